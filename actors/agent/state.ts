@@ -9,7 +9,7 @@ import { type AgentScriptRow, keepScriptTiming, updateAgentScript } from "#db/ag
 import type { Statement } from "#db/engine/sql.ts";
 import { type LifecycleState, SUBSYSTEMS } from "#schema/agent.ts";
 import type { AppHealth, AppState } from "#schema/app.ts";
-import { asIcon } from "#schema/text.ts";
+import { asIcon, asLink } from "#schema/text.ts";
 import { agentStatus } from "./status.ts";
 
 export type AgentState = {
@@ -169,8 +169,9 @@ export type AppReport = {
 export const appStatus = (state: AgentState, report: { id: string; now: number } & AppReport): Decision => {
   const app = state.apps.find(({ slug }) => slug === report.app_slug);
   if (!app) throw invalidField("app_slug", "is not the slug of an app of this agent");
-  const { id, uri, needs_user_attention, now: created_at } = report;
+  const { id, needs_user_attention, now: created_at } = report;
   const icon = asIcon(report.icon);
+  const uri = asLink(report.uri);
   const of = { agent_id: state.agent.id, app_id: app.id, workspace_id: state.agent.workspace_id };
   const message = printable(report.message);
   return {
@@ -187,6 +188,7 @@ const printable = (text: string): string =>
     .replace(/[\t\n\v\f\r]+/g, " ")
     .replace(/\p{Cc}/gu, "")
     .toWellFormed()
+    .replace(/[\u202a-\u202e\u2066-\u2069]/g, "")
     .trim();
 
 /** Values and errors longer than this are cut (facts/platform 2.2). */

@@ -4,6 +4,7 @@ import { conflict, invalidField } from "#base/errors.ts";
 import { type AgentRow, insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import { asIcon, asLine, asLink } from "#schema/text.ts";
 
 /** What an agent asks for, in our words. */
 export type SubAgentInput = {
@@ -96,7 +97,10 @@ export const subAgentApps = (
     slugs.add(app.slug);
     return [
       {
-        ...{ ...app, id: newId(), agent_id, display_name: app.display_name || app.slug, display_order: order },
+        ...{ ...app, id: newId(), agent_id, display_order: order },
+        display_name: asLine(app.display_name) || app.slug,
+        url: asLink(app.url),
+        icon: asIcon(app.icon),
         health: healthcheck.url === "" ? "disabled" : "initializing",
         healthcheck_url: healthcheck.url,
         healthcheck_interval: healthcheck.interval,

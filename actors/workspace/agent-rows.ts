@@ -12,6 +12,7 @@ import { insertAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { deleteResources, insertResource } from "#db/workspaces/resources.ts";
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/manifest.ts";
+import { asIcon, asLine, asLink } from "#schema/text.ts";
 
 export type AgentRowsInput = {
   /** With all texts filled in. */
@@ -78,7 +79,7 @@ const resourceRow = (id: string, resource: ManifestResource, { job_id, now, mani
     transition: "start",
     type: resource.type ?? `${manifest.provisioner}_workspace`,
     name: resource.name,
-    icon: resource.icon ?? "",
+    icon: asIcon(resource.icon ?? ""),
     hide: resource.hide ?? false,
     daily_cost: resource.daily_cost ?? 0,
     metadata: (resource.metadata ?? []).map(({ key, value, sensitive = false }) => ({
@@ -111,7 +112,7 @@ const agentRow = (
     environment_variables: changeValues(agent.env ?? {}, seal),
     display_apps: agent.display_apps ?? DISPLAY_APPS,
     connection_timeout_seconds: agent.connection_timeout ?? CONNECTION_TIMEOUT,
-    troubleshooting_url: agent.troubleshooting_url ?? "",
+    troubleshooting_url: asLink(agent.troubleshooting_url ?? ""),
     motd_file: agent.motd_file ?? "",
     devcontainers: (agent.devcontainers ?? []).map(({ name, workspace_folder, config_path = "" }) => ({
       ...{ id: uuid(), name, workspace_folder, config_path },
@@ -133,7 +134,7 @@ const belongings = (
     agent_id,
     id: uuid(),
     display_name: script.display_name,
-    icon: script.icon ?? "",
+    icon: asIcon(script.icon ?? ""),
     created_at: now,
   }));
   const scripts = (agent.scripts ?? []).map((script, index) => ({
@@ -171,14 +172,15 @@ const appRows = (apps: NonNullable<ManifestAgent["apps"]>, agent_id: string, uui
     id: uuid(),
     agent_id,
     slug: app.slug,
-    display_name: app.display_name ?? app.slug,
+    display_name: asLine(app.display_name ?? app.slug),
     command: app.command ?? "",
-    url: app.url ?? "",
+    // Values of whoever uses the template are filled in by now.
+    url: asLink(app.url ?? ""),
     external: app.external ?? false,
     subdomain: app.subdomain ?? false,
     hidden: app.hidden ?? false,
-    group: app.group ?? "",
-    icon: app.icon ?? "",
+    group: asLine(app.group ?? ""),
+    icon: asIcon(app.icon ?? ""),
     tooltip: app.tooltip ?? "",
     open_in: app.open_in ?? "slim-window",
     sharing_level: app.share ?? "owner",

@@ -2,6 +2,7 @@
 // their own validation, patterns and cron texts that must compile, keys that belong to one provisioner only (rules TP-10 to TP-12).
 import { isZone, scriptCronProblem } from "#base/cron.ts";
 import type { Manifest, ManifestAgent, ManifestParameter, ManifestPreset } from "#schema/manifest.ts";
+import { isUnsafeLink } from "#schema/text.ts";
 import { checkConditions } from "./conditions-check.ts";
 import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
@@ -206,8 +207,8 @@ const checkApp = (app: NonNullable<ManifestAgent["apps"]>[number], at: string): 
     findings.push({ pointer: `${at}/command`, reason: "an app has a command or a url, not both" });
   }
   if (app.external && app.url === undefined) findings.push({ pointer: `${at}/external`, reason: "needs a url" });
-  // A page would run such a link as a script of its own.
-  if (app.url !== undefined && /^[\s\p{Cc}]*(?:javascript|data|vbscript)\s*:/iu.test(app.url)) {
+  // A page would run such a link as a script of its own. What values make of it is looked at when it is filled in.
+  if (app.url !== undefined && isUnsafeLink(app.url)) {
     findings.push({ pointer: `${at}/url`, reason: "must not be a script" });
   }
   return findings;

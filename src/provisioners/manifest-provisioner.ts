@@ -1,5 +1,6 @@
 // Keys of a manifest that belong to one provisioner, and what each provisioner needs (rules PV-1, PV-9, TP-12).
 import type { Manifest, ManifestContainer } from "#schema/manifest.ts";
+import { networkProblem } from "./docker/network-name.ts";
 import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
 
@@ -56,7 +57,7 @@ const checkContainers = ({ resources }: Manifest): Finding[] => [
 ];
 
 const checkContainer = (
-  { env = {}, labels = {}, volumes = [], memory, cpus }: ManifestContainer,
+  { env = {}, labels = {}, volumes = [], memory, cpus, network = "" }: ManifestContainer,
   at: string,
 ): Finding[] => {
   const findings: Finding[] = [];
@@ -73,6 +74,8 @@ const checkContainer = (
     if (paths.indexOf(path) < i) find(`volumes/${i}/path`, "another volume is mounted there");
   });
   // With a placeholder in it, the build checks the value.
+  const problem = network === "" || network.includes("{{") ? undefined : networkProblem(network);
+  if (problem !== undefined) find("network", problem);
   if (memory !== undefined && !memory.includes("{{") && !/^\d+(\.\d+)?\s*[kmgt]?i?b?$/i.test(memory)) {
     find("memory", "must be an amount such as 512m or 4g");
   }

@@ -2,7 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "./one-of.ts";
 import { strictObject } from "./strict.ts";
-import { iconText, lineText, linesText } from "./text.ts";
+import { iconText, linesText, lineText } from "./text.ts";
 
 export const MCP_TRANSPORTS = ["streamable_http", "sse"] as const;
 export const MCP_AUTHS = ["none", "api_key", "custom_headers", "oauth2"] as const;

@@ -1,6 +1,6 @@
 // Wire shapes of organizations (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { iconText, lineText, linesText } from "./text.ts";
+import { iconText, linesText, lineText } from "./text.ts";
 
 export const Organization = t.Object({
   id: t.String({ format: "uuid" }),

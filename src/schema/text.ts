@@ -36,7 +36,7 @@ export const asLine = (text: string): string => text.replace(hidden, " ").trim()
 
 // A host without a name and password before it: whoever sees the picture would send them.
 const HOST = "(?:[^\\s\"'<>\\\\@/?#\\[\\]]+|\\[[0-9a-fA-F:.]+\\](?::\\d+)?)";
-const PLACES = `https?://${HOST}(?:[/?#][^\\s"'<>\\\\]*)?|/(?:emojis|icon)/[\\w.-]+`;
+const PLACES = `https?://${HOST}(?:[/?#][^\\s"'<>\\\\${HIDDEN}]*)?|/(?:emojis|icon)/[\\w.-]+`;
 const DATA = 'data:image/[\\w.+-]+[;,][^\\s"<>\\\\]*';
 const ICON = `^(?:|${PLACES}|${DATA})$`;
 const icon = new RegExp(ICON);
@@ -58,3 +58,14 @@ export const templatedIcon = (options: Options = {}): TString =>
 
 /** The icon, or none where it is not one: for what agents send. */
 export const asIcon = (text: string): string => (icon.test(text) ? text : "");
+
+/** What a page would run as code of its own, however it is spelt: browsers skip control characters and blanks in front of and in a scheme. */
+const SCRIPT = /^(?:javascript|data|vbscript|blob|filesystem)\s*:/i;
+
+/** Whether an address is code, or shows another address than it has. */
+export const isUnsafeLink = (text: string): boolean =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what browsers skip
+  SCRIPT.test(text.replace(/[\u0000-\u0020]+/g, "")) || asLine(text) !== text.trim();
+
+/** The address, or none where it is no safe one: for what templates fill in and agents send. Any other scheme is some program's. */
+export const asLink = (text: string): string => (isUnsafeLink(text) ? "" : text);

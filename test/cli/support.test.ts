@@ -74,7 +74,7 @@ test("[OP-12] a support bundle is one file for its maker alone, with version, se
   using place = tempDirectory();
   const data = join(place.path, "data");
   const at = ["--data-dir", data];
-  const { printed } = await runHere(["setup", "root", "--email", "root@example.com", "--json", ...at]);
+  const { printed } = await runHere(["offline", "setup", "root", "--email", "root@example.com", "--json", ...at]);
   const { password } = JSON.parse(printed) as { password: string };
   writeFileSync(join(place.path, "slipway.log"), LOG);
   const file = join(place.path, "support.tar");

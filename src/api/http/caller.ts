@@ -55,6 +55,12 @@ export const callerOf = (request: Request): Caller => {
   return identity;
 };
 
+/** The user who sent it, for routes that anybody may ask; undefined for strangers, agents and keys that may not. */
+export const userIn = (request: Request): UserCaller | undefined => {
+  const identity = identities.get(request);
+  return identity && !(identity instanceof AppError) && identity.kind === "user" ? identity : undefined;
+};
+
 /** Whether the sender signs in under the upstream names; false for strangers. */
 export const isCompat = (request: Request): boolean => {
   const identity = identities.get(request) ?? NOBODY;

@@ -1,11 +1,13 @@
 // What people can sign in with, and whether a password would do: asked by pages before anybody is signed in.
 import { Elysia, type Static, t } from "elysia";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
+import { findUser } from "#db/users/users.ts";
 import { providerPath } from "#domain/oidc/providers.ts";
 import { networkOf } from "#domain/users/throttle.ts";
 import { partyOf } from "#src/authentication/webauthn.ts";
 import type { ApiContext } from "../context.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";
+import { userIn } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
 
 const tags = ["Users"];
@@ -64,7 +66,9 @@ export const signInMethods = (ctx: ApiContext) =>
       "/validate-password",
       async ({ body, request }) => {
         const asker = { keys: [`address ${networkOf(ctx.addresses.of(request))}`], isKnown: false };
-        const details = await ctx.accounts.passwords.problem(body.password, {}, asker);
+        const caller = userIn(request);
+        const owner = caller && (await ctx.store.get(findUser({ id: caller.user_id })));
+        const details = await ctx.accounts.passwords.problem(body.password, owner ?? {}, asker);
         return { valid: details === "", details };
       },
       {

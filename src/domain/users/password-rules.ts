@@ -20,7 +20,9 @@ export const shapeProblem = (password: string, owner: PasswordOwner): string => 
   if (length < SHORTEST) return `Use at least ${LONG} characters.`;
   if (length > LONGEST) return `Use at most ${LONGEST} characters.`;
   if (new Set(password).size < 4) return "Use more different characters.";
-  return isOwnName(password, owner) ? "Do not make a password of your own name or e-mail address." : "";
+  return isOwnName(password, owner)
+    ? "Do not make a password of your own name or e-mail address, or of the name of this program."
+    : "";
 };
 
 /** What is wrong with a password that takes 10^`guesses` guesses. */
@@ -32,9 +34,12 @@ export const strengthProblem = (password: string, guesses: number): string => {
     : `Use at least ${LONG} characters, or something that is much harder to guess.`;
 };
 
+/** A name that everybody who tries passwords here thinks of. */
+const PRODUCT = "slipway";
+
 /** Without the names there is too little left. */
 const isOwnName = (password: string, { email = "", username = "", name = "" }: PasswordOwner): boolean => {
-  const words = [email, ...email.split(/[^\p{L}\p{N}]+/u), username, name, ...name.split(/\s+/)]
+  const words = [PRODUCT, email, ...email.split(/[^\p{L}\p{N}]+/u), username, name, ...name.split(/\s+/)]
     .map((word) => word.toLowerCase())
     .filter((word) => word.length >= 3)
     .sort((a, b) => b.length - a.length);

@@ -3,6 +3,7 @@
 // where each is found by its resource's name. Both reach the internet and this machine.
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { type Engine, EngineError } from "./engine.ts";
+import { networkProblem } from "./network-name.ts";
 
 /** The network that workspaces of one container share without seeing each other. */
 export const APART = "slipway";
@@ -11,13 +12,10 @@ export const APART = "slipway";
 export const networkFor = ({ workspace }: ProvisionRequest, count: number): string =>
   count > 1 ? `${APART}-${workspace.id}` : APART;
 
-/**
- * A network that a template names. Throws ProvisionError for what is no name (`container:<id>` would enter another workspace's network)
- * and for `host`: the server's own ports on loopback would be open to the workspace.
- */
+/** A network that a template names. Throws ProvisionError for one that a workspace cannot be in. */
 export const checkNetwork = (network: string): string => {
-  if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(network)) throw new ProvisionError(`${network} is no name of a network.`);
-  if (network === "host") throw new ProvisionError("A workspace cannot be in the network of the machine (host).");
+  const problem = networkProblem(network);
+  if (problem !== undefined) throw new ProvisionError(problem);
   return network;
 };
 

@@ -126,7 +126,7 @@ describe("wherever a password is set", () => {
       return { said, code };
     };
     const ENV: Record<string, string> = {};
-    const setup = await slipway("setup", "root", "--email", "root@example.com", "--password-file", file);
+    const setup = await slipway("offline", "setup", "root", "--email", "root@example.com", "--password-file", file);
     expect(setup).toMatchObject({ code: 1, said: expect.stringContaining("first that others would try") });
     Object.assign(ENV, {
       ...{ SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: "admin", SLIPWAY_ADMIN_PASSWORD: COMMON },
@@ -138,14 +138,14 @@ describe("wherever a password is set", () => {
     expect(existsSync(data)).toBe(true);
     writeFileSync(file, PASSWORD);
     for (const key of Object.keys(ENV)) delete ENV[key];
-    const again = await slipway("setup", "root", "--email", "root@example.com", "--password-file", file);
+    const again = await slipway("offline", "setup", "root", "--email", "root@example.com", "--password-file", file);
     expect(again).toMatchObject({ code: 0 });
     writeFileSync(file, COMMON);
     for (const verb of [
       ["create", "eve", "--email", "eve@example.com"],
       ["reset-password", "root"],
     ]) {
-      expect((await slipway("user", ...verb, "--password-file", file)).code).toBe(1);
+      expect((await slipway("offline", "users", ...verb, "--password-file", file)).code).toBe(1);
     }
   }, 60_000);
 

@@ -1,0 +1,58 @@
+// Addresses that people click, and that whoever uses a template can choose: none of them is code.
+import { expect, test } from "bun:test";
+import type { WorkspaceAgent } from "#schema/agent.ts";
+import { Client } from "#src/client.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { startTestServer } from "#test/support/server.ts";
+import { makeTemplate, unique } from "#test/support/templates.ts";
+import { awaitBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const YAML = `provisioner: echo
+parameters:
+  - {name: p}
+resources:
+  - name: main
+    agents:
+      - name: main
+        troubleshooting_url: "{{ parameters.p }}"
+        apps:
+          - {slug: one, external: true, url: "{{ parameters.p }}", icon: "{{ parameters.p }}", display_name: "x{{ parameters.p }}"}
+`;
+const CODE = [
+  "javascript:alert(1)",
+  " javascript:alert(1)",
+  "JAVASCRIPT:alert(1)",
+  "java\tscript:alert(1)",
+  "data:text/html,x",
+];
+
+test("[TP-34] an address that a value makes is dropped where it is code; others stay as they are", async () => {
+  await using world = await openWorld();
+  const { id: template } = await makeTemplate(world.admin, unique() + YAML);
+  const agentWith = async (p: string, name: string) => {
+    const rich_parameter_values = [{ name: "p", value: p }];
+    const { id } = await createWorkspace(world.admin, template, name, { rich_parameter_values });
+    return (await awaitBuild(world.admin, id)).latest_build.resources[0]?.agents[0];
+  };
+  for (const [i, p] of [...CODE, "https://ok/\u202ehcus"].entries()) {
+    const agent = await agentWith(p, `code-${i}`);
+    expect([p, agent?.troubleshooting_url, agent?.apps[0]?.url, agent?.apps[0]?.icon]).toEqual([p, "", "", ""]);
+    expect(agent?.apps[0]?.display_name).not.toContain("\u202e");
+  }
+  const editor = await agentWith("vscode://open?a=b", "editor");
+  expect([editor?.apps[0]?.url, editor?.troubleshooting_url]).toEqual(["vscode://open?a=b", "vscode://open?a=b"]);
+});
+
+test("[AP-3] an address that an app sends is dropped where it is code", async () => {
+  await using server = await startTestServer();
+  const seeded = await seedAgent(server, { apps: [{ slug: "web" }] });
+  const agent = new Client(server.url, seeded.agent_token);
+  const owner = new Client(server.url, seeded.owner_token);
+  for (const uri of [...CODE, "https://example.com/pull/1", "file:///home/dev/x"]) {
+    const report = { app_slug: "web", state: "working", message: "m\u202ex", uri };
+    await agent.patch("/api/v2/workspaceagents/me/app-status", report);
+    const { apps } = await owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${seeded.agent_id}`);
+    const said = apps[0]?.statuses[0];
+    expect([uri, said?.uri, said?.message]).toEqual([uri, CODE.includes(uri) ? "" : uri, "mx"]);
+  }
+});
