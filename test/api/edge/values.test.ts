@@ -138,7 +138,18 @@ describe("names and pictures", () => {
   test.each(table(/^(name|username|display_name|title|token_name|slug)$/))(
     "[HT-26] %s hides nothing and turns nothing",
     async (_name, { operation, name }) => {
-      for (const wrong of ["a\u0000b", "a\u001b[31mb", "a\nb", "a\u202eb", "a\u2066b", "a\u200fb", "a\u0085b", "a\u200bb", "a\ufff9b", "a\u{e0041}b"]) {
+      for (const wrong of [
+        "a\u0000b",
+        "a\u001b[31mb",
+        "a\nb",
+        "a\u202eb",
+        "a\u2066b",
+        "a\u200fb",
+        "a\u0085b",
+        "a\u200bb",
+        "a\ufff9b",
+        "a\u{e0041}b",
+      ]) {
         const { status, fields } = await ask(
           operation.method,
           pathTo(operation),

@@ -104,7 +104,14 @@ test("[FA-12] whoever is at the machine resets second factors while no server ru
     await enrol(options.clock, await anybody.signIn(ADMIN.email, ADMIN.password));
     expect(await statusOf(anybody, "POST", "/users/login", ADMIN)).toBe(401);
   }
-  const { code, printed, errors } = await runHere(["offline", "users", "reset-factors", "admin", "--data-dir", directory.path]);
+  const { code, printed, errors } = await runHere([
+    "offline",
+    "users",
+    "reset-factors",
+    "admin",
+    "--data-dir",
+    directory.path,
+  ]);
   expect([code, printed, errors]).toEqual([0, "admin signs in with the password alone.\n", ""]);
   await using again = await startTestServer(options);
   const owner = await new Client(again.url).signIn(ADMIN.email, ADMIN.password);
