@@ -6,12 +6,12 @@ import { OFFLINE } from "./verbs/offline.ts";
 import { INSIDE, OPERATING, RUNNING, VERSION } from "./verbs/server.ts";
 import { TEMPLATES } from "./verbs/templates.ts";
 import { TOKENS, USERS } from "./verbs/users.ts";
-import { SCHEDULE, SHARE, WORKSPACES } from "./verbs/workspaces.ts";
+import { OPEN, SCHEDULE, SHARE, WORKSPACES } from "./verbs/workspaces.ts";
 
 export const VERBS: readonly Verb[] = [
   ...RUNNING,
   ...SIGNING_IN,
-  ...[WORKSPACES, SCHEDULE, SHARE, TEMPLATES, CHAT, LOGS, USERS, TOKENS],
+  ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, CHAT, LOGS, USERS, TOKENS],
   ...INSIDE,
   ...OPERATING,
   OFFLINE,

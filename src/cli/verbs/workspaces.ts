@@ -1,5 +1,7 @@
 // The words of `slipway workspaces`.
+import type { EDITORS } from "../client/open/links.ts";
 import { group } from "../group.ts";
+import type { SubVerb } from "../verb.ts";
 import { CONNECTION } from "./client.ts";
 
 const names = "workspace";
@@ -143,6 +145,45 @@ export const SHARE = group({
       usage: "WORKSPACE [--user USER]... [--everyone]",
       help: "Takes that back.",
       load: async () => ({ run: (await changeShare()).remove }),
+    },
+  ],
+});
+
+const openEditors = () => import("../client/open/editor.ts");
+const editor = (name: (typeof EDITORS)[number], title: string): SubVerb => ({
+  ...{ name, names },
+  usage: "WORKSPACE[.AGENT] [FOLDER] [--print] [--with-token]",
+  help: `Opens it in ${title}, with the plug-in for such servers.`,
+  load: async () => ({ run: (await openEditors()).editors[name] }),
+});
+
+export const OPEN = group({
+  name: "open",
+  help: "Open a workspace in an editor of this machine, or one of its apps in the browser.",
+  details: () =>
+    [
+      "--print       prints the link instead of opening it",
+      "--with-token  makes a session key for the plug-in and puts it into the link, where others on this machine may see it;",
+      "              without it the plug-in asks",
+      CONNECTION(),
+    ].join("\n"),
+  words: [
+    editor("vscode", "VS Code"),
+    editor("vscode-insiders", "the daily build of VS Code"),
+    editor("vscodium", "VSCodium"),
+    editor("cursor", "Cursor"),
+    editor("windsurf", "Windsurf"),
+    {
+      ...{ name: "jetbrains", names },
+      usage: "WORKSPACE[.AGENT] [FOLDER] [--print] [--with-token]",
+      help: "Opens it in JetBrains Gateway, which asks for the editor.",
+      load: async () => ({ run: (await openEditors()).jetbrains }),
+    },
+    {
+      ...{ name: "app", names },
+      usage: "WORKSPACE[.AGENT] APP [--print]",
+      help: "Opens an app of it in the browser.",
+      load: () => import("../client/open/app.ts"),
     },
   ],
 });

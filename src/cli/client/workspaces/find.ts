@@ -1,9 +1,11 @@
 // Workspaces by the names that people give them, for every verb that works on one.
 import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { App } from "#schema/app.ts";
 import type { Workspace, Workspaces } from "#schema/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
+import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** `NAME` is the caller's own, `OWNER/NAME` somebody else's. Throws VerbFailure when there is none. */
@@ -34,3 +36,28 @@ export const workspaceAsked = (
 /** Those of the newest build. */
 export const agentsOf = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
   latest_build.resources.flatMap(({ agents }) => agents ?? []);
+
+/** `NAME.AGENT` as both, `NAME` with the agent left open. */
+export const splitName = (name: string): [workspace: string, agent: string | undefined] => {
+  const dot = name.lastIndexOf(".");
+  return dot < 0 ? [name, undefined] : [name.slice(0, dot), name.slice(dot + 1)];
+};
+
+/** The agent of that name, else the only one. Throws VerbFailure that names those there are. */
+export const agentNamed = (workspace: Workspace, name: string | undefined): WorkspaceAgent => {
+  const agents = agentsOf(workspace);
+  const names = agents.map((one) => plain(one.name)).join(", ");
+  const [first, more] = name === undefined ? agents : agents.filter((one) => one.name === name);
+  if (agents.length === 0) throw new VerbFailure(`${workspace.name} has no agent; does it run?`);
+  if (!first) throw new VerbFailure(`${workspace.name} has no agent ${name}; it has ${names}`);
+  if (more) throw new VerbFailure(`say which agent, as ${workspace.name}.AGENT: ${names}`);
+  return first;
+};
+
+/** Where an app is opened: below the server, or at its own address. */
+export const appLink = (
+  { owner_name, name }: Workspace,
+  agent: Pick<WorkspaceAgent, "name">,
+  { external, url, slug }: App,
+  server: URL,
+): string => (external ? url : new URL(`/@${owner_name}/${name}.${agent.name}/apps/${slug}/`, server).href);

@@ -12,7 +12,7 @@ import type { RunVerb, VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
 import { readyAgent } from "./agent.ts";
 import { askForBuild, awaitBuild } from "./build.ts";
-import { ownWorkspaces, workspaceNamed } from "./find.ts";
+import { ownWorkspaces, splitName, workspaceNamed } from "./find.ts";
 import { pipeThrough } from "./shell-pipe.ts";
 import type { Place } from "./shell-target.ts";
 import { sitAt } from "./shell-terminal.ts";
@@ -47,8 +47,7 @@ const placeOf = async (
   id: string,
   { value, behind }: Given,
 ): Promise<Place> => {
-  const dot = name.lastIndexOf(".");
-  const [own, agentName] = dot < 0 ? [name, undefined] : [name.slice(0, dot), name.slice(dot + 1)];
+  const [own, agentName] = splitName(name);
   const workspace = await workspaceNamed(remote.client, own);
   if (workspace.latest_build.status === "stopped") {
     const build = await askForBuild(remote.client, workspace, { transition: "start", reason: "ssh_connection" });

@@ -4,7 +4,7 @@ import { readArguments } from "../../arguments.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { agentsOf, workspaceAsked } from "./find.ts";
+import { agentsOf, appLink, workspaceAsked } from "./find.ts";
 import { statusOf } from "./list.ts";
 
 export const run: RunVerb = async (input) => {
@@ -35,9 +35,7 @@ const described = (workspace: Workspace, url: URL, now: number): string => {
   for (const agent of agentsOf(workspace)) {
     lines.push("", `Agent ${plain(agent.name)}  ${agent.status}, ${agent.lifecycle_state}`);
     for (const app of agent.apps) {
-      const path = `/@${owner_name}/${name}.${agent.name}/apps/${app.slug}/`;
-      const where = app.external ? (app.url ?? "") : new URL(path, url).href;
-      lines.push(`  ${plain(app.display_name || app.slug)}  ${plain(where)}`);
+      lines.push(`  ${plain(app.display_name || app.slug)}  ${plain(appLink(workspace, agent, app, url))}`);
     }
   }
   return lines.join("\n");

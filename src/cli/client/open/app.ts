@@ -1,0 +1,41 @@
+// `slipway open app WORKSPACE[.AGENT] [APP]`: opens an app of a workspace in the browser.
+import { noWords, readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { agentsOf, appLink, ownWorkspaces, splitName, workspaceNamed } from "../workspaces/find.ts";
+import { browse } from "./browse.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["print"] });
+  const [first, slug, ...more] = words;
+  noWords(more);
+  const word = oneWord(input, first === undefined ? [] : [first], "the workspace");
+  const app = oneWord(input, slug === undefined ? [] : [slug], "the app, by its slug");
+  return withServer("open app", input, value, async ({ client }) => {
+    const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(client));
+    const [own, agentName] = splitName(name);
+    const workspace = await workspaceNamed(client, own);
+    const all = agentsOf(workspace)
+      .filter((agent) => agentName === undefined || agent.name === agentName)
+      .flatMap((agent) => agent.apps.map((one) => ({ agent, app: one })));
+    const slugs = all.map((one) => one.app.slug);
+    const wanted = await orAsked(input, app, "App", async () => slugs);
+    const found = all.find((one) => one.app.slug === wanted);
+    if (!found) {
+      const there = slugs.length > 0 ? `it has ${slugs.map(plain).join(", ")}` : "it has none";
+      throw new VerbFailure(`${own} has no app ${wanted}; ${there}`);
+    }
+    const link = appLink(workspace, found.agent, found.app, client.url);
+    // Whoever writes a template chooses the address: none that reads a file of this machine, or is a program itself.
+    if (!URL.canParse(link) || /^(file|javascript|data|vbscript):/i.test(new URL(link).protocol)) {
+      throw new VerbFailure(`${wanted} has an address that is not opened: ${plain(link)}`);
+    }
+    if (has.json) input.print(JSON.stringify({ link }));
+    else if (has.print) input.print(plain(link));
+    else await browse(link);
+    return EXIT.ok;
+  });
+};

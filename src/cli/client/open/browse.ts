@@ -1,0 +1,17 @@
+// Hands a link to the program of this machine that it belongs to.
+import { VerbFailure } from "../../failure.ts";
+
+const OPENERS: Readonly<Record<string, readonly string[]>> = {
+  darwin: ["open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+  linux: ["xdg-open"],
+};
+
+/** Throws VerbFailure where there is no program for it; `shown` is what is said of it, without a key. */
+export const browse = async (link: string, shown = link): Promise<void> => {
+  const [program = "", ...before] = OPENERS[process.platform] ?? ["xdg-open"];
+  const file = Bun.which(program);
+  if (!file) throw new VerbFailure(`${program} is not here; open this yourself:\n${shown}`);
+  const child = Bun.spawn([file, ...before, link], { stdio: ["ignore", "ignore", "ignore"] });
+  if ((await child.exited) !== 0) throw new VerbFailure(`${program} could not open it; open this yourself:\n${shown}`);
+};

@@ -1,0 +1,45 @@
+// `slipway open vscode|cursor|jetbrains|… WORKSPACE[.AGENT] [FOLDER]`: opens a workspace in an editor of this machine. The link is printed
+// with --print; a key for the plug-in is made and put into it only with --with-token, because others on this machine may see it.
+import type { Client } from "#src/client.ts";
+import { noWords, readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { agentNamed, ownWorkspaces, splitName, workspaceNamed } from "../workspaces/find.ts";
+import { browse } from "./browse.ts";
+import { EDITORS, editorLink, gatewayLink, type Place } from "./links.ts";
+
+const opening =
+  (verb: string, linkOf: (place: Place) => string): RunVerb =>
+  async (input) => {
+    const { words, value, has } = readArguments(input.argv, { switches: ["print", "with-token"] });
+    const [first, folder, ...more] = words;
+    noWords(more);
+    const word = oneWord(input, first === undefined ? [] : [first], "the workspace");
+    return withServer(`open ${verb}`, input, value, async ({ client }) => {
+      const name = await orAsked(input, word, "Workspace", () => ownWorkspaces(client));
+      const [own, agentName] = splitName(name);
+      const workspace = await workspaceNamed(client, own);
+      const agent = agentNamed(workspace, agentName);
+      const place = {
+        ...{ url: client.url, owner: workspace.owner_name, workspace: workspace.name, agent: agent.name },
+        folder: folder ?? (agent.expanded_directory || undefined),
+      };
+      const link = linkOf({ ...place, token: has["with-token"] ? await keyOf(client) : undefined });
+      if (has.json) input.print(JSON.stringify({ link }));
+      else if (has.print) input.print(link);
+      else await browse(link, linkOf({ ...place, token: undefined }));
+      return EXIT.ok;
+    });
+  };
+
+/** A key of its own, so that signing out here does not end the editor's. */
+const keyOf = async (client: Client): Promise<string> =>
+  (await client.post<{ key: string }>("/api/v2/users/me/keys")).key;
+
+/** The verbs by the scheme of their links. */
+export const editors = Object.fromEntries(
+  EDITORS.map((editor) => [editor, opening(editor, (place) => editorLink(editor, place))]),
+) as Record<(typeof EDITORS)[number], RunVerb>;
+
+export const jetbrains = opening("jetbrains", gatewayLink);

@@ -1,0 +1,28 @@
+// The links that open a workspace in a program of this machine. Pure. The editors' plug-ins take them as their own documentation says:
+// the plug-in for VS Code and its forks in its contributing guide, the one for JetBrains Gateway in the fields of its links.
+
+export type Place = {
+  /** The server. */
+  url: URL;
+  owner: string;
+  workspace: string;
+  agent: string;
+  /** A folder in the workspace; undefined: the one the agent begins in. */
+  folder: string | undefined;
+  /** A session key for the plug-in; undefined: it asks. */
+  token: string | undefined;
+};
+
+/** Programs that VS Code's plug-in runs in, by the scheme of their links. */
+export const EDITORS = ["vscode", "vscode-insiders", "vscodium", "cursor", "windsurf"] as const;
+
+export const editorLink = (editor: (typeof EDITORS)[number], place: Place): string =>
+  `${editor}://coder.coder-remote/open?${fieldsOf(place)}`;
+
+/** JetBrains Gateway; it asks which of its editors where the link does not say. */
+export const gatewayLink = (place: Place): string => `jetbrains-gateway://connect#type=coder&${fieldsOf(place)}`;
+
+const fieldsOf = ({ url, owner, workspace, agent, folder, token }: Place): string =>
+  Object.entries({ url: url.origin, owner, workspace, agent, folder, token })
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]))
+    .join("&");

@@ -1,0 +1,72 @@
+// Opening a workspace in a program of this machine: the right link, handed to the right program.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "#src/client.ts";
+import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { type ClientWorld, openClientWorld, signInAs } from "./client-world.ts";
+
+let world: ClientWorld;
+const opened = (): string => readFileSync(join(world.home, "opened"), "utf8");
+
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+  const apps = [
+    { slug: "web", display_name: "Web", url: "http://localhost:3000" },
+    { slug: "docs", display_name: "Docs", url: "https://docs.example.com/a?b=c", external: true },
+    { slug: "evil", display_name: "Evil", url: "file:///etc/passwd", external: true },
+  ];
+  const agents = [{ name: "main", os: "linux", arch: "amd64", apps }];
+  await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main", agents }] } as never, { name: "fine" });
+  await world.must(["workspaces", "create", "dev", "--template", "fine"]);
+  // What stands for the desktop: it notes what it is handed.
+  const script = `#!/bin/sh\nprintf '%s' "$1" > '${world.home}/opened'\n`;
+  for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), script, { mode: 0o755 });
+}, 120_000);
+afterAll(() => world[Symbol.asyncDispose](), 120_000);
+
+const must = (line: string) => world.must(line.split(" "));
+const run = (line: string) => world.run(line.split(" "));
+
+test("[CV-26] each editor gets a link of its own with server, owner, workspace, agent and folder, and a key only on request", async () => {
+  expect(await must("open vscode dev /srv/my+code")).toBe("");
+  const link = new URL(opened());
+  expect([link.protocol, link.host, link.pathname]).toEqual(["vscode:", "coder.coder-remote", "/open"]);
+  expect(Object.fromEntries(link.searchParams)).toEqual({
+    ...{ url: world.server.url.origin, owner: "admin", workspace: "dev", agent: "main", folder: "/srv/my+code" },
+  });
+  expect(await must("open cursor dev.main --print")).toStartWith("cursor://coder.coder-remote/open?url=http%3A");
+  expect(await must("open jetbrains dev /srv --print")).toMatch(
+    /^jetbrains-gateway:\/\/connect#type=coder&url=http%3A.*&owner=admin&workspace=dev&agent=main&folder=%2Fsrv\n$/,
+  );
+  const { link: keyed } = JSON.parse(await must("open vscode dev --with-token --json")) as { link: string };
+  const token = new URL(keyed).searchParams.get("token") ?? "";
+  expect(await new Client(world.server.url, token).get("/api/v2/users/me")).toMatchObject({ username: "admin" });
+}, 60_000);
+
+test("[CV-26] an app opens below the server or at its own address; what would read this machine's files is refused", async () => {
+  await must("open app dev web");
+  expect(opened()).toBe(`${world.server.url.origin}/@admin/dev.main/apps/web/`);
+  await must("open app dev docs");
+  expect(opened()).toBe("https://docs.example.com/a?b=c");
+  const [evil, unknown, agent, nothing] = await Promise.all([
+    run("open app dev evil"),
+    run("open app dev none"),
+    run("open vscode dev.other"),
+    run("open app dev"),
+  ]);
+  expect(evil).toMatchObject({ code: 1, err: expect.stringContaining("is not opened") });
+  expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("it has web, docs, evil") });
+  expect(agent).toMatchObject({ code: 1, err: expect.stringContaining("no agent other; it has main") });
+  expect(nothing.code).toBe(2);
+  expect(opened()).toBe("https://docs.example.com/a?b=c");
+}, 60_000);
+
+test("[CV-26] where no program takes links, the link is printed, without a key", async () => {
+  const failing = `#!/bin/sh\nexit 3\n`;
+  for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), failing, { mode: 0o755 });
+  const left = await run("open vscode dev --with-token");
+  expect(left.err).toContain("open this yourself:\nvscode://");
+  expect([left.code, left.err.includes("token=")]).toEqual([1, false]);
+}, 60_000);
