@@ -42,9 +42,13 @@ export const StartProcess = t.Object({
   command: t.String({ minLength: 1, maxLength: 100_000 }),
   directory: t.Optional(Path),
   env: t.Optional(t.Record(t.String(), t.String())),
+  /** Present: it may write no file but these, with all that it starts; 409 where the system cannot hold it back. */
+  writable_only: t.Optional(t.Array(Path, { maxItems: 16 })),
   /** Milliseconds after which it is ended; 0 or absent = never. */
   timeout_ms: t.Optional(t.Integer({ minimum: 0 })),
 });
+/** Whether `writable_only` can be kept here. */
+export type ProcessLimits = { can_hold_back: boolean };
 export type StartProcess = Static<typeof StartProcess>;
 
 export type ProcessInfo = {

@@ -5,8 +5,8 @@
 export const CHAT_MODES = ["root", "plan", "general", "explore", "computer_use"] as const;
 export type ChatMode = (typeof CHAT_MODES)[number];
 
-/** plan_file: on the chat's plan file alone. explore_only: sub-chats that explore. approved: what says so itself. */
-export type Use = "yes" | "no" | "plan_file" | "explore_only" | "approved";
+/** plan_file: on the chat's plan file alone. read_only: what it runs may write no other file. explore_only: sub-chats that explore. approved: what says so itself. */
+export type Use = "yes" | "no" | "plan_file" | "read_only" | "explore_only" | "approved";
 type Place = "anywhere" | "workspace";
 export type Row = readonly [place: Place, root: Use, plan: Use, general: Use, explore: Use, computer: Use];
 
@@ -16,7 +16,7 @@ export const AVAILABLE = {
   read_file: ["workspace", "yes", "yes", "yes", "yes", "yes"],
   write_file: ["workspace", "yes", "plan_file", "yes", "no", "yes"],
   edit_files: ["workspace", "yes", "plan_file", "yes", "no", "yes"],
-  execute: ["workspace", "yes", "yes", "yes", "yes", "yes"],
+  execute: ["workspace", "yes", "read_only", "yes", "read_only", "yes"],
   process_output: ["workspace", "yes", "yes", "yes", "yes", "yes"],
   process_list: ["workspace", "yes", "no", "yes", "no", "yes"],
   process_signal: ["workspace", "yes", "no", "yes", "no", "yes"],

@@ -1,12 +1,13 @@
 // The tool `execute`: a shell command in the workspace. What it has printed is told on as it comes; a command that takes longer than its
 // time goes on and can be looked at later, one whose turn is interrupted is ended with all it has started (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import type { ProcessInfo } from "#schema/agent-files.ts";
+import type { ProcessInfo, ProcessLimits, StartProcess } from "#schema/agent-files.ts";
 import { durationOf } from "./duration.ts";
 import description from "./execute.txt" with { type: "text" };
 import { endProcess, followProcess, startProcess } from "./processes.ts";
+import { whyItMayWrite } from "./read-only-commands.ts";
 import type { ToolResult } from "./result.ts";
-import { INTERRUPTED, tool } from "./tool.ts";
+import { INTERRUPTED, type ToolContext, ToolError, tool } from "./tool.ts";
 
 const TIMEOUT_MS = 10_000;
 const MOST_MS = 4 * 3_600_000;
@@ -38,7 +39,8 @@ export const execute = tool({
     const begun = context.clock.monotonic();
     try {
       const place = args.workdir === undefined ? {} : { directory: args.workdir };
-      await startProcess(agent, { id: run_id, command, env: ENVIRONMENT, ...place });
+      const limits = await limitsFor(context, command);
+      await startProcess(agent, { id: run_id, command, env: ENVIRONMENT, ...place, ...limits });
       signal.throwIfAborted();
       const asked = background ? 0 : timeout_ms;
       const { process, output, truncated } = await followProcess(context, run_id, asked, signal);
@@ -51,6 +53,21 @@ export const execute = tool({
     }
   },
 });
+
+/** How it is kept from writing, where it may not write: by the workspace's system, else by what it is. Throws ToolError. */
+const limitsFor = async (
+  { agent, writable_only }: Pick<ToolContext, "agent" | "writable_only">,
+  command: string,
+): Promise<Pick<StartProcess, "writable_only">> => {
+  if (writable_only === undefined) return {};
+  const limits = await agent.call<ProcessLimits>({ method: "GET", path: "/processes/limits", patient: true });
+  if (limits.can_hold_back) return { writable_only: [...writable_only] };
+  const why = whyItMayWrite(command);
+  if (why === undefined) return {};
+  throw new ToolError(
+    `Here commands may only look, and this workspace cannot hold them back: ${why}. Nothing was run.`,
+  );
+};
 
 type Wait = { readonly background: boolean; readonly timeout_ms: number };
 

@@ -37,7 +37,8 @@ export const parsedCommands = (command: unknown): string[][] | undefined => {
 
 type Part = NonNullable<Word["parts"]>[number];
 
-const isKnown = ({ parts }: { readonly parts?: readonly Part[] | undefined }): boolean =>
+/** True for a word that is the same whenever it is run. */
+export const isKnown = ({ parts }: { readonly parts?: readonly Part[] | undefined }): boolean =>
   (parts ?? []).every(
     (part) => PLAIN.has(part.type) || (AROUND.has(part.type) && isKnown(part as { parts?: readonly Part[] })),
   );

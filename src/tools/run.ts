@@ -3,7 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { limitOf } from "./available.ts";
+import { limitOf, useOf } from "./available.ts";
 import { cutResult } from "./cut.ts";
 import { type ToolsOf, toolsFor } from "./registry.ts";
 import type { ToolResult } from "./result.ts";
@@ -49,7 +49,7 @@ export const runTool = async (
   try {
     return {
       result: cutResult(
-        context.mask.result(await found.run(context, given, signal)),
+        context.mask.result(await found.run(heldBack(context, tool_name, chat), given, signal)),
         resultLimit(context.context_limit),
       ),
       is_error: false,
@@ -63,6 +63,12 @@ export const runTool = async (
     return failed("The tool failed for a reason of its own. Try another way.");
   }
 };
+
+/** With what may be written, where what is run may not write everything. */
+const heldBack = (context: ToolContext, tool_name: string, chat: ToolsOf): ToolContext =>
+  useOf(tool_name, chat) === "read_only"
+    ? { ...context, writable_only: chat.mode === "plan" ? [chat.plan_path] : [] }
+    : context;
 
 /** What src/llm makes of arguments that are no JSON. */
 const isCutOff = (args: unknown): boolean =>

@@ -41,6 +41,8 @@ export type ToolContext = Live & {
   readonly again: boolean;
   /** Tokens that the model can be given; 0 when nobody knows. */
   readonly context_limit: number;
+  /** Present: what is run may write no files but these. */
+  readonly writable_only?: readonly string[];
   /** Hides secrets. What tools answer goes through it in any case; what they cut or tell on must do so before. */
   readonly mask: SecretMask;
 };

@@ -100,6 +100,7 @@ test("[SB-2] the page about tools shows the table that is enforced", async () =>
     yes: "yes",
     no: "–",
     plan_file: "its plan alone",
+    read_only: "to look",
     explore_only: "that explore",
     approved: "approved",
   };

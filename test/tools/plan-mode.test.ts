@@ -1,6 +1,6 @@
 // A chat that plans: what it may do, how it shows its plan and asks, and how a person lets it go on.
 import { expect, setDefaultTimeout } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { planPathOf } from "#src/tools/available.ts";
 import { Follower, sendMessage } from "#test/support/chats.ts";
@@ -105,3 +105,38 @@ testInside(
     expect((await messagesOf(world.owner, id)).filter(({ role }) => role === "user")).toHaveLength(4);
   },
 );
+
+testInside("[PM-6] while a chat plans what it runs writes no file but its plan, with all that it starts", async () => {
+  await using world = await openToolWorld();
+  const { id, call } = await openChat(world, { plan_mode: "plan" });
+  using follower = await Follower.open(world.owner, id);
+  const path = planPathOf(id);
+  writeFileSync(join(world.home, "kept.txt"), "as it was");
+  const written = await callTools(world, call, ["write_file", { path, content: "# Plan\n" }]);
+  const inHome = `cd ${world.home};`;
+  const tried = await callTools(
+    world,
+    written.next,
+    ["execute", { command: `${inHome} cat kept.txt && ls | wc -l && echo nothing > /dev/null && yes | head -1` }],
+    ["execute", { command: `${inHome} echo x > new.txt` }],
+    ["execute", { command: `${inHome} echo x >> kept.txt; truncate -s 0 kept.txt; sed -i s/was/is/ kept.txt; false` }],
+    ["execute", { command: `${inHome} rm -f kept.txt; mv kept.txt moved.txt; mkdir folder; ln -s a b; false` }],
+    ["execute", { command: `${inHome} sh -c 'sh -c "touch deep.txt"'` }],
+    ["execute", { command: `echo "1. Look" >> ${path.replace("~", '"$HOME"')}` }],
+  );
+  expect(tried.results[0]).toMatchObject({ success: true, output: expect.stringMatching(/^as it was[\s\S]*y\n$/) });
+  expect(tried.results.slice(1).map(({ success }) => success)).toEqual([false, false, false, false, true]);
+  expect(readdirSync(world.home).filter((name) => !name.startsWith("."))).toEqual(["kept.txt"]);
+  expect(readFileSync(join(world.home, "kept.txt"), "utf8")).toBe("as it was");
+  const read = await callTools(world, tried.next, ["read_file", { path }]);
+  expect(JSON.stringify(read.results)).toContain("1. Look");
+  read.next.finish();
+  await follower.until(isWaiting);
+  // Once it works it writes as ever.
+  await sendMessage(world, id, "go", { plan_mode: "" });
+  const working = await world.models.next();
+  const done = await callTools(world, working, ["execute", { command: `${inHome} echo x > new.txt` }]);
+  expect(done.results).toMatchObject([{ success: true }]);
+  done.next.finish();
+  await follower.until(isWaiting);
+});

@@ -33,6 +33,14 @@ export const RUNNING: readonly Verb[] = [
 /** What a workspace calls by itself. */
 export const INSIDE: readonly Verb[] = [
   {
+    name: "readonly",
+    help: "Run a program that may write no file, as chats that plan do.",
+    usage: "[--writable FILE]... -- PROGRAM [ARGUMENT]...",
+    details: () =>
+      "Held back by Landlock, with all that it starts. Fails where the system has none of version 3 or later.",
+    load: () => import("../server/readonly.ts"),
+  },
+  {
     name: "gitssh",
     help: "Be git's ssh inside a workspace, with its owner's key.",
     usage: "[arguments of ssh]",

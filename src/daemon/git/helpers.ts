@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
+import { ownProgram } from "../own-program.ts";
 
 /** Variables for the programs of the workspace. Disposing removes what they name. */
 export type GitHelpers = Disposable & { readonly env: Readonly<Record<string, string>> };
@@ -30,9 +31,3 @@ export const gitHelpers = (program: readonly string[] = ownProgram()): GitHelper
 
 /** For a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-
-/** This program as it runs now: the compiled binary, or the runtime with the source. */
-const ownProgram = (): string[] =>
-  import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN")
-    ? [process.execPath]
-    : [process.execPath, "--no-env-file", new URL("../../main.ts", import.meta.url).pathname];

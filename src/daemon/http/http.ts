@@ -9,7 +9,14 @@ import type { Clock } from "#base/clock.ts";
 import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CallMcpTool } from "#schema/agent-context.ts";
-import { type EditedFiles, EditFiles, ListDirectory, SignalProcess, StartProcess } from "#schema/agent-files.ts";
+import {
+  type EditedFiles,
+  EditFiles,
+  ListDirectory,
+  type ProcessLimits,
+  SignalProcess,
+  StartProcess,
+} from "#schema/agent-files.ts";
 import { Checkpoint, type CheckpointTaken, ForgetCheckpoints } from "#schema/checkpoint.ts";
 import { DesktopAction } from "#schema/desktop-action.ts";
 import type { ListeningPort } from "#schema/listening-port.ts";
@@ -24,6 +31,7 @@ import { desktopRoutes } from "../desktop/http.ts";
 import { chatsOf, gitRoutes } from "../git/http.ts";
 import type { GitWatches } from "../git/watch.ts";
 import { Once } from "../once.ts";
+import { canHoldBack } from "../sandbox/landlock.ts";
 import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./files.ts";
 import type { Processes } from "./processes.ts";
 import { handledSockets } from "./sockets.ts";
@@ -172,11 +180,14 @@ const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, shu
         const ran = (ended: boolean): void => {
           if (chats.length > 0) void git.ran(chats, asked.command, directory, ended);
         };
-        const started = processes.start(asked, directory, () => ran(true));
+        const writable_only = asked.writable_only?.map(place);
+        const limits = writable_only ? { writable_only } : {};
+        const started = processes.start({ ...asked, ...limits }, directory, () => ran(true));
         ran(false);
         return Response.json(started);
       },
     },
+    "/api/v0/processes/limits": { GET: () => Response.json({ can_hold_back: canHoldBack() } satisfies ProcessLimits) },
     "/api/v0/processes/list": { GET: () => Response.json({ processes: processes.list() }) },
     "/api/v0/processes/:id/output": {
       GET: async (request: Request_) => {

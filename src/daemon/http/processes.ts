@@ -6,7 +6,9 @@ import { uuid } from "#base/ids.ts";
 import type { ProcessInfo, ProcessOutput, SignalProcess, StartProcess } from "#schema/agent-files.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import type { Environment } from "../environment.ts";
+import { ownProgram } from "../own-program.ts";
 import { pause } from "../pause.ts";
+import { canHoldBack } from "../sandbox/landlock.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
 import { OutputRing } from "../terminal/ring.ts";
@@ -59,10 +61,12 @@ export class Processes {
    * it is. 429 while too many run.
    */
   start(asked: StartProcess, directory: string, over: () => void = () => {}): ProcessInfo {
-    const { id = uuid(), command, env = {}, timeout_ms = 0 } = asked;
+    const { id = uuid(), command, env = {}, timeout_ms = 0, writable_only } = asked;
     const { clock, groups } = this.#options;
     const known = this.#started.get(id);
     if (known) return infoOf(known);
+    if (writable_only && !canHoldBack())
+      throw new AppError("conflict", "This system cannot keep programs from writing files.");
     const running = [...this.#started.values()].filter(({ ended_at }) => ended_at === undefined);
     if (running.length >= MOST_RUNNING)
       throw new AppError("too_many_requests", `${MOST_RUNNING} programs run already.`);
@@ -86,7 +90,7 @@ export class Processes {
       over();
     };
     started.over = runProcess({
-      command: ["sh", "-c", command],
+      command: [...(writable_only ? readOnly(writable_only) : []), "sh", "-c", command],
       directory,
       env: { ...this.#options.display(), ...this.#options.env, ...env },
       clock,
@@ -164,6 +168,12 @@ export class Processes {
     }
   }
 }
+
+/** What a command stands behind that may write only these files. */
+const readOnly = (writable: readonly string[]): string[] => [
+  ...ownProgram(),
+  ...["readonly", ...writable.flatMap((path) => ["--writable", path]), "--"],
+];
 
 const infoOf = ({ id, pid, command, directory, started_at, ended_at, exit_code, timed_out }: Started): ProcessInfo => ({
   ...{ id, pid, command, directory, exit_code, timed_out },

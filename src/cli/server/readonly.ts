@@ -1,0 +1,24 @@
+// `slipway readonly [--writable FILE]... -- PROGRAM [ARGUMENT]...`: a program that may write no file but these, for chats that plan
+// (rule PM-6). Becomes the program, so that its id, its group and its end are those of the program.
+import { usageError } from "#base/usage-error.ts";
+import { becomeReadOnly } from "#src/daemon/sandbox/landlock.ts";
+import { EXIT, type RunVerb } from "../verb.ts";
+
+export const run: RunVerb = async ({ argv, printError }) => {
+  const at = argv.indexOf("--");
+  const [program, ...words] = at < 0 ? [] : argv.slice(at + 1);
+  if (program === undefined) throw usageError("readonly", "expected `--` and a program");
+  const writable: string[] = [];
+  for (let next = 0; next < at; next += 2) {
+    const path = argv[next + 1];
+    if (argv[next] !== "--writable" || next + 1 >= at || path === undefined)
+      throw usageError(argv[next] ?? "", "expected --writable FILE");
+    writable.push(path);
+  }
+  try {
+    return becomeReadOnly([program, ...words], writable);
+  } catch (error) {
+    printError(`slipway readonly: ${(error as Error).message}\n`);
+    return EXIT.failed;
+  }
+};

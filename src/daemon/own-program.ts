@@ -1,0 +1,7 @@
+// How the daemon starts itself as another verb.
+
+/** This program as it runs now: the compiled binary, or the runtime with the source. */
+export const ownProgram = (): string[] =>
+  import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN")
+    ? [process.execPath]
+    : [process.execPath, "--no-env-file", new URL("../main.ts", import.meta.url).pathname];

@@ -1,0 +1,94 @@
+// Programs that may write no file, by the Linux security module Landlock: it needs no rights, no other program and no container, and
+// nothing that is started inside gets out of it. What it does not hold back: changes of modes and times, and programs that already run
+// and listen on a socket (rule PM-6).
+import { dlopen, ptr } from "bun:ffi";
+import { log } from "#base/log.ts";
+
+/** From this version on shortening a file by its name is held back, too. */
+const LEAST = 3;
+/** From this version on programs outside can be sent no signals. */
+const SCOPED = 6;
+
+// linux/landlock.h: what is a change of files, by bit.
+const WRITE_FILE = 1n << 1n;
+const TRUNCATE = 1n << 14n;
+const REMOVE_DIR_TO_MAKE_SYM = 0b1_1111_1111n << 4n;
+const REFER = 1n << 13n;
+const CHANGES = WRITE_FILE | REMOVE_DIR_TO_MAKE_SYM | REFER | TRUNCATE;
+const CREATE_RULESET = 444n;
+const ADD_RULE = 445n;
+const RESTRICT_SELF = 446n;
+const PATH_BENEATH = 1n;
+const O_PATH = 0x200000 | 0x80000;
+const SET_NO_NEW_PRIVS = 38;
+const SIGPIPE = 13;
+
+/** Where everything may be written, which keeps nothing. */
+const SINKS = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
+
+const LIBRARIES = ["libc.so.6", `libc.musl-${process.arch === "x64" ? "x86_64" : "aarch64"}.so.1`];
+const SYMBOLS = {
+  syscall: { args: ["i64", "i64", "i64", "i64", "i64"], returns: "i64" },
+  prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
+  open: { args: ["ptr", "i32"], returns: "i32" },
+  signal: { args: ["i32", "u64"], returns: "u64" },
+  execvp: { args: ["ptr", "ptr"], returns: "i32" },
+} as const;
+
+const load = () => {
+  for (const name of process.platform === "linux" ? LIBRARIES : []) {
+    try {
+      return dlopen(name, SYMBOLS).symbols;
+    } catch {
+      // Another system library.
+    }
+  }
+  return undefined;
+};
+
+let known: boolean | undefined;
+
+/** Whether programs can be held back here. */
+export const canHoldBack = (): boolean => {
+  known ??= versionOf(load()) >= LEAST;
+  return known;
+};
+
+type Library = NonNullable<ReturnType<typeof load>>;
+
+const versionOf = (c: Library | undefined): number => (c ? Number(c.syscall(CREATE_RULESET, 0n, 0n, 1n, 0n)) : 0);
+
+/**
+ * Becomes this program, which may write only these files, as far as they are there. Never returns. Throws Error where it cannot be held
+ * back or not be started.
+ */
+export const becomeReadOnly = (command: readonly [string, ...string[]], writable: readonly string[]): never => {
+  const c = load();
+  const version = versionOf(c);
+  if (!c || version < LEAST) throw new Error("This system has no Landlock of version 3 or later.");
+  const isScoped = version >= SCOPED;
+  // handled_access_fs, handled_access_net, scoped: abstract sockets and signals.
+  const attributes = new BigUint64Array([CHANGES, 0n, 3n]);
+  const size = isScoped ? 24n : 8n;
+  const rules = c.syscall(CREATE_RULESET, BigInt(ptr(attributes)), size, 0n, 0n);
+  if (rules < 0n) throw new Error("Landlock makes no rules.");
+  for (const path of [...SINKS, ...writable]) {
+    const file = c.open(ptr(cString(path)), O_PATH);
+    if (file < 0) continue;
+    const rule = new DataView(new ArrayBuffer(12));
+    rule.setBigUint64(0, WRITE_FILE | TRUNCATE, true);
+    rule.setInt32(8, file, true);
+    const added = c.syscall(ADD_RULE, rules, PATH_BENEATH, BigInt(ptr(new Uint8Array(rule.buffer))), 0n);
+    if (added < 0n) log("daemon").warn("{path} cannot be left writable", { path });
+  }
+  if (c.prctl(SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n) !== 0) throw new Error("The program cannot be kept from new rights.");
+  if (c.syscall(RESTRICT_SELF, rules, 0n, 0n, 0n) !== 0n) throw new Error("Landlock holds nothing back.");
+  // As a program that is started by a shell has it.
+  c.signal(SIGPIPE, 0n);
+  const words = command.map(cString);
+  const list = new BigUint64Array([...words.map((word) => BigInt(ptr(word))), 0n]);
+  c.execvp(ptr(words[0] as Buffer), ptr(list));
+  throw new Error(`${command[0]} cannot be started.`);
+};
+
+const cString = (text: string): Buffer => Buffer.from(`${text}\0`);

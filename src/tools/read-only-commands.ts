@@ -1,0 +1,62 @@
+// Whether a shell text only looks, for workspaces whose system cannot hold programs back: every command in it is one of a list of programs
+// that write nothing, none of its arguments makes it write, and nothing is written by the shell (rule PM-7). Pure.
+import { forEachChild, parse, type Redirection, type SyntaxNode } from "unbash";
+import { isKnown } from "./parsed-commands.ts";
+
+const LONGEST = 6_000;
+
+/** Programs that only read, with the arguments that would make them do more. */
+const PROGRAMS: Readonly<Record<string, RegExp | undefined>> = {
+  ...Object.fromEntries(
+    "[ basename cat cd cmp column cut df diff dirname du echo egrep false fgrep file grep head id jq ls nl printf pwd readlink realpath stat tac tail test tr true type uname wc which whoami"
+      .split(" ")
+      .map((name) => [name, undefined]),
+  ),
+  find: /^-(exec|ok|delete|fprint|fls)/,
+  git: /^(-c|--config-env|--exec-path|--output|-o$|--ext-diff|--textconv|-O|--open-files-in-pager)/,
+  rg: /^--(pre|hostname-bin)/,
+  sort: /^(-[a-zA-Z]*o|--output|--compress-program|-T|--temporary-directory)/,
+  tree: /^(-o|--output)/,
+};
+const GIT = /^(blame|cat-file|describe|diff|grep|log|ls-files|ls-tree|rev-list|rev-parse|shortlog|show|status)$/;
+
+/** Why the text may not be run where nothing may be written; undefined when it may. */
+export const whyItMayWrite = (command: string): string | undefined => {
+  if (command.length > LONGEST) return "it is too long to be looked through";
+  const script = parse(command);
+  if (script.errors && script.errors.length > 0) return "it is no plain shell text";
+  let found: string | undefined;
+  const walk = (node: SyntaxNode): void => {
+    found ??= problemOf(node);
+    if (found === undefined) forEachChild(node, walk);
+  };
+  walk(script);
+  return found;
+};
+
+const problemOf = (node: SyntaxNode): string | undefined => {
+  if (node.type === "Function" || node.type === "Coproc") return "it defines functions";
+  if (node.type === "Redirected") return node.redirects.map(redirection).find((one) => one !== undefined);
+  if (node.type !== "Command") return undefined;
+  const { name, args, prefix, redirects } = node;
+  if (name === undefined || !isKnown(name)) return "a program is only known when it runs";
+  if (prefix.some(({ type }) => type === "Assignment")) return "it sets variables";
+  // A path could lead to a program of the same name that does something else.
+  if (!Object.hasOwn(PROGRAMS, name.value)) return `"${name.value}" is not one of the programs that only read`;
+  const words = args.flatMap((one) => (one.type === "Word" ? [one] : []));
+  if (name.value === "git") {
+    const first = words[0];
+    if (!first || !isKnown(first) || !GIT.test(first.value)) return "git is only run for what looks";
+  }
+  const bad = PROGRAMS[name.value];
+  const worst = bad && words.find((word) => !isKnown(word) || bad.test(word.value));
+  if (worst) return `"${name.value} ${worst.text}" may write`;
+  return redirects.map(redirection).find((one) => one !== undefined);
+};
+
+const redirection = (one: Redirection): string | undefined => {
+  if (one.type !== "Redirect" || one.operator === "<") return undefined;
+  const target = one.target && isKnown(one.target) ? one.target.value : "";
+  const isCopy = (one.operator === ">&" || one.operator === "<&") && /^(\d|-)$/.test(target);
+  return isCopy || target === "/dev/null" ? undefined : "its output goes into a file";
+};

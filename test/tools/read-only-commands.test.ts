@@ -1,0 +1,63 @@
+// Shell texts where nothing may be written and the system holds nothing back: what only looks is run, everything else is refused.
+import { expect, test } from "bun:test";
+import { execute } from "#src/tools/execute.ts";
+import { whyItMayWrite } from "#src/tools/read-only-commands.ts";
+import type { ToolContext } from "#src/tools/tool.ts";
+
+test.each([
+  "cat a.txt b.txt | grep -n 'x > y' | sort -u | head -3",
+  "cd src && git log --oneline -5 && git diff HEAD~1 -- .",
+  "find . -name '*.ts' -type f 2>/dev/null | wc -l",
+  "if [ -f a ]; then cat a; else echo no >&2; fi",
+  "for f in a b; do head -1 $f; done",
+  "rg -n 'rm -rf' --type ts; ls -la > /dev/null 2>&1",
+  "echo $(git rev-parse HEAD) < a",
+])("[PM-7] it looks: %s", (command) => expect(whyItMayWrite(command)).toBeUndefined());
+
+test.each([
+  "echo x > a",
+  "cat a >> b",
+  "ls >| a",
+  "cat < a <> b",
+  "rm a",
+  "ls; touch a",
+  "ls && $(echo rm) a",
+  "cat $(rm a)",
+  "PATH=. ls",
+  "PATH=.",
+  "$SHELL -c 'rm a'",
+  "sh -c ls",
+  "./cat a",
+  "/tmp/cat a",
+  "find . -delete",
+  "find . -exec rm {} +",
+  "find . $ARGS",
+  "sort -o a b",
+  "sort -uo a b",
+  "git -c alias.x='!rm a' x",
+  "git checkout .",
+  "git log --output=a",
+  "git $VERB",
+  "rg --pre ./x y",
+  "tree -o a",
+  "ls() { rm a; }; ls",
+  "{ ls; } > a",
+  "(ls) &> a",
+  "xargs rm",
+  "echo 'unclosed",
+  `echo ${"a".repeat(7_000)}`,
+])("[PM-7] it may write: %s", (command) => expect(whyItMayWrite(command)).toBeString());
+
+test("[PM-7] a workspace that cannot hold programs back is asked for nothing but what looks", async () => {
+  const asked: string[] = [];
+  const agent = {
+    call: async ({ path }: { path: string }) => {
+      asked.push(path);
+      return { can_hold_back: false };
+    },
+  };
+  const context = { agent, writable_only: [], run_id: "1", clock: { monotonic: () => 0 } } as unknown as ToolContext;
+  const run = execute.run(context, { command: "rm a" }, new AbortController().signal);
+  await expect(run).rejects.toThrow('cannot hold them back: "rm" is not one of the programs that only read');
+  expect(asked).toEqual(["/processes/limits"]);
+});
