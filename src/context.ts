@@ -54,11 +54,13 @@ import { TunnelDialer } from "./domain/agents/dialer.ts";
 import { automaticBuilds } from "./domain/builds/automatic.ts";
 import { stopForbiddenLocal } from "./domain/builds/local-limits.ts";
 import { firstPrebuild } from "./domain/builds/prebuilds.ts";
+import { equipped } from "./domain/builds/terraform-work.ts";
 import { ChatToolServices } from "./domain/chats/tool-services.ts";
 import { Links } from "./domain/external-auth/links.ts";
 import { mcpAccess } from "./domain/mcp/access.ts";
 import { Network } from "./domain/tailnet/network.ts";
 import { ReadyTemplates } from "./domain/templates/starter.ts";
+import { terraformImports } from "./domain/templates/terraform-imports.ts";
 import { Accounts } from "./domain/users/accounts.ts";
 import { prepareIdentity } from "./domain/users/first-user.ts";
 import { OAuthClient } from "./git/oauth.ts";
@@ -161,9 +163,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.agents = new Directory(
       (id) =>
         new AgentActor(id, {
-          store,
-          clock: this.clock,
-          topics: this.topics,
+          ...{ store, clock: this.clock, topics: this.topics },
           log_limit: this.config.agent_log_limit,
         }),
       this.clock,
@@ -176,17 +176,13 @@ export class Context implements ApiContext, AsyncDisposable {
       ...{ clock: this.clock, jobs: this.jobs, provisioners: this.provisioners },
       workspaces: () => this.workspaces,
       shutDown: (id, report, signal) => shutDownAgents(this, id, report, signal),
+      ...{ encryption, equip: (request) => equipped(this, request) },
     });
     this.workspaces = new Directory(
       (id) =>
         new WorkspaceActor(id, {
-          store,
-          clock: this.clock,
-          topics: this.topics,
-          uses: this.uses,
+          ...{ store, clock: this.clock, topics: this.topics, uses: this.uses, builds, encryption },
           automatic: automaticBuilds(this, this.jobs),
-          builds,
-          encryption,
           accessUrl: () => this.accessUrl,
         }),
       this.clock,
@@ -209,6 +205,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const imports = new ImportRunner({
       ...{ store, clock: this.clock, blobs: this.blobs, jobs: this.jobs, encryption },
       versions: () => this.versions,
+      terraform: terraformImports(this),
     });
     this.versions = new Directory(
       (id) => new TemplateVersionActor(id, { store, clock: this.clock, topics: this.topics, imports }),
@@ -218,6 +215,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.readyTemplates = new ReadyTemplates(this);
     const runs = new DryRunRunner({
       ...{ clock: this.clock, jobs: this.jobs, provisioners: this.provisioners },
+      equip: (request) => equipped(this, request),
       dryRuns: () => this.dryRuns,
     });
     this.dryRuns = new Directory(
@@ -297,6 +295,7 @@ export class Context implements ApiContext, AsyncDisposable {
     accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
     await sealReadableVariables(store, this.encryption);
     await recoverBlobs(store, this.blobs);
+    for (const one of this.provisioners.values()) await one.prepare?.();
     await this.modelSettings.load();
   }
 

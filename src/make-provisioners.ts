@@ -10,6 +10,7 @@ import { ExternalProvisioner } from "./provisioners/external/external.ts";
 import type { Workers } from "./provisioners/external/workers.ts";
 import { LocalProvisioner } from "./provisioners/local/local.ts";
 import type { Provisioner } from "./provisioners/provisioner.ts";
+import { TerraformProvisioner } from "./provisioners/terraform/terraform.ts";
 
 type Options = {
   readonly config: Config;
@@ -37,6 +38,12 @@ export const makeProvisioners = (
     orphanTimeout: config.local_daemon_orphan_timeout,
     ...{ user: config.local_workspace_user, refusal: whyNoLocal(config) },
   });
-  const made: Provisioner[] = [new EchoProvisioner(), docker, new ExternalProvisioner(workers, clock), local];
+  const terraform = new TerraformProvisioner({
+    root: join(config.data_dir, "terraform"),
+    ...{ clock, env: environment ?? {}, binary: config.terraform_binary, cliConfig: config.terraform_cli_config },
+    ...{ pass: config.terraform_environment, applyLimit: config.terraform_apply_limit },
+  });
+  const external = new ExternalProvisioner(workers, clock);
+  const made: Provisioner[] = [new EchoProvisioner(), docker, external, local, terraform];
   return new Map(made.map((one) => [one.name as string, one]));
 };

@@ -9,6 +9,7 @@ import "#schema/formats.ts";
 import { log } from "#base/log.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
+import { agentProgramFiles } from "./api/agents/programs.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
 import { onBehalf, statusesOf } from "./api/audit/origin.ts";
 import { rememberBody } from "./api/audit/refused.ts";
@@ -102,7 +103,7 @@ export const createApp = (ctx: Context): AnyElysia => {
 
 /** The app with everything the OpenAPI document describes. Each app between it and a route would cost a start 15 ms: all are added anew. */
 const withRoutes = (app: AnyElysia, ctx: Context): AnyElysia =>
-  app.use(health(ctx)).use(derp(ctx)).use(api(ctx)).use(chatDesktop(ctx));
+  app.use(health(ctx)).use(agentProgramFiles(ctx)).use(derp(ctx)).use(api(ctx)).use(chatDesktop(ctx));
 
 export type ServerOptions = {
   /** A connection on which nothing moves for so long is closed. Tests shorten it. */

@@ -54,7 +54,9 @@ export type NewTemplate = Omit<
 >;
 
 /** What a worker is given; "stale" when the job no longer waits for one. */
-export type StartedImport = { readonly file_id: string; readonly sealed_variable_values: string } | "stale";
+export type StartedImport =
+  | { readonly file_id: string; readonly sealed_variable_values: string; readonly created_by: string }
+  | "stale";
 
 /** A report that came too late is a value, not an error. */
 export type Late = "done" | "stale";
@@ -114,8 +116,8 @@ export class TemplateVersionActor extends Actor<VersionState> {
   /** A worker takes the import. "stale" when it no longer waits for one. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedImport> {
     return this.handle((state) => {
-      const { file_id, sealed_variable_values } = state.version;
-      const reply = { file_id, sealed_variable_values };
+      const { file_id, sealed_variable_values, created_by } = state.version;
+      const reply = { file_id, sealed_variable_values, created_by };
       return this.#settle<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
     });
   }

@@ -63,7 +63,9 @@ export const planDryRun = async (
     transition: "start",
     workspace,
     owner,
-    manifest: renderManifest(source, { parameters, variables, workspace, owner }),
+    // Terraform fills in its own texts.
+    manifest:
+      source.provisioner === "terraform" ? source : renderManifest(source, { parameters, variables, workspace, owner }),
     parameters,
     agents: [],
     access_url,

@@ -15,6 +15,8 @@ type Deps = {
   readonly jobs: JobQueue;
   readonly provisioners: ReadonlyMap<string, Provisioner>;
   readonly dryRuns: () => Directory<DryRunActor>;
+  /** Adds what a template of Terraform needs beside the request. */
+  readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
 };
 
 const HEARTBEAT_MS = 60_000;
@@ -77,7 +79,7 @@ export class DryRunRunner implements DryRuns {
       const provisioner = provisioners.get(name);
       if (!provisioner) throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
       signal.throwIfAborted();
-      await provisioner.plan?.(request, report, signal);
+      await provisioner.plan?.(await this.#parts.equip(request), report, signal);
       for (const { name: resource, type = `${name}_workspace`, agents = [] } of resources) {
         const people = agents.map((agent) => agent.name).join(", ");
         report.log("info", STAGE, `Would make ${type} ${resource}${people && ` with the agent ${people}`}.`);

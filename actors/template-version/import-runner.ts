@@ -7,12 +7,15 @@ import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findFile } from "#db/templates/files.ts";
 import { openVariables } from "#db/templates/variables.ts";
+import { ArchiveError } from "#src/provisioners/archive-entry.ts";
+import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
 import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue } from "../runtime/job-queue.ts";
-import type { Imports, TemplateVersionActor } from "./actor.ts";
+import type { Imports, StartedImport, TemplateVersionActor } from "./actor.ts";
 import { importTemplate } from "./import.ts";
+import { importTerraform, type TerraformImports } from "./import-terraform.ts";
 
 type Deps = {
   readonly clock: Clock;
@@ -21,6 +24,8 @@ type Deps = {
   readonly encryption: Encryption;
   readonly jobs: JobQueue;
   readonly versions: () => Directory<TemplateVersionActor>;
+  /** Plans templates of Terraform; undefined where none are run. */
+  readonly terraform: TerraformImports | undefined;
 };
 
 export class ImportRunner implements Imports {
@@ -57,7 +62,7 @@ export class ImportRunner implements Imports {
 
   async #work(
     id: string,
-    { file_id, sealed_variable_values }: { file_id: string; sealed_variable_values: string },
+    { file_id, sealed_variable_values, created_by }: Exclude<StartedImport, "stale">,
     signal: AbortSignal,
   ): Promise<void> {
     const { clock, store, blobs, encryption } = this.#parts;
@@ -68,8 +73,13 @@ export class ImportRunner implements Imports {
         const file = await store.get(findFile({ id: file_id }));
         if (!file) return { error: "The uploaded file is gone.", error_code: "" };
         const values = openVariables(encryption, { id, sealed_variable_values });
-        return await importTemplate(blobs.pathOf(file.hash), file.mimetype, values, report);
+        const archive = { path: blobs.pathOf(file.hash), mimetype: file.mimetype };
+        const source = await readTerraformSource(archive).catch(refusedArchive);
+        if (!source) return await importTemplate(archive.path, archive.mimetype, values, report);
+        const asked = { id, archive, source, values, created_by, report };
+        return await importTerraform(asked, this.#parts.terraform, signal);
       } catch (error) {
+        if (signal.aborted) return { error: "The import was cancelled.", error_code: "" };
         log("templates").error("the import of {id} failed: {error}", { id, error });
         report.say("provisioner_daemon", "error", "Failed", "An internal error ended the import.");
         return { error: "An internal error ended the import.", error_code: "" };
@@ -87,3 +97,9 @@ export class ImportRunner implements Imports {
     );
   }
 }
+
+/** What is wrong with an archive is told by the import of every other template. */
+const refusedArchive = (error: unknown): undefined => {
+  if (error instanceof ArchiveError) return undefined;
+  throw error;
+};

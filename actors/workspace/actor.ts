@@ -12,7 +12,7 @@ import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import type { ShareLevel, UpsertPortShare } from "#schema/port-share.ts";
 import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
-import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Said } from "../job/report.ts";
 import { reapDue } from "../job/state.ts";
 import type { Outcome } from "../runtime/actor.ts";
@@ -22,7 +22,7 @@ import { tellState, workspaceEntries } from "./audit.ts";
 import { type Claim, claimed, isClaim } from "./claim.ts";
 import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
-import { planBuild } from "./plan.ts";
+import { planBuild, rowsOfMade } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
 import { runningAgents, type ScheduleDeps, ScheduledActor } from "./schedule-actor.ts";
 import { loadRules } from "./schedule-rules.ts";
@@ -171,16 +171,27 @@ export class WorkspaceActor extends ScheduledActor {
     return this.handle((state) => this.#late(state, { type: "touch", now: this.#parts.clock.now(), job_id }));
   }
 
-  /** The work has ended; `state` is what the next build must be told. */
-  completeJob(args: { readonly job_id: string; readonly state: string | null }): Promise<Late> {
+  /** The work has ended; `state` is what the next build must be told, `made` what only its end has shown. */
+  completeJob(args: { readonly job_id: string; readonly state: string | null; readonly made?: Made }): Promise<Late> {
     return this.handle(async (state) => {
+      const isOurs = state.job.id === args.job_id && isActive(state.job);
+      const now = this.#parts.clock.now();
+      const rows = args.made && isOurs ? await rowsOfMade(this.#parts, state, args.made, now) : undefined;
       const rules = await loadRules(this.#parts.store, state.workspace);
       const claimed = await isClaim(this.#parts.store, state.workspace, state.build);
-      return this.#late(state, { type: "complete", now: this.#parts.clock.now(), ...args, rules, claimed });
+      const { job_id, state: left } = args;
+      const made = rows ? { made: rows } : {};
+      return this.#late(state, { type: "complete", now, job_id, state: left, ...made, rules, claimed });
     });
   }
 
-  failJob(args: { readonly job_id: string; readonly error: string; readonly error_code: string }): Promise<Late> {
+  /** `left`: what is there all the same, for the next build. */
+  failJob(args: {
+    readonly job_id: string;
+    readonly error: string;
+    readonly error_code: string;
+    readonly left?: { readonly state: string | null };
+  }): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "fail", now: this.#parts.clock.now(), ...args }));
   }
 

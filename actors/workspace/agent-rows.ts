@@ -7,7 +7,7 @@ import { insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import { insertLogSource } from "#db/agents/log-sources.ts";
 import { insertAgentMetadata } from "#db/agents/metadata.ts";
-import { deleteAgentsOfBuild, releaseToken } from "#db/agents/of-build.ts";
+import { deleteAgentsOfBuild, releaseApp, releaseToken } from "#db/agents/of-build.ts";
 import { insertAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { deleteResources, insertResource } from "#db/workspaces/resources.ts";
@@ -32,6 +32,8 @@ export type AgentRowsInput = {
   readonly encryption: Encryption;
   /** Values of sensitive variables: what holds one is stored sealed (rule TP-33). */
   readonly secrets: readonly string[];
+  /** Default start. What a stop leaves has no agents. */
+  readonly transition?: "start" | "stop";
 };
 
 export type MadeAgents = {
@@ -55,6 +57,7 @@ export const agentRows = (input: AgentRowsInput): MadeAgents => {
   for (const resource of input.manifest.resources) {
     const id = input.uuid();
     rows.push(resourceRow(id, resource, input));
+    if (input.transition === "stop") continue;
     for (const agent of resource.agents ?? []) {
       const made = { name: agent.name, id: input.uuid(), token: (agent.token ?? input.uuid()).toLowerCase() };
       agents.push(made);
@@ -72,11 +75,15 @@ export const agentRows = (input: AgentRowsInput): MadeAgents => {
 export const dailyCost = ({ resources }: Manifest): number =>
   resources.reduce((sum, resource) => sum + (resource.daily_cost ?? 0), 0);
 
-const resourceRow = (id: string, resource: ManifestResource, { job_id, now, manifest }: AgentRowsInput): Statement =>
+const resourceRow = (
+  id: string,
+  resource: ManifestResource,
+  { job_id, now, manifest, transition = "start" }: AgentRowsInput,
+): Statement =>
   insertResource({
     id,
     job_id,
-    transition: "start",
+    transition,
     type: resource.type ?? `${manifest.provisioner}_workspace`,
     name: resource.name,
     icon: asIcon(resource.icon ?? ""),
@@ -106,6 +113,7 @@ const agentRow = (
     name: agent.name,
     token_hash: kept?.get(agent.name) ?? sha256(token),
     instance_id: agent.instance_id ?? "",
+    api_key_scope: agent.api_key_scope ?? "all",
     architecture: agent.arch ?? machine.arch,
     operating_system: agent.os ?? machine.os,
     directory: agent.directory ?? "",
@@ -126,7 +134,7 @@ const belongings = (
   agent: ManifestAgent,
   agent_id: string,
   keys: { source: number },
-  { uuid, now }: AgentRowsInput,
+  { uuid, now, workspace_id }: AgentRowsInput,
   seal: TextChange,
 ): Statement[] => {
   const sources = (agent.scripts ?? []).map((script) => ({
@@ -162,6 +170,8 @@ const belongings = (
   }));
   return [
     ...(sources.length > 0 ? [insertLogSource(sources), insertAgentScript(scripts)] : []),
+    // Some keep their ids over builds: those of the build before go.
+    ...(agent.apps ?? []).flatMap((app) => (app.id === undefined ? [] : [releaseApp({ id: app.id, workspace_id })])),
     ...(agent.apps?.length ? [insertAgentApp(appRows(agent.apps, agent_id, uuid))] : []),
     ...(metadata.length > 0 ? [insertAgentMetadata(metadata)] : []),
   ];
@@ -169,7 +179,7 @@ const belongings = (
 
 const appRows = (apps: NonNullable<ManifestAgent["apps"]>, agent_id: string, uuid: () => string) =>
   apps.map((app, index) => ({
-    id: uuid(),
+    id: app.id ?? uuid(),
     agent_id,
     slug: app.slug,
     display_name: asLine(app.display_name ?? app.slug),

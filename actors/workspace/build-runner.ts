@@ -1,11 +1,14 @@
 // Does the work of builds, outside of any mailbox: takes a slot, asks the workspace for the request, lets the provisioner run, and
 // reports what came of it. Whatever it says carries the job's id, so a report that comes too late hurts nobody (rule WK-7).
 import type { Clock } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
+import { sealState } from "#db/workspaces/build-state.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import {
   ProvisionError,
+  type Provisioned,
   type Provisioner,
   type ProvisionRequest,
   type Report,
@@ -15,7 +18,7 @@ import { insist, stopped } from "../job/insist.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Tags, Worker } from "../runtime/job-queue.ts";
-import type { Builds, StartedJob, SubmittedBuild, WorkspaceActor } from "./actor.ts";
+import type { Builds, Late, StartedJob, SubmittedBuild, WorkspaceActor } from "./actor.ts";
 
 export type Provisioners = ReadonlyMap<string, Provisioner>;
 
@@ -25,6 +28,10 @@ type Deps = {
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
   /** Lets the agents of the workspace end in order (agent-shutdown.ts); never rejects. */
+  /** Seals what is left for the next build where it holds secrets. */
+  readonly encryption: Encryption;
+  /** Adds what a template of Terraform needs beside the request; called outside of any mailbox. */
+  readonly equip: (request: ProvisionRequest, signal: AbortSignal) => Promise<ProvisionRequest>;
   readonly shutDown: (workspace_id: string, report: Report, signal: AbortSignal) => Promise<void>;
 };
 
@@ -91,13 +98,16 @@ export class BuildRunner implements Builds {
   }
 
   async #work(
-    { request, orphan, verbose }: Exclude<StartedJob, "stale">,
+    { request: asked, orphan, verbose }: Exclude<StartedJob, "stale">,
     workspace_id: string,
     job_id: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock, equip } = this.#parts;
     const workspaces = this.#parts.workspaces();
+    let request = asked;
+    /** What is there whatever becomes of the report. */
+    let left: { readonly state: string | null } | undefined;
     const report = new JobReport(clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
     const alive = clock.every(HEARTBEAT_MS, () => {
       workspaces.ask(workspace_id, "touchJob", { job_id }).catch(() => {});
@@ -107,12 +117,16 @@ export class BuildRunner implements Builds {
       signal.throwIfAborted();
       if (request.transition !== "start" && !orphan) await this.#parts.shutDown(workspace_id, report, signal);
       signal.throwIfAborted();
+      if (orphan) this.#tellLeft(request, report);
+      else request = await equip(request, signal);
       // What is forgotten needs nobody who could have removed it.
-      const { state } = orphan
+      const { state, made }: Provisioned = orphan
         ? { state: null }
         : await this.#provisioner(request.manifest.provisioner).run(request, report, signal);
+      left = { state };
       await report.settled();
-      await insist(this.#parts.clock, () => workspaces.ask(workspace_id, "completeJob", { job_id, state }), signal);
+      const args = { job_id, state: this.#sealed(request, state), ...(made ? { made } : {}) };
+      this.#stored(request, await insist(clock, () => workspaces.ask(workspace_id, "completeJob", args), signal));
     } catch (error) {
       if (stopped(signal)) return;
       if (error instanceof WorkerLost && !signal.aborted) {
@@ -123,11 +137,29 @@ export class BuildRunner implements Builds {
       }
       if (!signal.aborted) report.say("provisioner_daemon", "error", "Failed", wordsFor(error));
       await report.settled();
-      if (signal.aborted) await this.#canceled(workspace_id, job_id, request.state, signal);
-      else await this.#fail(workspace_id, job_id, error, signal);
+      if (error instanceof ProvisionError) left ??= error.left;
+      if (signal.aborted) await this.#canceled(request, job_id, left?.state ?? request.state, signal);
+      else await this.#fail(workspace_id, job_id, error, signal, left && { request, state: left.state });
     } finally {
       alive.cancel();
     }
+  }
+
+  /** Forgetting a workspace removes nothing: whoever asked for it hears what stays. */
+  #tellLeft({ manifest, state }: ProvisionRequest, report: JobReport): void {
+    const things = this.#parts.provisioners.get(manifest.provisioner)?.leaves?.(state) ?? [];
+    for (const thing of things) {
+      report.say("provisioner_daemon", "warn", "Forgetting", `${thing} is not removed and nobody looks after it now.`);
+    }
+  }
+
+  #sealed({ workspace, manifest: { provisioner } }: ProvisionRequest, state: string | null): string | null {
+    return sealState(this.#parts.encryption, { workspace_id: workspace.id, provisioner }, state);
+  }
+
+  /** Once the state is on disk its provisioner needs none of its own; a report that came too late has stored nothing. */
+  #stored(request: ProvisionRequest, answer: Late): void {
+    if (answer === "done") this.#parts.provisioners.get(request.manifest.provisioner)?.forget?.(request);
   }
 
   /** The job goes to another worker, with fresh tokens; it has failed when too many were lost with it. */
@@ -147,16 +179,26 @@ export class BuildRunner implements Builds {
     throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
   }
 
-  async #canceled(workspace_id: string, job_id: string, state: string | null, signal: AbortSignal): Promise<void> {
-    const ask = () => this.#parts.workspaces().ask(workspace_id, "completeJob", { job_id, state });
-    await insist(this.#parts.clock, ask, signal);
+  async #canceled(request: ProvisionRequest, job_id: string, state: string | null, signal: AbortSignal): Promise<void> {
+    const args = { job_id, state: this.#sealed(request, state) };
+    const ask = () => this.#parts.workspaces().ask(request.workspace.id, "completeJob", args);
+    this.#stored(request, await insist(this.#parts.clock, ask, signal));
   }
 
-  async #fail(workspace_id: string, job_id: string, error: unknown, signal: AbortSignal): Promise<void> {
+  async #fail(
+    workspace_id: string,
+    job_id: string,
+    error: unknown,
+    signal: AbortSignal,
+    left?: { readonly request: ProvisionRequest; readonly state: string | null },
+  ): Promise<void> {
     const error_code = error instanceof ProvisionError ? error.code : "";
     if (!(error instanceof ProvisionError)) log("builds").error("job {job_id} failed: {error}", { job_id, error });
-    const args = { job_id, error: wordsFor(error), error_code };
-    await insist(this.#parts.clock, () => this.#parts.workspaces().ask(workspace_id, "failJob", args), signal);
+    const kept = left ? { left: { state: this.#sealed(left.request, left.state) } } : {};
+    const args = { job_id, error: wordsFor(error), error_code, ...kept };
+    const ask = () => this.#parts.workspaces().ask(workspace_id, "failJob", args);
+    const answer = await insist(this.#parts.clock, ask, signal);
+    if (left) this.#stored(left.request, answer);
   }
 }
 

@@ -65,6 +65,12 @@ export type WorkspaceCommand =
       readonly now: number;
       readonly job_id: string;
       readonly state: string | null;
+      /** What only the end of the work has shown: the rows of its resources and agents. */
+      readonly made?: {
+        readonly rows: readonly Statement[];
+        readonly agent_ids: readonly string[];
+        readonly daily_cost: number;
+      };
       readonly rules?: ScheduleRules;
       /** The build by which a workspace that was kept ready got its owner (rule PB-9). */
       readonly claimed?: boolean;
@@ -75,6 +81,8 @@ export type WorkspaceCommand =
       readonly job_id: string;
       readonly error: string;
       readonly error_code: string;
+      /** What is there all the same; absent: as before. */
+      readonly left?: { readonly state: string | null };
     }
   /** The owner's mark; no change is `stale`. */
   | { readonly type: "favor"; readonly favorite: boolean }

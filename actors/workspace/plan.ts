@@ -8,11 +8,12 @@ import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
+import { openState } from "#db/workspaces/build-state.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
 import type { Manifest, ManifestVariable } from "#schema/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
-import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
 import { agentRows, dailyCost } from "./agent-rows.ts";
 import type { WorkspaceState } from "./decision.ts";
@@ -53,8 +54,12 @@ export const planBuild = async (
   const parameters = Object.fromEntries(values.map(({ name, value }) => [name, value]));
   const variables = resolveVariables(source.variables ?? [], openVariables(encryption, version)).values;
   const { id, name } = workspace;
-  const manifest = renderManifest(source, { parameters, variables, workspace: { id, name }, owner });
-  const starts = build.transition === "start" && !known.made;
+  // Terraform fills in its own texts, and only its state says which agents there are.
+  const isMadeLater = source.provisioner === "terraform";
+  const manifest = isMadeLater
+    ? source
+    : renderManifest(source, { parameters, variables, workspace: { id, name }, owner });
+  const starts = build.transition === "start" && !known.made && !isMadeLater;
   const agents = (known.made ?? []).map((one) => ({ id: one.id, name: one.name, token: "" }));
   const made = starts
     ? agentRows({
@@ -84,7 +89,7 @@ export const planBuild = async (
       parameters,
       agents: made.agents,
       access_url,
-      state: build.state,
+      state: openState(encryption, id, build.state),
       ...(known.made ? { claimed: true } : {}),
     },
     rows: made.rows,
@@ -95,6 +100,23 @@ export const planBuild = async (
 
 const secretsOf = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
   declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));
+/** The rows of what a provisioner has made by itself; for one that knows its agents only then. */
+export const rowsOfMade = async (
+  { store, encryption }: PlanDeps,
+  { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
+  made: Made,
+  now: number,
+): Promise<Pick<Plan, "rows" | "agent_ids" | "daily_cost">> => {
+  const manifest: Manifest = { provisioner: "terraform", resources: [...made.resources] };
+  const { rows, agents } = agentRows({
+    ...{ manifest, now, workspace_id: workspace.id, build_id: build.id, job_id: build.job_id },
+    transition: build.transition === "stop" ? "stop" : "start",
+    agent_key: await store.reserve("agents", countAgents(manifest) || 1),
+    source_key: await store.reserve("log_sources", countScripts(manifest) || 1),
+    ...{ machine: machine(), uuid, encryption, secrets: made.secrets },
+  });
+  return { rows, agent_ids: agents.map(({ id }) => id), daily_cost: made.daily_cost };
+};
 
 const agentsOf = (manifest: Manifest) => manifest.resources.flatMap(({ agents }) => agents ?? []);
 const countAgents = (manifest: Manifest): number => agentsOf(manifest).length;

@@ -72,7 +72,9 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
     case "cancel":
       return cancel(state, command);
     case "fail":
-      return moveJob(state, command, (patch) => moved(state, patch));
+      return moveJob(state, command, (patch) =>
+        changed(state, { job: patch, build: { updated_at: patch.updated_at, ...command.left } }, []),
+      );
     case "requeue":
       return requeue(state, command);
     case "reap":
@@ -244,20 +246,22 @@ const begin = (
 };
 
 const completed = (
-  state: WorkspaceState,
+  before: WorkspaceState,
   patch: JobPatch,
-  { state: left, rules = NO_RULES, claimed = false }: Extract<WorkspaceCommand, { type: "complete" }>,
+  { state: left, rules = NO_RULES, claimed = false, made }: Extract<WorkspaceCommand, { type: "complete" }>,
 ): Change => {
   const now = patch.updated_at;
+  const state = made && !isEnding(before) ? { ...before, agent_ids: made.agent_ids } : before;
   // Cancelled wins over a success that is reported after it (facts/platform 2.1).
   if (state.job.canceled_at !== null) {
-    return changed(state, { job: patch, build: { updated_at: now, ...(left === null ? {} : { state: left }) } }, []);
+    return changed(before, { job: patch, build: { updated_at: now, ...(left === null ? {} : { state: left }) } }, []);
   }
-  const build = { updated_at: now, state: left };
+  const build = { updated_at: now, state: left, ...(made ? { daily_cost: made.daily_cost } : {}) };
+  const rows = made?.rows ?? [];
   if (state.build.transition === "start") {
     const times = firstDeadline(state.workspace, rules, now);
     const why = { reason: "start", detail: "It has started.", new_deadline: times.deadline } as const;
-    const kept = times.deadline === null ? [] : note(state, now, why);
+    const kept = [...rows, ...(times.deadline === null ? [] : note(state, now, why))];
     const { owner_id } = state.workspace;
     return changed(
       state,
@@ -266,7 +270,7 @@ const completed = (
       claimed ? [{ topic: "reinit", owner_id }] : [],
     );
   }
-  if (state.build.transition === "stop") return changed(state, { job: patch, build }, []);
+  if (state.build.transition === "stop") return changed(state, { job: patch, build }, rows);
   const workspace = { deleted: true, updated_at: now };
   return changed(state, { job: patch, build, workspace }, [deletePortSharesOf(state.workspace.id)]);
 };

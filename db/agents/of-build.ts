@@ -29,3 +29,12 @@ const release = statement<{ token_hash: string }>(
 
 /** Whoever has this token has it no longer. */
 export const releaseToken = (token_hash: string): Statement => release({ token_hash });
+
+/** An app that a former build of the workspace has, and this one has again under the same id. */
+export const releaseApp = statement<{ id: string; workspace_id: string }>(
+  build
+    .delete(agent_apps)
+    .where(
+      sql`${agent_apps.id} = ${sql.placeholder("id")} and ${agent_apps.agent_id} in (select a.id from agents a where a.workspace_id = ${sql.placeholder("workspace_id")})`,
+    ),
+);

@@ -114,7 +114,7 @@ export const manifestColumns = (
 ): Pick<TemplateVersionRow, "manifest" | "has_ai_task" | "has_external_agent"> => ({
   manifest: JSON.stringify(manifest),
   has_ai_task: manifest.ai_task === true,
-  has_external_agent: manifest.provisioner === "external",
+  has_external_agent: manifest.provisioner === "external" || manifest.terraform?.has_external_agent === true,
 });
 
 export const insertTemplateVersion = insertInto(template_versions);

@@ -1,6 +1,7 @@
 // Every resource of the API, one line each. A new resource is added here and nowhere else.
 import { type AnyElysia, Elysia } from "elysia";
 import { agents } from "./agents/index.ts";
+import { initScripts } from "./agents/programs.ts";
 import { applications } from "./applications/index.ts";
 import { audit } from "./audit/index.ts";
 import { buildinfo } from "./buildinfo.ts";
@@ -35,6 +36,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   mcp,
   provisionerDaemons,
   agents,
+  initScripts,
   derpMaps,
   tailnet,
   applications,

@@ -23,6 +23,7 @@ const TEST_VARIABLES = [
   "SLIPWAY_TEST_PACKETS",
   "SLIPWAY_TEST_POSTGRES",
   "SLIPWAY_TEST_SEED",
+  "SLIPWAY_TEST_TERRAFORM",
 ];
 
 const CLIENT_VARIABLES = variablesOf(CLIENT_SETTINGS, CLIENT_ENV_PREFIX);
@@ -58,6 +59,10 @@ export const loadDaemonConfig = (input: Input): DaemonSettings => {
   const { config } = loadSettings({ table: DAEMON_SETTINGS, prefix: DAEMON_ENV_PREFIX, otherVariables: [] }, input);
   const { url, token = secretIn("token_file", config.token_file, input) } = config;
   if (url === undefined) throw missingForDaemon("url", "the server's access URL is needed");
+  const auth = input.env.CODER_AGENT_AUTH;
+  if (token === undefined && auth && auth !== "token") {
+    throw missingForDaemon("token", `signing in by ${auth} needs the cloud's own agent; this one signs in by token`);
+  }
   if (token === undefined) throw missingForDaemon("token", "the agent's token is needed, or --token-file");
   return { ...config, url, token };
 };

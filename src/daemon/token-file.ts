@@ -24,8 +24,9 @@ export const tokenFile = (token: string): TokenFile => {
   }
 };
 
+const OWN = new Set(["SLIPWAY_AGENT", "CODER_AGENT"].flatMap((one) => [`${one}_TOKEN`, `${one}_TOKEN_FILE`]));
+
 /** The same environment without the token, and without the file that only the daemon was given. */
 export const withoutToken = <E extends Readonly<Record<string, string | undefined>>>(env: E): E => {
-  const { SLIPWAY_AGENT_TOKEN: _token, SLIPWAY_AGENT_TOKEN_FILE: _file, ...rest } = env;
-  return rest as unknown as E;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !OWN.has(name))) as unknown as E;
 };

@@ -1,7 +1,7 @@
 // What a manifest holds, as callers ask for it before any workspace exists: parameters, variables, presets, planned resources. Pure.
 // Ids are made from the version's id and the names, so they are the same each time.
 import { sha256 } from "#base/ids.ts";
-import type { Manifest, ManifestParameter } from "#schema/manifest.ts";
+import type { Manifest, ManifestParameter, ManifestResource } from "#schema/manifest.ts";
 import { prebuildsOf } from "#schema/prebuilds.ts";
 import type { PlannedResource, Preset, TemplateParameter, TemplateVariable } from "#schema/template-version.ts";
 import { defaultOf, formTypeOf, typeOf } from "./parameters.ts";
@@ -73,7 +73,7 @@ export const showVariables = (manifest: Manifest, values: Readonly<Record<string
     return {
       name: variable.name,
       description: variable.description ?? "",
-      type: variable.type ?? "string",
+      type: variable.declared_type ?? variable.type ?? "string",
       value: sensitive ? "" : (given ?? fallback ?? ""),
       default_value: sensitive ? "" : (fallback ?? ""),
       required: fallback === undefined,
@@ -81,19 +81,31 @@ export const showVariables = (manifest: Manifest, values: Readonly<Record<string
     };
   });
 
-/** What a start would make; `created_at` is the import's. */
+/** What a start would make and a stop would leave; `created_at` is the import's. */
 export const showPlannedResources = (
   manifest: Manifest,
   version: { readonly id: string; readonly job_id: string; readonly created_at: string },
+): PlannedResource[] => [
+  ...plannedIn(manifest, manifest.resources, "start", version),
+  ...plannedIn(manifest, manifest.stop_resources ?? [], "stop", version),
+];
+
+const plannedIn = (
+  manifest: Manifest,
+  resources: readonly ManifestResource[],
+  transition: "start" | "stop",
+  version: { readonly id: string; readonly job_id: string; readonly created_at: string },
 ): PlannedResource[] =>
-  manifest.resources.map((resource) => {
+  resources.map((resource, i) => {
     const { job_id, created_at } = version;
-    const id = plannedId(version.id, "resource", resource.name);
+    // Only names of a template.yaml are its own alone.
+    const place = manifest.provisioner === "terraform" ? [transition, String(i)] : [];
+    const id = plannedId(version.id, "resource", resource.name, ...place);
     return {
       id,
       created_at,
       job_id,
-      workspace_transition: "start",
+      workspace_transition: transition,
       type: resource.type ?? `${manifest.provisioner}_workspace`,
       name: resource.name,
       hide: resource.hide ?? false,
@@ -105,7 +117,7 @@ export const showPlannedResources = (
         sensitive,
       })),
       agents: (resource.agents ?? []).map((agent) => ({
-        id: plannedId(version.id, "agent", agent.name),
+        id: plannedId(version.id, "agent", agent.name, ...place),
         resource_id: id,
         name: agent.name,
         created_at,
@@ -116,13 +128,13 @@ export const showPlannedResources = (
         architecture: agent.arch ?? "",
         directory: agent.directory ?? "",
         apps: (agent.apps ?? []).map((app) => ({
-          id: plannedId(version.id, "app", agent.name, app.slug),
+          id: plannedId(version.id, "app", agent.name, app.slug, ...place),
           slug: app.slug,
           display_name: app.display_name ?? app.slug,
           icon: app.icon ?? "",
         })),
         scripts: (agent.scripts ?? []).map((script, i) => ({
-          id: plannedId(version.id, "script", agent.name, String(i)),
+          id: plannedId(version.id, "script", agent.name, String(i), ...place),
           display_name: script.display_name,
         })),
       })),

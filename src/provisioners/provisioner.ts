@@ -1,6 +1,7 @@
 // How a workspace comes to life. One implementation for each way (local process, Docker, another machine); the workspace actor starts
 // a build, the provisioner does it outside of any mailbox, and what comes back is a message with the job it belongs to.
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest, ManifestResource } from "#schema/manifest.ts";
+import type { TerraformWork } from "./terraform/work.ts";
 
 export type Transition = "start" | "stop" | "delete";
 
@@ -26,6 +27,18 @@ export type ProvisionRequest = {
    * (those of `agents` are empty). What has died meanwhile is started again as it was, or the build fails.
    */
   readonly claimed?: boolean;
+  /** Only for templates of Terraform: their files, and what they may know of the owner. */
+  readonly terraform?: TerraformWork;
+};
+
+/** What a build has left, and for provisioners that know it only then, what it has made: with the tokens of its agents. */
+export type Provisioned = { readonly state: string | null; readonly made?: Made };
+
+export type Made = {
+  readonly resources: readonly ManifestResource[];
+  readonly daily_cost: number;
+  /** Texts of agents that hold one of these are stored sealed. */
+  readonly secrets: readonly string[];
 };
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
@@ -48,9 +61,12 @@ export interface Report {
 export class ProvisionError extends Error {
   override readonly name = "ProvisionError";
   readonly code: string;
-  constructor(message: string, code = "") {
-    super(message);
+  /** What is there all the same, for the next build; absent: as before. */
+  readonly left: { readonly state: string | null } | undefined;
+  constructor(message: string, code = "", left?: { readonly state: string | null }, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
+    this.left = left;
   }
 }
 
@@ -66,9 +82,13 @@ export interface Provisioner {
   readonly name: Manifest["provisioner"];
   /**
    * Does one build and resolves with the state to remember. Must be repeatable: after a crash of the server the same build is run
-   * again with fresh tokens. Rejects with ProvisionError, or with the signal's reason when it was cancelled.
+   * again with fresh tokens. Rejects with ProvisionError, which may say what is left, or with the signal's reason when it was cancelled.
    */
-  run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }>;
+  run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned>;
+  /** What `run` has left is stored now: whatever it kept of its own may go. Not called when nobody could store it. */
+  forget?(request: ProvisionRequest): void;
+  /** Names of the things that a state holds, for people who are about to forget it. */
+  leaves?(state: string | null): string[];
   /**
    * Looks whether such a start could be done, and makes nothing: for dry runs. The request names no workspace that exists and has no
    * agents. Rejects like `run`. Absent: a template that was imported well is all there is to look at.
@@ -76,6 +96,8 @@ export interface Provisioner {
   plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void>;
   /** What it needs of the machine and does not have now, in words; undefined when all is there. Absent: it needs nothing. Never rejects. */
   lacks?(): Promise<string | undefined>;
+  /** Called once before the server takes requests: what a server before this one has left is put in order. */
+  prepare?(): Promise<void>;
   /** Told once at start which workspaces should be running, so that what died meanwhile can be started again or given up. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
   /** The try that comes next, from 1, when the agent's process is dead and is being started again; undefined otherwise. */

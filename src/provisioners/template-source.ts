@@ -28,7 +28,7 @@ export const readTemplateSource = (path: string, mimetype: string): Promise<Temp
   });
 
 /** `name/` when everything lies in one folder, else empty. */
-const topFolder = (entries: readonly ArchiveEntry[]): string => {
+export const topFolder = (entries: readonly ArchiveEntry[]): string => {
   const first = entries[0]?.name ?? "";
   const folder = first.slice(0, first.indexOf("/") + 1);
   return folder !== "" && entries.every(({ name }) => name.startsWith(folder)) ? folder : "";

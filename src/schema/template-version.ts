@@ -102,12 +102,12 @@ export const Preset = t.Object({
 });
 export type Preset = Static<typeof Preset>;
 
-/** What a start would bring to life, as planned by the template. */
+/** What a start would bring to life and a stop would leave, as planned by the template. */
 export const PlannedResource = t.Object({
   id: uuid(),
   created_at: time,
   job_id: uuid(),
-  workspace_transition: t.Literal("start"),
+  workspace_transition: t.Union([t.Literal("start"), t.Literal("stop")]),
   type: t.String(),
   name: t.String(),
   hide: t.Boolean(),

@@ -62,14 +62,15 @@ describe("the connection", () => {
     expect(waits.slice(0, 11)).toEqual([75, 150, 300, 600, 1200, 2400, 4800, 7500, 7500, 7500, 7500]);
   });
 
-  test("[DM-3] a refused token is tried again for ever too, once a minute, and taken when it is good again", async () => {
+  test("[DM-3] a refused token is tried again every two seconds for ten minutes, then once a minute, and taken when it is good", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 401;
     const clock = new WatchedClock();
     connected(server, clock, () => 0.5);
-    const waits = await trying(clock, () => server.dialled.length >= 13);
-    expect(waits.slice(0, 12)).toEqual([75, 150, 300, 600, 1200, 2400, 4800, 9600, 19_200, 38_400, 45_000, 45_000]);
+    const waits = await trying(clock, () => server.dialled.length >= 403);
+    expect(waits.slice(0, 7)).toEqual([75, 150, 300, 600, 1200, 1500, 1500]);
+    expect(waits.slice(398, 402)).toEqual([1500, 1500, 45_000, 45_000]);
     server.status = 101;
     await trying(clock, () => server.calls("getManifest").length > 0);
   });

@@ -28,6 +28,12 @@ const postgres = (): Need => {
   return { found: file !== "", reason: "needs the server of .ci/postgres in SLIPWAY_TEST_POSTGRES", file };
 };
 
+/** Terraform with the provider `coder`, in the folder that `.ci/terraform-tools` has filled; `file` is that folder. */
+const terraform = (): Need => {
+  const file = process.env.SLIPWAY_TEST_TERRAFORM ?? "";
+  return { found: file !== "", reason: "needs the folder of .ci/terraform-tools in SLIPWAY_TEST_TERRAFORM", file };
+};
+
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
   chromium: program("chromium", "chromium-browser", "google-chrome"),
@@ -51,6 +57,7 @@ export const needs = {
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
   docker: engine(),
   postgres: postgres(),
+  terraform: terraform(),
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */

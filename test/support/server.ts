@@ -24,6 +24,8 @@ export type TestServerOptions = {
   clock?: Clock;
   directory?: string;
   models?: LanguageModels;
+  /** The variables the server itself was started with, beside settings; the binary always has PATH and HOME. */
+  environment?: Record<string, string>;
   /** An answer that does not fit its schema is what the test is about; else it fails the test. */
   allowMismatches?: boolean;
 };
@@ -80,7 +82,8 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
 
 const startHere = async (directory: string, options: TestServerOptions) => {
   const config = testConfig(directory, options);
-  const context = await openContext({ config, clock: options.clock, models: options.models, copyMessages: true });
+  const { clock, models, environment } = options;
+  const context = await openContext({ config, clock, models, environment, copyMessages: true });
   const server = await startServer(context);
   return {
     url: server.url,

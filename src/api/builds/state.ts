@@ -2,7 +2,9 @@
 // place after a repair by hand. Only for those who look after templates: it may hold secrets (rules BD-5 and BD-6).
 import { Elysia, t } from "elysia";
 import { forbidden, invalidField } from "#base/errors.ts";
+import { openState, sealState } from "#db/workspaces/build-state.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { mayManageTemplates } from "#domain/access.ts";
 import { buildAt } from "#domain/builds/build.ts";
@@ -23,7 +25,8 @@ export const buildState = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const { build } = await managed(ctx, params.workspacebuild, caller);
         const row = await ctx.store.get(findBuild({ id: build.id }));
-        return new Response(row?.state ?? "", { headers: { "content-type": "application/octet-stream" } });
+        const state = row ? openState(ctx.encryption, row.workspace_id, row.state) : null;
+        return new Response(state ?? "", { headers: { "content-type": "application/octet-stream" } });
       },
       {
         user,
@@ -38,10 +41,13 @@ export const buildState = (ctx: ApiContext) =>
     .put(
       "/:workspacebuild/state",
       async ({ caller, params, body, status }) => {
-        const { build, workspace } = await managed(ctx, params.workspacebuild, caller);
+        const { build, workspace, job } = await managed(ctx, params.workspacebuild, caller);
         const state = stateFrom(body.state);
         if (state === undefined) throw invalidField("state", "must be base64 of UTF-8 text");
-        await ctx.workspaces.ask(workspace.id, "putBuildState", { build_id: build.id, state: state || null });
+        const { provisioner = "" } = (await ctx.store.get(findJob({ id: job.id }))) ?? {};
+        const place = { workspace_id: workspace.id, provisioner };
+        const sealed = sealState(ctx.encryption, place, state || null);
+        await ctx.workspaces.ask(workspace.id, "putBuildState", { build_id: build.id, state: sealed });
         return status(204, undefined);
       },
       {

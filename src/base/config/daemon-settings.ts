@@ -10,18 +10,21 @@ export const DAEMON_SETTINGS = {
   url: optional(baseUrl, {
     group: "Connection",
     help: "The server's access URL.",
-    absent: "must be given",
+    absent: "the variable CODER_AGENT_URL; must be given",
+    otherVariable: "CODER_AGENT_URL",
   }),
   token: optional(text, {
     group: "Connection",
     help: "The agent's token. Better given by the environment or a file: flags can be read by others on the machine.",
-    absent: "read from the token file",
+    absent: "the variable CODER_AGENT_TOKEN, else read from the token file",
+    otherVariable: "CODER_AGENT_TOKEN",
     secret: true,
   }),
   token_file: optional(path, {
     group: "Connection",
     help: "A file that holds the agent's token, read at start.",
-    absent: "none",
+    absent: "the variable CODER_AGENT_TOKEN_FILE, else none",
+    otherVariable: "CODER_AGENT_TOKEN_FILE",
   }),
   folder: optional(path, {
     group: "Connection",

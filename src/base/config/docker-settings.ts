@@ -22,4 +22,9 @@ export const DOCKER_SETTINGS = {
     help: "The Linux binary of this program that is put into containers as the workspace's daemon.",
     absent: "the binary that runs; from source there is none, so it must be given",
   }),
+  agent_binaries: optional(path, {
+    group: "Workspaces",
+    help: "A folder with this program for other systems, named slipway-<os>-<arch> as `bun run build --targets` makes them; machines fetch them from /bin to become agents.",
+    absent: "the folder of the binary that runs",
+  }),
 } as const;

@@ -33,7 +33,7 @@ export const variablesOf = (table: SettingsTable, prefix?: string): string[] =>
 export const secretVariablesOf = (table: SettingsTable, prefix?: string): string[] =>
   Object.keys(table)
     .filter((key) => table[key]?.secret)
-    .map((key) => envOf(key, prefix));
+    .flatMap((key) => [envOf(key, prefix), ...(table[key]?.otherVariable ?? [])].flat());
 
 /**
  * The reading with the content of each file in place of its name; a line end behind a secret is none of it. A secret that is given both

@@ -26,6 +26,7 @@ import { logLevels } from "./log-levels.ts";
 import { OIDC_SETTINGS } from "./oidc-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
+import { TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
 
 export const SERVER_SETTINGS = {
@@ -125,6 +126,7 @@ export const SERVER_SETTINGS = {
     help: "How many builds run at the same time; further ones wait in the queue.",
   }),
   ...DOCKER_SETTINGS,
+  ...TERRAFORM_SETTINGS,
   ...IDENTITY_SETTINGS,
   ...EXTERNAL_AUTH_SETTINGS,
   allow_workspace_renames: setting(flag, false, {

@@ -2,6 +2,7 @@
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { Pace } from "#base/pace.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { sealState } from "#db/workspaces/build-state.ts";
 import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -52,7 +53,13 @@ export const createBuild = async (
     ctx,
     version,
     manifest,
-    { ...body, owner_id: workspace.owner_id, initiator_id: caller.user_id, reason: reasonOf(body), ...told(body) },
+    {
+      ...body,
+      owner_id: workspace.owner_id,
+      initiator_id: caller.user_id,
+      reason: reasonOf(body),
+      ...told(ctx, workspace.id, manifest.provisioner, body),
+    },
     previous,
   );
   await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id });
@@ -70,9 +77,15 @@ const checkInput = (body: CreateBuild): void => {
     throw invalidField("state", "must be base64 of UTF-8 text");
 };
 
-const told = ({ state }: CreateBuild): { told?: string } => {
+const told = (
+  { encryption }: Pick<DomainContext, "encryption">,
+  workspace_id: string,
+  provisioner: string,
+  { state }: CreateBuild,
+): { told?: string } => {
   const text = state ? stateFrom(state) : undefined;
-  return text === undefined ? {} : { told: text };
+  const sealed = text === undefined ? null : sealState(encryption, { workspace_id, provisioner }, text);
+  return sealed === null ? {} : { told: sealed };
 };
 
 const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCaller): void => {

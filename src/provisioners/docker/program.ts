@@ -8,6 +8,29 @@ const MACHINES: Readonly<Record<number, string>> = { 62: "amd64", 183: "arm64" }
 
 export type Program = { readonly file: string; readonly architecture: string };
 
+const MUSL = /ld-musl-[a-z0-9_]+\.so/;
+/** Bytes at the beginning of a program in which an ELF header names its loader. */
+const HEAD = 4096;
+
+/** `linux-amd64`, `linux-musl-arm64` of a Linux program; of a script what this process itself runs on. Undefined for all else. */
+export const systemOf = (file: string): string | undefined => {
+  const head = headOf(file, HEAD);
+  if (head.startsWith("#!")) return `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+  if (!head.startsWith("\x7fELF")) return undefined;
+  const machine = MACHINES[head.charCodeAt(18) | (head.charCodeAt(19) << 8)];
+  return machine && `linux${MUSL.test(head) ? "-musl" : ""}-${machine}`;
+};
+
+const headOf = (file: string, length: number): string => {
+  const bytes = Buffer.alloc(length);
+  const handle = openSync(file, "r");
+  try {
+    return bytes.subarray(0, readSync(handle, bytes, 0, length, 0)).toString("latin1");
+  } finally {
+    closeSync(handle);
+  }
+};
+
 /** Throws ProvisionError when there is no file to put into containers or it is no Linux program. */
 export const findProgram = (setting: string | undefined): Program => {
   const file = setting ?? ownBinary();
@@ -16,21 +39,15 @@ export const findProgram = (setting: string | undefined): Program => {
       "This server runs from source, so it has no program to put into a container. Make one with `bun run build` and name it in the setting agent_binary.",
     );
   }
-  const header = new Uint8Array(20);
+  let header: string;
   try {
-    const handle = openSync(file, "r");
-    try {
-      readSync(handle, header, 0, 20, 0);
-    } finally {
-      closeSync(handle);
-    }
+    header = headOf(file, 20);
   } catch (error) {
     throw new ProvisionError(`The daemon for containers cannot be read: ${(error as Error).message}`);
   }
-  const isElf = header[0] === 0x7f && String.fromCharCode(...header.slice(1, 4)) === "ELF";
-  if (!isElf) {
+  if (!header.startsWith("\x7fELF")) {
     throw new ProvisionError(`${file} is no Linux program; name one in the setting agent_binary.`);
   }
-  const number = (header[18] ?? 0) | ((header[19] ?? 0) << 8);
+  const number = header.charCodeAt(18) | (header.charCodeAt(19) << 8);
   return { file, architecture: MACHINES[number] ?? `machine ${number}` };
 };

@@ -58,6 +58,9 @@ const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "o
 export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /healthz": OPEN,
   "GET /readyz": OPEN,
+  "GET /bin/{file}": { is: OPEN, path: { file: "SHA256SUMS" } },
+  "GET /init-script/{os}/{arch}": { is: OPEN, path: { os: "linux", arch: "amd64" } },
+  "GET /api/v2/init-script/{os}/{arch}": { is: OPEN, path: { os: "linux", arch: "amd64" } },
   "GET /api/v2/buildinfo": OPEN,
   "GET /api/v2/appearance": OPEN,
   "GET /api/v2/deployment/ssh": EVERY_USER,

@@ -124,6 +124,8 @@ const CASES: Record<string, Case> = {
 
 /** Not a parent and its child. */
 const OTHERWISE: Record<string, string> = {
+  "GET /init-script/{os}/{arch}": "neither is an id",
+  "GET /api/v2/init-script/{os}/{arch}": "neither is an id",
   "POST /api/v2/workspaceagents/{workspaceagent}/containers/devcontainers/{devcontainer}/recreate":
     "the agent itself is asked, which knows only its own",
   "DELETE /api/v2/workspaceagents/{workspaceagent}/containers/devcontainers/{devcontainer}":

@@ -2,7 +2,6 @@
 import type { MappedParameter, MappedResource } from "#src/provisioners/terraform/mapping/mapped.ts";
 
 export const TEMPLATES = ["minimal", "parameters", "apps-and-scripts", "metadata-cost", "presets-prebuilds"] as const;
-export type TemplateName = (typeof TEMPLATES)[number];
 
 const HERE = new URL("./", import.meta.url).pathname;
 

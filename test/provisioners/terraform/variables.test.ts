@@ -66,6 +66,5 @@ test("[TF-5] a value can neither end its line nor be read as a template", () => 
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is HCL's
     { text: 'a"b\n${c}%{d}\\\b', list: '["x"]\nother = "y"', unknown: "z" },
   );
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is HCL's
   expect(written).toBe('text = "a\\"b\\n$${c}%%{d}\\\\\\u0008"\nlist = (["x"]\nother = "y")\n');
 });

@@ -1,0 +1,73 @@
+// The import of a Terraform template: which variables lack a value, then what the provisioner finds out (rules TF-6, TP-15).
+import type { Manifest } from "#schema/manifest.ts";
+import { resolveVariables } from "#src/provisioners/parameters.ts";
+import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import { variableIn } from "#src/provisioners/terraform/manifest.ts";
+import type { TerraformSource } from "#src/provisioners/terraform/source.ts";
+import type { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
+import type { TemplateArchive } from "#src/provisioners/terraform/work.ts";
+import type { JobReport } from "../job/report.ts";
+import type { ImportFailure } from "./import.ts";
+import type { Imported } from "./state.ts";
+
+/** What the import of a Terraform template needs of the rest of the server. */
+export type TerraformImports = {
+  readonly provisioner: Pick<TerraformProvisioner, "importTemplate">;
+  readonly accessUrl: () => URL;
+  /** Ids of the accounts that can be linked here. */
+  readonly accounts: () => ReadonlySet<string>;
+  /** Keeps a file as an upload of this user; answers its id. */
+  readonly keep: (bytes: Uint8Array, user_id: string) => Promise<string>;
+};
+
+const STAGE = "Parsing template parameters";
+
+type Asked = {
+  readonly id: string;
+  readonly archive: TemplateArchive;
+  readonly source: TerraformSource;
+  readonly values: Readonly<Record<string, string>>;
+  readonly created_by: string;
+  readonly report: JobReport;
+};
+
+/** Throws the signal's reason when it was cancelled. */
+export const importTerraform = async (
+  { id, archive, source, values, created_by, report }: Asked,
+  terraform: TerraformImports | undefined,
+  signal: AbortSignal,
+): Promise<Imported | ImportFailure> => {
+  const fail = (reasons: readonly string[], error_code = ""): ImportFailure => {
+    for (const reason of reasons) report.log("error", STAGE, reason);
+    const [first = "The import failed."] = reasons;
+    return { error: reasons.length > 1 ? `${first} (and ${reasons.length - 1} more, see the log)` : first, error_code };
+  };
+  if (!terraform) return fail(["This server does not run templates of Terraform."]);
+  const variables = source.variables.map((one) => variableIn(one));
+  const unknown = Object.keys(values).filter((name) => !variables.some((one) => one.name === name));
+  if (unknown.length > 0) return fail(unknown.map((name) => `variable ${name}: the template has no such variable`));
+  const { missing, invalid } = resolveVariables(variables, values);
+  if (invalid.length > 0) return fail(invalid.map(({ field, detail }) => `variable ${field}: ${detail}`));
+  const wanted = missing.filter((name) => !source.given.has(name));
+  if (wanted.length > 0) {
+    const manifest: Manifest = { provisioner: "terraform", variables, resources: [] };
+    const words = wanted.map((name) => `variable ${name}: a value is required`);
+    return { ...fail(words, "REQUIRED_TEMPLATE_VARIABLES"), manifest: JSON.stringify(manifest) };
+  }
+  const { provisioner, accessUrl, accounts, keep } = terraform;
+  try {
+    const more = { access_url: accessUrl().href, accounts: accounts(), report };
+    const { manifest, cache } = await provisioner.importTemplate(
+      { id, archive, source, variables: values, ...more },
+      signal,
+    );
+    const cache_file = cache && (await keep(cache.archive, created_by));
+    const facts = manifest.terraform && { ...manifest.terraform, ...(cache_file ? { cache_file } : {}) };
+    return { manifest: JSON.stringify({ ...manifest, terraform: facts }), readme: source.readme };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ProvisionError)) throw error;
+    report.log("error", STAGE, error.message);
+    return { error: error.message, error_code: error.code };
+  }
+};

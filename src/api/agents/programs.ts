@@ -1,0 +1,81 @@
+// What a machine fetches to become a workspace's agent: the program and the script that brings it there. For everybody, because whoever
+// asks has no credential yet; nothing of it is a secret (rules TF-13, TF-14).
+import { Elysia, t } from "elysia";
+import { notFound } from "#base/errors.ts";
+import { agentPrograms, findAgentProgram } from "#domain/agents/programs.ts";
+import { filledInitScript, INIT_MACHINES, INIT_SYSTEMS } from "#src/provisioners/terraform/init-script.ts";
+import type { ApiContext } from "../context.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["Agents"];
+const SUMS = "SHA256SUMS";
+
+const systems = t.Object({
+  os: t.Union(INIT_SYSTEMS.map((one) => t.Literal(one))),
+  arch: t.Union(INIT_MACHINES.map((one) => t.Literal(one))),
+});
+
+const plain = (content: string, type = "text/plain; charset=utf-8"): Response =>
+  new Response(content, { headers: { "content-type": type } });
+
+const scriptAt = {
+  params: systems,
+  response: { 200: t.String({ description: "A shell script, for Windows one of PowerShell." }), ...fails(400) },
+  detail: {
+    tags,
+    summary: "Script that brings an agent to a machine",
+    description:
+      "Fetches the program, sets CODER_AGENT_URL and starts it; the token is CODER_AGENT_TOKEN of its environment.",
+    security: [],
+    "x-answers": ["text/plain"],
+  } as object,
+};
+
+/** Below the root of the access URL, where the scripts of workspaces look. */
+export const agentProgramFiles = (ctx: ApiContext) =>
+  new Elysia()
+    .get(
+      "/bin/:file",
+      async ({ params: { file }, request }) => {
+        if (file === SUMS) {
+          const all = await agentPrograms(ctx.config);
+          return plain([...all].map(([name, { sha256 }]) => `${sha256}  ${name}\n`).join(""));
+        }
+        const program = await findAgentProgram(ctx.config, file);
+        if (!program) throw notFound();
+        const etag = `"${program.sha256}"`;
+        const headers = { etag, "cache-control": "no-cache", "content-type": "application/octet-stream" };
+        const known = (request.headers.get("if-none-match") ?? "")
+          .split(",")
+          .map((one) => one.trim().replace(/^W\//, ""));
+        if (known.includes(etag)) return new Response(null, { status: 304, headers });
+        return new Response(Bun.file(program.path), { headers });
+      },
+      {
+        params: t.Object({
+          file: t.String({ description: "`slipway-<os>-<arch>`, also with `coder` for `slipway`, or `SHA256SUMS`." }),
+        }),
+        response: { 200: t.Any({ description: "The program, or the digests of all." }), ...fails(404) },
+        detail: {
+          tags,
+          summary: "Program of an agent",
+          description:
+            "For linux, linux-musl, darwin and windows on amd64 and arm64, as far as this server has them. The ETag is the SHA-256.",
+          security: [],
+          "x-answers": ["application/octet-stream"],
+        } as object,
+      },
+    )
+    .get(
+      "/init-script/:os/:arch",
+      ({ params: { os, arch } }) => plain(filledInitScript(os, arch, ctx.accessUrl.href)),
+      scriptAt,
+    );
+
+/** `GET init-script/{os}/{arch}`, under the API as well. */
+export const initScripts = (ctx: ApiContext) =>
+  new Elysia().get(
+    "/init-script/:os/:arch",
+    ({ params: { os, arch } }) => plain(filledInitScript(os, arch, ctx.accessUrl.href)),
+    scriptAt,
+  );

@@ -1,0 +1,35 @@
+// How templates of Terraform are run: the settings that the server and a worker of its own (verb `provisioner`) share.
+import { duration, listOf, path, text } from "./kinds.ts";
+import { optional, setting } from "./setting.ts";
+
+/** What providers of clouds and engines read of their environment. */
+const PASSED = [
+  ...["AWS_*", "GOOGLE_*", "CLOUDSDK_*", "GOOGLE_APPLICATION_CREDENTIALS", "ARM_*", "AZURE_*", "DIGITALOCEAN_*"],
+  ...["HCLOUD_TOKEN", "KUBE_*", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "TF_TOKEN_*"],
+];
+
+const names = listOf("names of variables, or beginnings of names with * behind them", "LIST", (item) =>
+  /^[A-Za-z_][A-Za-z0-9_]*\*?$/.test(item) ? item : undefined,
+);
+
+export const TERRAFORM_SETTINGS = {
+  terraform_binary: optional(text, {
+    group: "Workspaces",
+    help: "The program that runs templates of Terraform: a path, or a name on the path.",
+    absent: "tofu, else terraform, as found on the path; without either such templates are refused",
+  }),
+  terraform_cli_config: optional(path, {
+    group: "Workspaces",
+    help: "The CLI configuration file of Terraform or OpenTofu, such as for a mirror of providers.",
+    absent: "the variable TF_CLI_CONFIG_FILE, else the program's own",
+    otherVariable: "TF_CLI_CONFIG_FILE",
+  }),
+  terraform_environment: setting(names, PASSED, {
+    group: "Workspaces",
+    help: "Which variables of this process templates of Terraform see, beside PATH, HOME, proxies and their like. Whoever may make templates can read them.",
+  }),
+  terraform_apply_limit: setting(duration(60_000, 7 * 86_400_000), 3_600_000, {
+    group: "Workspaces",
+    help: "How long one apply may take, such as 2h; then it is ended, and what it has made is kept.",
+  }),
+} as const;

@@ -1,0 +1,71 @@
+// The programs that workspaces fetch to become agents: this very program for their system, from the folder where the builds for other
+// systems lie, or the one that runs (facts/terraform 2.15). Refuses names of anything else.
+import { statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Config } from "#base/config.ts";
+import { ownBinary } from "#base/program.ts";
+import { systemOf } from "#src/provisioners/docker/program.ts";
+
+export const PROGRAM_SYSTEMS = ["linux", "linux-musl", "darwin", "windows"] as const;
+export const PROGRAM_MACHINES = ["amd64", "arm64", "armv7"] as const;
+
+export type AgentProgram = { readonly path: string; readonly size: number; readonly sha256: string };
+
+/** Digests by path, size and time of change: a program is read once. */
+const digests = new Map<string, Promise<string>>();
+const DIGESTS = 64;
+
+type Settings = Pick<Config, "agent_binary" | "agent_binaries">;
+
+/** `linux-musl-amd64` of `slipway-linux-musl-amd64`, `coder-windows-arm64.exe` and their like; undefined for other names. */
+const systemIn = (name: string): string | undefined => {
+  const [, system] = /^(?:slipway|coder)-([a-z]+(?:-musl)?-[a-z0-9]+)(?:\.exe)?$/.exec(name) ?? [];
+  return PROGRAM_SYSTEMS.some((os) => PROGRAM_MACHINES.some((arch) => system === `${os}-${arch}`)) ? system : undefined;
+};
+
+/** The program of this name; undefined when the server has none for that system. */
+export const findAgentProgram = async (settings: Settings, name: string): Promise<AgentProgram | undefined> => {
+  const system = systemIn(name);
+  const path = system === undefined ? undefined : pathFor(settings, system);
+  return path === undefined ? undefined : described(path);
+};
+
+/** All that there are, by the name under which they are fetched. */
+export const agentPrograms = async (settings: Settings): Promise<Map<string, AgentProgram>> => {
+  const found = new Map<string, AgentProgram>();
+  for (const os of PROGRAM_SYSTEMS) {
+    for (const arch of PROGRAM_MACHINES) {
+      const name = `slipway-${os}-${arch}${os === "windows" ? ".exe" : ""}`;
+      const program = await findAgentProgram(settings, name);
+      if (program) found.set(name, program);
+    }
+  }
+  return found;
+};
+
+const pathFor = ({ agent_binary, agent_binaries }: Settings, system: string): string | undefined => {
+  const own = ownBinary();
+  const folder = agent_binaries ?? (own === undefined ? undefined : dirname(own));
+  const there =
+    folder === undefined ? undefined : join(folder, `slipway-${system}${/^windows/.test(system) ? ".exe" : ""}`);
+  if (there !== undefined && isFile(there)) return there;
+  const mine = agent_binary ?? own;
+  return mine !== undefined && isFile(mine) && systemOf(mine) === system ? mine : undefined;
+};
+
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+
+const described = async (path: string): Promise<AgentProgram> => {
+  const { size, mtimeMs } = statSync(path);
+  const key = `${path}\0${size}\0${mtimeMs}`;
+  const known = digests.get(key) ?? digestOf(path);
+  if (digests.size >= DIGESTS) digests.clear();
+  digests.set(key, known);
+  return { path, size, sha256: await known };
+};
+
+const digestOf = async (path: string): Promise<string> => {
+  const hasher = new Bun.CryptoHasher("sha256");
+  for await (const chunk of Bun.file(path).stream()) hasher.update(chunk);
+  return hasher.digest("hex");
+};

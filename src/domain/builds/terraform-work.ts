@@ -1,0 +1,145 @@
+// What a build or dry run of a Terraform template is given beside its request: the template's files, and of its owner what the template
+// reads. Gathered outside of any mailbox, because tokens of linked accounts may have to be renewed.
+import { NIL_UUID } from "#base/ids.ts";
+import { findFile } from "#db/templates/files.ts";
+import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { openVariables } from "#db/templates/variables.ts";
+import { findTemplateVersion, type TemplateVersionRow } from "#db/templates/versions.ts";
+import { deleteKey, findKeyByName } from "#db/users/api-keys.ts";
+import { listMemberships } from "#db/users/members.ts";
+import { findUser } from "#db/users/users.ts";
+import { findBuild, findBuildByNumber, listBuildParameters } from "#db/workspaces/builds.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import type { Manifest } from "#schema/manifest.ts";
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { ProvisionError, type ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { TemplateArchive, TerraformOwner, TerraformWork } from "#src/provisioners/terraform/work.ts";
+import type { DomainContext } from "../context.ts";
+import { openGitSshKey, readGitSshKey } from "../users/git-ssh-key.ts";
+import { newKey } from "../users/keys.ts";
+
+type Deps = Pick<DomainContext, "store" | "clock" | "encryption" | "blobs" | "links">;
+
+/** The name of the parameter that holds the prompt of a task (facts/terraform 2.1). */
+const PROMPT = "AI Prompt";
+const SESSION_SECONDS = 7 * 86_400;
+
+/** The request with what Terraform needs; of any other provisioner as it is. Throws ProvisionError when the files are gone. */
+export const equipped = async (deps: Deps, request: ProvisionRequest): Promise<ProvisionRequest> =>
+  request.manifest.provisioner === "terraform" ? { ...request, terraform: await workFor(deps, request) } : request;
+
+const workFor = async (deps: Deps, request: ProvisionRequest): Promise<TerraformWork> => {
+  const { store, encryption } = deps;
+  const { manifest, owner, parameters, build_id, build_number } = request;
+  const build = await store.get(findBuild({ id: build_id }));
+  const dryRun = build ? undefined : await store.get(findJob({ id: build_id }));
+  const version_id = build?.template_version_id ?? dryRun?.input.template_version_id ?? "";
+  const version = await store.get(findTemplateVersion({ id: version_id }));
+  if (!version) throw new ProvisionError("The template version is gone.");
+  const template = await store.get(findTemplateEvenDeleted({ id: version.template_id ?? "" }));
+  const before = build
+    ? await store.get(findBuildByNumber({ workspace_id: build.workspace_id, build_number: build_number - 1 }))
+    : undefined;
+  const previous = before ? await store.all(listBuildParameters({ build_id: before.id })) : [];
+  return {
+    ...(await filesOf(deps, version, manifest)),
+    variables: openVariables(encryption, version),
+    previous_parameters: Object.fromEntries(previous.map(({ name, value }) => [name, value])),
+    template: { id: template?.id ?? NIL_UUID, name: template?.name ?? "", version: version.name },
+    owner: await ownerOf(deps, owner.id, version.organization_id),
+    secrets: dryRun ? NO_SECRETS : await secretsOf(deps, request),
+    task: { id: NIL_UUID, prompt: parameters[PROMPT] ?? "" },
+    is_prebuild: owner.id === PREBUILDS_USER_ID,
+  };
+};
+
+/** The upload of a version and what its import has kept. */
+export const filesOf = async (
+  { store, blobs }: Pick<Deps, "store" | "blobs">,
+  version: Pick<TemplateVersionRow, "file_id">,
+  manifest: Manifest,
+): Promise<{ archive: TemplateArchive; cache: TemplateArchive | undefined }> => {
+  const archiveOf = async (id: string): Promise<TemplateArchive | undefined> => {
+    const file = await store.get(findFile({ id }));
+    return file && { path: blobs.pathOf(file.hash), mimetype: file.mimetype };
+  };
+  const archive = await archiveOf(version.file_id);
+  if (!archive) throw new ProvisionError("The template's upload is gone.");
+  const { cache_file } = manifest.terraform ?? {};
+  return { archive, cache: cache_file === undefined ? undefined : await archiveOf(cache_file) };
+};
+
+/** What a template may know of a person that is no secret. */
+export const ownerOf = async (
+  { store }: Pick<Deps, "store">,
+  user_id: string,
+  organization_id: string,
+): Promise<TerraformOwner> => {
+  const user = await store.get(findUser({ id: user_id }));
+  if (!user) throw new ProvisionError("The workspace's owner is gone.");
+  const memberships = await store.all(listMemberships({ user_id }));
+  const own = memberships.find((one) => one.organization_id === organization_id)?.roles ?? [];
+  return {
+    ...{ id: user.id, username: user.username, full_name: user.name, email: user.email, login_type: user.login_type },
+    groups: ["Everyone"],
+    roles: [
+      ...["member", ...user.roles].map((name) => ({ name, org_id: "" })),
+      ...["organization-member", ...own].map((name) => ({ name, org_id: organization_id })),
+    ],
+  };
+};
+
+const NO_SECRETS: TerraformWork["secrets"] = {
+  ssh_public_key: "",
+  ssh_private_key: "",
+  session_token: "",
+  accounts: {},
+};
+
+/** Only what the template's files speak of. What is kept ready belongs to nobody yet. */
+const secretsOf = async (deps: Deps, request: ProvisionRequest): Promise<TerraformWork["secrets"]> => {
+  const { owner, manifest } = request;
+  if (owner.id === PREBUILDS_USER_ID) return NO_SECRETS;
+  const needs = manifest.terraform?.needs ?? [];
+  const pair = needs.includes("ssh_key") ? await readGitSshKey(deps, owner.id) : undefined;
+  return {
+    ssh_public_key: pair?.public_key ?? "",
+    ssh_private_key: pair ? openGitSshKey(deps, pair) : "",
+    session_token: await sessionToken(deps, request, needs.includes("session_token")),
+    accounts: await accountsOf(deps, owner.id, manifest),
+  };
+};
+
+/** A start gets a new one; the one of the build before ends with any build. */
+const sessionToken = async (
+  { store, clock }: Deps,
+  { owner, workspace, transition }: ProvisionRequest,
+  isNeeded: boolean,
+): Promise<string> => {
+  const token_name = `${owner.username}_${workspace.name}_session_token`;
+  const old = await store.get(findKeyByName({ user_id: owner.id, name: token_name }));
+  const made =
+    isNeeded && transition === "start"
+      ? newKey({
+          user_id: owner.id,
+          login_type: "token",
+          token_name,
+          lifetime_seconds: SESSION_SECONDS,
+          now: clock.now(),
+        })
+      : undefined;
+  const writes = [...(old ? [deleteKey(old.id)] : []), ...(made ? [made.statement] : [])];
+  if (writes.length > 0) await store.commit(writes);
+  return made?.token ?? "";
+};
+
+/** An account that is not linked, or whose provider cannot be asked now, has no token: the template says whether it needs one. */
+const accountsOf = async ({ links }: Deps, user_id: string, manifest: Manifest): Promise<Record<string, string>> => {
+  const tokens: Record<string, string> = {};
+  for (const { id } of manifest.external_auth ?? []) {
+    const provider = links.providers.get(id);
+    const live = provider && (await links.live(user_id, provider));
+    if (live) tokens[id] = live.access_token;
+  }
+  return tokens;
+};

@@ -1,0 +1,29 @@
+// What the import of Terraform templates is given of the rest of the server.
+import type { TerraformImports } from "#actors/template-version/import-terraform.ts";
+import { uuid } from "#base/ids.ts";
+import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
+import type { DomainContext } from "../context.ts";
+import { remember } from "./uploads.ts";
+
+type Deps = Pick<DomainContext, "store" | "clock" | "blobs" | "links" | "provisioners" | "accessUrl">;
+
+/** Undefined where the server runs no such templates. */
+export const terraformImports = (ctx: Deps): TerraformImports | undefined => {
+  const provisioner = ctx.provisioners.get("terraform");
+  if (!(provisioner instanceof TerraformProvisioner)) return undefined;
+  return {
+    provisioner,
+    accessUrl: () => ctx.accessUrl,
+    accounts: () => new Set(ctx.links.providers.keys()),
+    async keep(bytes, user_id) {
+      const { hash, size } = await ctx.blobs.put(chunks(bytes));
+      const mimetype = "application/x-tar";
+      const row = { id: uuid(), hash, size, mimetype, created_by: user_id, created_at: ctx.clock.now() };
+      return (await remember(ctx.store, row)).id;
+    },
+  };
+};
+
+async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

@@ -1,0 +1,158 @@
+// One build: the template unpacked, the state before and behind it, plan and apply (facts/terraform 1.3 to 1.10, 1.23 to 1.26).
+import { ProvisionError, type Provisioned, type ProvisionRequest, type Report } from "../provisioner.ts";
+import type { Engine } from "./engine.ts";
+import { buildVariables } from "./environment.ts";
+import { mapped } from "./import.ts";
+import { initScript } from "./init-script.ts";
+import { resourcesIn } from "./manifest.ts";
+import { mapPlan, mapState } from "./mapping/map.ts";
+import { type Mask, secretsInState } from "./mask.ts";
+import type { Program } from "./program.ts";
+import { newerState, type Session, thingsIn } from "./session.ts";
+import { variablesFile } from "./variables.ts";
+import type { TerraformWork } from "./work.ts";
+
+const STAGES = {
+  init: "Initializing Terraform Directory",
+  plan: "Planning Infrastructure",
+  graph: "Graphing Infrastructure",
+  start: "Starting workspace",
+  stop: "Stopping workspace",
+  delete: "Destroying workspace",
+} as const;
+
+export type BuildRun = {
+  readonly request: ProvisionRequest;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+  readonly session: Session;
+  readonly engine: Engine;
+  readonly mask: Mask;
+  readonly program: Program;
+};
+
+/** Throws ProvisionError with the state as it is then, whatever ended the run. */
+export const build = async (run: BuildRun): Promise<Provisioned> => {
+  const { request, session } = run;
+  const work = request.terraform;
+  if (!work) throw new ProvisionError("The template's own files are not at hand.");
+  const state = newerState(request.state, session.state());
+  try {
+    if (request.transition === "delete" && thingsIn(state).length === 0) return { state: null };
+    return await carryOut(run, work, state);
+  } catch (error) {
+    throw withState(error, session.state() ?? state);
+  }
+};
+
+/** The same failure, and what it has left. */
+const withState = (error: unknown, state: string | null): ProvisionError => {
+  const known = error instanceof ProvisionError ? error : undefined;
+  const message = known?.message ?? (error instanceof Error ? error.message : "The build was ended.");
+  return new ProvisionError(message, known?.code ?? "", { state }, { cause: error });
+};
+
+const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null): Promise<Provisioned> => {
+  const { request, session, engine, mask, report, program } = run;
+  const { transition } = request;
+  checkProgram(program, state);
+  if (state !== null && state !== request.state) {
+    report.log("warn", STAGES.init, "A run that was cut short has left a newer state; the build goes on from that.");
+  }
+  const secrets = secretsOf(request, work);
+  mask.add(...secrets, ...(state === null ? [] : secretsInState(state)));
+  // Before init, which then also installs what only the state still needs (facts/terraform 1.9).
+  if (state !== null) session.keepState(state);
+  await unpack(run, work);
+  await engine.init(STAGES.init);
+  const env = buildVariables(request, work, initScript, request.claimed ? onlyToken(state) : undefined);
+  const planned = await plan(run, env);
+  await engine.apply(STAGES[transition], appliedWith(env));
+  const left = session.state() ?? null;
+  if (transition === "delete") return { state: null };
+  const graph = await engine.graph();
+  const document = await engine.stateNow();
+  const { resources } = mapped(() => mapState(document, graph));
+  return { state: left, made: { resources: resourcesIn(resources), daily_cost: planned, secrets } };
+};
+
+/** What a start would make, in the log; nothing is made. */
+export const planOnly = async (
+  run: Pick<BuildRun, "request" | "report" | "session" | "engine" | "mask"> & { readonly work: TerraformWork },
+): Promise<void> => {
+  const { request, work, session, engine, mask } = run;
+  mask.add(...secretsOf(request, work));
+  await unpack(run, work);
+  await engine.init(STAGES.init);
+  await engine.plan(STAGES.plan, buildVariables(request, work, initScript));
+  const document = await engine.planned();
+  const graph = await engine.graph();
+  mapped(() => mapPlan(document, graph));
+};
+
+const unpack = async (
+  { request, session }: Pick<BuildRun, "request" | "session">,
+  { archive, cache, variables }: TerraformWork,
+): Promise<void> => {
+  await session.prepare(archive, cache);
+  const declared = (request.manifest.variables ?? []).map(({ name, type, declared_type }) => ({
+    name,
+    type: declared_type ?? type ?? "",
+  }));
+  session.keepVariables(variablesFile(declared, variables));
+};
+
+/** Plans, and answers what it will cost a day. A delete leaves out values that the template refuses (facts/terraform 1.10). */
+const plan = async (run: BuildRun, env: Record<string, string>): Promise<number> => {
+  const { engine, request, report } = run;
+  const isDelete = request.transition === "delete";
+  try {
+    await engine.plan(STAGES.plan, env, isDelete);
+  } catch (error) {
+    if (!isDelete || run.signal.aborted || !(error instanceof ProvisionError)) throw error;
+    report.log("warn", STAGES.plan, "The template refuses a value; the workspace is removed without values.");
+    const without = Object.entries(env).filter(([name]) => !/^CODER_PARAMETER_[0-9a-f]{64}$/.test(name));
+    await engine.plan(STAGES.plan, Object.fromEntries(without), true);
+  }
+  if (isDelete) return 0;
+  const document = await engine.planned();
+  return mapped(() => mapPlan(document, "")).daily_cost;
+};
+
+/** The plan holds parameters and accounts already. */
+const appliedWith = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).filter(([name]) => !/^CODER_(?:PARAMETER|EXTERNAL_AUTH|GIT_AUTH)_/.test(name)),
+  );
+
+/** Of the owner and of the template's author. */
+const secretsOf = ({ manifest }: ProvisionRequest, { variables, secrets }: TerraformWork): string[] => {
+  const sensitive = (manifest.variables ?? []).filter((one) => one.sensitive).map(({ name }) => variables[name] ?? "");
+  const owned = [secrets.session_token, secrets.ssh_private_key, ...Object.values(secrets.accounts)];
+  return [...owned, ...sensitive].filter((secret) => secret !== "");
+};
+
+/** What OpenTofu has made is not known to Terraform's registry, and the other way round goes on (facts/terraform 5.4). */
+const checkProgram = ({ name }: Program, state: string | null): void => {
+  if (name === "terraform" && state?.includes("registry.opentofu.org/")) {
+    throw new ProvisionError(
+      "OpenTofu has made this workspace, so only OpenTofu goes on with it; this server has Terraform.",
+    );
+  }
+};
+
+/** Of the one agent; with several nobody can say whose it would be (facts/terraform 2.10). */
+const onlyToken = (state: string | null): string | undefined => {
+  const tokens = tokensIn(state);
+  return tokens.length === 1 ? tokens[0] : undefined;
+};
+
+const tokensIn = (state: string | null): string[] => {
+  const { resources = [] } = JSON.parse(state ?? "{}") as {
+    resources?: { type: string; instances?: { attributes?: { token?: unknown } }[] }[];
+  };
+  return resources
+    .filter(({ type }) => type === "coder_agent")
+    .flatMap(({ instances = [] }) => instances.flatMap(({ attributes }) => attributes?.token ?? []))
+    .filter((token): token is string => typeof token === "string" && token !== "");
+};

@@ -1,0 +1,161 @@
+// The commands of Terraform in a session (facts/terraform 1.5): what each is called with, what it may cost, what its failure means.
+import { mkdirSync } from "node:fs";
+import type { Clock } from "#base/clock.ts";
+import { ProvisionError, type Report } from "../provisioner.ts";
+import { type CommandOptions, type Ended, OUTPUT_LIMIT, runCommand } from "./command.ts";
+import { quiet } from "./environment.ts";
+import type { PlanDocument, StateDocument } from "./mapping/document.ts";
+import { type Mask, secretsInState } from "./mask.ts";
+import { isAtLeast, type Program } from "./program.ts";
+import { Progress } from "./progress.ts";
+import type { Session } from "./session.ts";
+
+/** Milliseconds. */
+export type Limits = { readonly step: number; readonly apply: number; readonly grace: number };
+
+export type EngineOptions = {
+  readonly program: Program;
+  readonly clock: Clock;
+  /** Passed on from this process. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cliConfig: string | undefined;
+  /** Where providers are kept for all runs. */
+  readonly pluginCache: string;
+  /** Lets one `init` at a time run (facts/terraform 1.11). */
+  readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly limits: Limits;
+};
+
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
+
+/** One run of several commands, for one report. */
+export class Engine {
+  readonly #options: EngineOptions;
+  readonly #session: Session;
+  readonly #signal: AbortSignal;
+  readonly #mask: Mask;
+  readonly #report: Report;
+
+  constructor(
+    options: EngineOptions,
+    run: { readonly session: Session; readonly signal: AbortSignal; readonly mask: Mask; readonly report: Report },
+  ) {
+    this.#options = options;
+    this.#session = run.session;
+    this.#signal = run.signal;
+    this.#mask = run.mask;
+    this.#report = run.report;
+  }
+
+  async init(stage: string): Promise<void> {
+    const json = isAtLeast(this.#options.program, 1, 9) ? ["-json"] : [];
+    const { cliConfig, pluginCache, alone } = this.#options;
+    mkdirSync(pluginCache, { recursive: true, mode: 0o700 });
+    await alone(() =>
+      this.#timed("init", () =>
+        this.#logged(["init", "-no-color", "-input=false", ...json], quiet(cliConfig, pluginCache), stage, "init"),
+      ),
+    );
+  }
+
+  /** Plans into the session's plan file. `env`: what the provider reads of the workspace. */
+  async plan(stage: string, env: Readonly<Record<string, string>>, destroy = false): Promise<void> {
+    const args = ["plan", "-no-color", "-input=false", "-json", "-refresh=true", `-out=${this.#session.planFile}`];
+    const more = [`-var-file=${this.#session.variablesFile}`, ...(destroy ? ["-destroy"] : [])];
+    await this.#timed("plan", () => this.#logged([...args, ...more], this.#full(env), stage, "plan"));
+  }
+
+  async apply(stage: string, env: Readonly<Record<string, string>>): Promise<void> {
+    const args = ["apply", "-no-color", "-auto-approve", "-input=false", "-json", this.#session.planFile];
+    await this.#logged(args, this.#full(env), stage, "apply", this.#options.limits.apply, (text) => {
+      // Tokens that this very run makes are known as soon as they are in the state, which is before anything can print them.
+      if (UUID.test(text)) this.#mask.add(...secretsInState(this.#session.state() ?? ""));
+    });
+  }
+
+  async planned(): Promise<PlanDocument> {
+    return this.#document<PlanDocument>(["show", "-json", "-no-color", this.#session.planFile]);
+  }
+
+  async stateNow(): Promise<StateDocument> {
+    return this.#document<StateDocument>(["show", "-json", "-no-color"]);
+  }
+
+  /** Who needs whom, as DOT. */
+  async graph(): Promise<string> {
+    const type = isAtLeast(this.#options.program, 1, 7) ? ["-type=plan"] : [];
+    return this.#timed("graph", () => this.#read(["graph", ...type]));
+  }
+
+  #full(env: Readonly<Record<string, string>>): Record<string, string> {
+    const { cliConfig, pluginCache } = this.#options;
+    return { ...quiet(cliConfig, pluginCache), ...env };
+  }
+
+  async #document<T>(args: readonly string[]): Promise<T> {
+    const text = await this.#read(args);
+    try {
+      return JSON.parse(text) as T;
+    } catch {
+      throw new ProvisionError(`${this.#options.program.name} ${args[0]} did not print what was asked for.`);
+    }
+  }
+
+  async #read(args: readonly string[]): Promise<string> {
+    const { cliConfig, pluginCache } = this.#options;
+    const ended = await this.#run({ args, env: quiet(cliConfig, pluginCache), limit: this.#options.limits.step });
+    if (ended.code !== 0) this.#fail(args[0] ?? "", ended, [this.#mask.hide(ended.errors.trim())]);
+    return ended.output;
+  }
+
+  async #logged(
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+    stage: string,
+    step: string,
+    limit = this.#options.limits.step,
+    before: (text: string) => void = () => {},
+  ): Promise<void> {
+    const progress = new Progress(this.#report, this.#mask, () => this.#options.clock.now());
+    const line = (text: string): void => {
+      before(text);
+      progress.line(text, stage, step);
+    };
+    const ended = await this.#run({ args, env, limit, line });
+    if (ended.code !== 0) this.#fail(args[0] ?? "", ended, progress.reasons);
+  }
+
+  async #run(part: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: (text: string) => void }): Promise<Ended> {
+    this.#signal.throwIfAborted();
+    const { program, clock, env, limits } = this.#options;
+    const { folder, work } = this.#session;
+    return runCommand({
+      ...part,
+      ...{ program: program.path, folder, cwd: work, clock, signal: this.#signal, grace: limits.grace },
+      env: { ...env, ...part.env },
+    });
+  }
+
+  #fail(command: string, { code, tooLong, tooMuch }: Ended, reasons: readonly string[]): never {
+    this.#signal.throwIfAborted();
+    const { name } = this.#options.program;
+    const minutes = Math.round((command === "apply" ? this.#options.limits.apply : this.#options.limits.step) / 60_000);
+    if (tooLong) throw new ProvisionError(`${name} ${command} took longer than ${minutes} minutes and was ended.`);
+    if (tooMuch) throw new ProvisionError(`${name} ${command} printed more than ${OUTPUT_LIMIT} bytes and was ended.`);
+    const said = reasons.filter((one) => one !== "");
+    const [first = `it ended with ${code}.`] = said;
+    const more = said.length > 1 ? ` (and ${said.length - 1} more, see the log)` : "";
+    throw new ProvisionError(`${name} ${command}: ${first.slice(0, 2000)}${more}`);
+  }
+
+  async #timed<T>(step: string, work: () => Promise<T>): Promise<T> {
+    const { clock, program } = this.#options;
+    const started_at = clock.now();
+    try {
+      return await work();
+    } finally {
+      const timing = { action: step, resource: `${program.name} ${step}`, source: program.name, stage: step };
+      this.#report.timing({ ...timing, started_at, ended_at: clock.now() });
+    }
+  }
+}

@@ -1,0 +1,120 @@
+// The variables that a run of Terraform gets: of this process's own only those on a list, and what the provider `coder` reads of a
+// workspace (facts/terraform section 2). Pure.
+import { sha256 } from "#base/ids.ts";
+import type { ProvisionRequest } from "../provisioner.ts";
+import type { TerraformOwner, TerraformWork } from "./work.ts";
+
+/** What programs need of their machine, whatever a template does. */
+const ALWAYS = [
+  ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"],
+  ...["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSH_AUTH_SOCK"],
+];
+
+/** These would change what Terraform itself does. */
+const NEVER = /^(?:TF_(?:WORKSPACE|DATA_DIR|CLI_|LOG|VAR_|INPUT|PLUGIN_CACHE)|CODER_|SLIPWAY_)/;
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** `allowed` holds names, and beginnings of names with `*` behind them. */
+export const passedOn = (own: Variables, allowed: readonly string[]): Record<string, string> => {
+  const list = [...ALWAYS, ...allowed];
+  const fits = (name: string): boolean =>
+    list.some((one) => (one.endsWith("*") ? name.startsWith(one.slice(0, -1)) : one === name));
+  return Object.fromEntries(
+    Object.entries(own).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && fits(entry[0]) && !NEVER.test(entry[0]),
+    ),
+  );
+};
+
+/** What every command gets beside what is passed on. */
+export const quiet = (cliConfig: string | undefined, pluginCache: string): Record<string, string> => ({
+  CHECKPOINT_DISABLE: "1",
+  TF_IN_AUTOMATION: "1",
+  TF_INPUT: "0",
+  TF_PLUGIN_CACHE_DIR: pluginCache,
+  ...(cliConfig === undefined ? {} : { TF_CLI_CONFIG_FILE: cliConfig }),
+});
+
+const PLATFORMS = [
+  ["linux", "amd64"],
+  ["linux", "arm64"],
+  ["linux", "armv7"],
+  ["darwin", "amd64"],
+  ["darwin", "arm64"],
+  ["windows", "amd64"],
+  ["windows", "arm64"],
+] as const;
+
+export type InitScript = (os: string, arch: string) => string;
+
+/** What an import and a form know: no workspace, no secrets. `owner` only where somebody asks. */
+export const plainVariables = (
+  transition: "start" | "stop" | "destroy",
+  { access_url, initScript, owner }: { access_url: string; initScript: InitScript; owner?: TerraformOwner | undefined },
+): Record<string, string> => ({
+  CODER_AGENT_URL: access_url,
+  CODER_WORKSPACE_TRANSITION: transition,
+  CODER_WORKSPACE_OWNER_GROUPS: JSON.stringify(owner?.groups ?? ["Everyone"]),
+  CODER_WORKSPACE_OWNER_RBAC_ROLES: JSON.stringify(owner?.roles ?? null),
+  ...(owner
+    ? {
+        CODER_WORKSPACE_OWNER: owner.username,
+        CODER_WORKSPACE_OWNER_ID: owner.id,
+        CODER_WORKSPACE_OWNER_NAME: owner.full_name,
+        CODER_WORKSPACE_OWNER_EMAIL: owner.email,
+        CODER_WORKSPACE_OWNER_LOGIN_TYPE: owner.login_type,
+      }
+    : {}),
+  ...Object.fromEntries(
+    PLATFORMS.map(([os, arch]) => [`CODER_AGENT_SCRIPT_${os}_${arch}`, initScript(os, arch)] as const),
+  ),
+});
+
+/** Values of parameters by the digests of their names. */
+export const parameterVariables = (
+  values: Readonly<Record<string, string>>,
+  previous: Readonly<Record<string, string>> = {},
+): Record<string, string> => ({
+  ...Object.fromEntries(Object.entries(values).map(([name, value]) => [`CODER_PARAMETER_${sha256(name)}`, value])),
+  ...Object.fromEntries(
+    Object.entries(previous).map(([name, value]) => [`CODER_PARAMETER_PREVIOUS_${sha256(name)}`, value]),
+  ),
+});
+
+/** Of a build, with the owner's secrets. `runningToken`: that of the one agent of a workspace that is being claimed. */
+export const buildVariables = (
+  request: ProvisionRequest,
+  work: TerraformWork,
+  initScript: InitScript,
+  runningToken?: string,
+): Record<string, string> => {
+  const { workspace, build_id, transition, access_url, claimed } = request;
+  const { owner, secrets, template, task } = work;
+  const accounts = Object.entries(secrets.accounts);
+  return {
+    ...plainVariables(transition === "delete" ? "destroy" : transition, { access_url, initScript, owner }),
+    CODER_WORKSPACE_NAME: workspace.name,
+    CODER_WORKSPACE_ID: workspace.id,
+    CODER_WORKSPACE_BUILD_ID: build_id,
+    CODER_WORKSPACE_OWNER_SSH_PUBLIC_KEY: secrets.ssh_public_key,
+    CODER_WORKSPACE_OWNER_SSH_PRIVATE_KEY: secrets.ssh_private_key,
+    CODER_WORKSPACE_OWNER_SESSION_TOKEN: secrets.session_token,
+    CODER_WORKSPACE_OWNER_OIDC_ACCESS_TOKEN: "",
+    CODER_WORKSPACE_TEMPLATE_ID: template.id,
+    CODER_WORKSPACE_TEMPLATE_NAME: template.name,
+    CODER_WORKSPACE_TEMPLATE_VERSION: template.version,
+    CODER_TASK_ID: task.id,
+    CODER_TASK_PROMPT: task.prompt,
+    ...parameterVariables(request.parameters, work.previous_parameters),
+    ...Object.fromEntries(
+      accounts.flatMap(([id, token]) => [
+        [`CODER_EXTERNAL_AUTH_ACCESS_TOKEN_${id}`, token],
+        [`CODER_GIT_AUTH_ACCESS_TOKEN_${id}`, token],
+      ]),
+    ),
+    ...(work.is_prebuild ? { CODER_WORKSPACE_IS_PREBUILD: "true" } : {}),
+    ...(claimed ? { CODER_WORKSPACE_IS_PREBUILD_CLAIM: "true" } : {}),
+    ...(runningToken === undefined ? {} : { [`CODER_RUNNING_WORKSPACE_AGENT_TOKEN_${sha256("")}`]: runningToken }),
+  };
+};

@@ -1,0 +1,111 @@
+// What an import of a Terraform template finds out: both halves planned without a workspace, as a manifest (facts/terraform 1.2, 3).
+// Runs code of the template (data "external"), so only those who may manage templates get here.
+import type { Manifest } from "#schema/manifest.ts";
+import { ProvisionError, type Report } from "../provisioner.ts";
+import { needsOf, type Packed, packCache } from "./cache.ts";
+import { formTargets, isDynamic } from "./dependence.ts";
+import type { Engine } from "./engine.ts";
+import { plainVariables } from "./environment.ts";
+import { initScript } from "./init-script.ts";
+import { cronWarnings, parameterIn, presetIn, resourcesIn, variableIn } from "./manifest.ts";
+import type { PlanDocument } from "./mapping/document.ts";
+import { type MappedPlan, mapPlan } from "./mapping/map.ts";
+import { MappingError } from "./mapping/mapped.ts";
+import type { Program } from "./program.ts";
+import type { Session } from "./session.ts";
+import type { TerraformSource } from "./source.ts";
+import { variablesFile } from "./variables.ts";
+
+const STAGES = {
+  init: "Initializing Terraform Directory",
+  start: "Detecting persistent resources",
+  stop: "Detecting ephemeral resources",
+} as const;
+
+export type ImportInput = {
+  readonly program: Program;
+  readonly session: Session;
+  readonly engine: Engine;
+  readonly source: TerraformSource;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly access_url: string;
+  /** Ids of the accounts that can be linked here. */
+  readonly accounts: ReadonlySet<string>;
+  readonly report: Report;
+};
+
+export type TerraformImport = { readonly manifest: Manifest; readonly cache: Packed | undefined };
+
+/** Characters of a manifest. */
+const MANIFEST_LIMIT = 4 * 1024 * 1024;
+
+/** Throws ProvisionError for what the template's author has to change. */
+export const importPlan = async (input: ImportInput): Promise<TerraformImport> => {
+  const { engine, session, source, report } = input;
+  session.keepVariables(variablesFile(source.variables, input.variables));
+  await engine.init(STAGES.init);
+  const cache = await packCache(session);
+  for (const name of cache?.leftOut ?? [])
+    report.log("warn", STAGES.init, `The module ${name} is too large to be kept and is fetched at each build.`);
+  const start = await half(input, "start");
+  const stop = await half(input, "stop");
+  for (const words of [...start.mapped.warnings, ...cronWarnings(start.mapped.resources)])
+    report.log("warn", STAGES.start, words);
+  checkAccounts(start.mapped, input.accounts);
+  const manifest = manifestOf(input, start, stop.mapped);
+  if (JSON.stringify(manifest).length > MANIFEST_LIMIT)
+    throw new ProvisionError(`What the template describes has more than ${MANIFEST_LIMIT} characters.`);
+  return { manifest, cache };
+};
+
+type Half = { readonly plan: PlanDocument; readonly mapped: MappedPlan };
+
+const half = async ({ engine, access_url }: ImportInput, transition: "start" | "stop"): Promise<Half> => {
+  await engine.plan(STAGES[transition], plainVariables(transition, { access_url, initScript }));
+  const plan = await engine.planned();
+  const graph = await engine.graph();
+  return { plan, mapped: mapped(() => mapPlan(plan, graph)) };
+};
+
+/** A MappingError in words for whoever follows the job. */
+export const mapped = <T>(map: () => T): T => {
+  try {
+    return map();
+  } catch (error) {
+    throw error instanceof MappingError ? new ProvisionError(error.message) : error;
+  }
+};
+
+const checkAccounts = ({ external_auth }: MappedPlan, known: ReadonlySet<string>): void => {
+  const strange = external_auth.find(({ id }) => !known.has(id));
+  if (strange) throw new ProvisionError(`The external auth provider "${strange.id}" is not configured on this server.`);
+};
+
+const manifestOf = (
+  { program, source, session }: ImportInput,
+  { plan, mapped: start }: Half,
+  stop: MappedPlan,
+): Manifest => {
+  const configured = plan.configuration?.root_module?.variables;
+  const parameters = start.parameters.map(parameterIn);
+  const presets = start.presets.map(presetIn);
+  return {
+    provisioner: "terraform",
+    parameters,
+    variables: source.variables.map((one) => variableIn(one, configured)),
+    presets,
+    external_auth: [...start.external_auth],
+    ai_task: start.has_ai_task,
+    resources: resourcesIn(start.resources),
+    stop_resources: resourcesIn(stop.resources),
+    terraform: {
+      program: program.name,
+      version: program.version,
+      is_dynamic: isDynamic(plan.configuration?.root_module),
+      has_external_agent: start.has_external_agent,
+      needs: needsOf(session),
+      targets: formTargets(plan.configuration?.root_module),
+      workspace_tags: start.tags,
+    },
+  };
+};

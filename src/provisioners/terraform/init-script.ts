@@ -1,0 +1,60 @@
+// The script that brings the agent's program to a machine and starts it. The provider fills in the access URL and the way an agent signs
+// in (facts/terraform 2.13); what is served at /init-script has them filled in by the server. Needs sh and curl, wget or busybox; for
+// Windows PowerShell.
+
+const URL_MARK = "${" + "ACCESS_URL}";
+const AUTH_MARK = "${" + "AUTH_TYPE}";
+
+export const INIT_SYSTEMS = ["linux", "darwin", "windows"] as const;
+export const INIT_MACHINES = ["amd64", "arm64", "armv7"] as const;
+
+const shell = (os: string, arch: string): string => `#!/bin/sh
+# Fetches the workspace's agent from the server and starts it. Tries again until the server answers.
+set -u
+say() { echo "workspace agent: $*" >&2; }
+folder=\${BINARY_DIR:-$(mktemp -d "\${TMPDIR:-/tmp}/workspace-agent.XXXXXX")}
+mkdir -p "$folder" || exit 1
+program=$folder/slipway
+kind=${os}
+${os === "linux" ? 'for loader in /lib/ld-musl-*; do [ -e "$loader" ] && kind=linux-musl; done\n' : ""}from="${URL_MARK}bin/slipway-$kind-${arch}"
+fetch() {
+  if command -v curl >/dev/null 2>&1; then curl -fsSL -o "$program.new" "$from"
+  elif command -v wget >/dev/null 2>&1; then wget -q -O "$program.new" "$from"
+  elif command -v busybox >/dev/null 2>&1; then busybox wget -q -O "$program.new" "$from"
+  else say "needs curl, wget or busybox"; exit 127
+  fi
+}
+until fetch; do
+  say "$from cannot be fetched, trying again in 30 seconds"
+  sleep 30
+done
+chmod 755 "$program.new" && mv -f "$program.new" "$program" || exit 1
+export CODER_AGENT_URL="${URL_MARK}"
+export CODER_AGENT_AUTH="${AUTH_MARK}"
+exec "$program" agent
+`;
+
+const powershell = (
+  arch: string,
+): string => `# Fetches the workspace's agent from the server and starts it. Tries again until the server answers.
+$ErrorActionPreference = "Stop"
+$folder = if ($env:BINARY_DIR) { $env:BINARY_DIR } else { Join-Path $env:TEMP "workspace-agent" }
+New-Item -ItemType Directory -Force -Path $folder | Out-Null
+$program = Join-Path $folder "slipway.exe"
+$from = "${URL_MARK}bin/slipway-windows-${arch}.exe"
+while ($true) {
+  try { Invoke-WebRequest -UseBasicParsing -Uri $from -OutFile $program; break }
+  catch { Write-Error -ErrorAction Continue "$from cannot be fetched, trying again in 30 seconds: $_"; Start-Sleep 30 }
+}
+$env:CODER_AGENT_URL = "${URL_MARK}"
+$env:CODER_AGENT_AUTH = "${AUTH_MARK}"
+& $program agent
+exit $LASTEXITCODE
+`;
+
+/** The script with the marks that the provider fills in. */
+export const initScript = (os: string, arch: string): string => (os === "windows" ? powershell(arch) : shell(os, arch));
+
+/** The same for whoever fetches it from the server: with its URL, signing in by token. */
+export const filledInitScript = (os: string, arch: string, access_url: string): string =>
+  initScript(os, arch).replaceAll(URL_MARK, access_url).replaceAll(AUTH_MARK, "token");

@@ -1,0 +1,55 @@
+// Which program runs templates: the one that a setting names, else tofu, else terraform, as found on the path.
+import { isAbsolute } from "node:path";
+
+export type Program = { readonly path: string; readonly name: "terraform" | "tofu"; readonly version: string };
+
+/** The oldest that prints what is read here (facts/terraform 1.5). */
+const OLDEST = [1, 1, 0];
+/** Milliseconds for `version`. */
+const LIMIT_MS = 10_000;
+
+export type ProgramOptions = {
+  readonly setting: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
+
+/** The program, or why there is none, in words. */
+export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Program | string> => {
+  const look = { PATH: env.PATH ?? "" };
+  const path =
+    setting === undefined
+      ? (Bun.which("tofu", look) ?? Bun.which("terraform", look))
+      : isAbsolute(setting)
+        ? setting
+        : Bun.which(setting, look);
+  if (!path) {
+    return setting === undefined
+      ? "Neither tofu nor terraform is on this machine's path; the setting terraform_binary names another place."
+      : `The setting terraform_binary names ${setting}, which is not there.`;
+  }
+  const asked = await versionOf(path, env.PATH ?? "");
+  if (asked === undefined) return `${path} does not say which version it is.`;
+  const numbers = asked.split(/[.-]/).slice(0, 3).map(Number);
+  const tooOld = OLDEST.reduce((sum, one, i) => sum || Math.sign((numbers[i] ?? 0) - one), 0) < 0;
+  if (tooOld) return `${path} is version ${asked}; ${OLDEST.join(".")} or newer is needed.`;
+  return { path, name: /tofu[^/]*$/.test(path) ? "tofu" : "terraform", version: asked };
+};
+
+const versionOf = async (path: string, PATH: string): Promise<string | undefined> => {
+  try {
+    const child = Bun.spawn([path, "version", "-json"], {
+      ...{ env: { PATH, CHECKPOINT_DISABLE: "1" }, stdin: "ignore", stdout: "pipe", stderr: "ignore" },
+      timeout: LIMIT_MS,
+    });
+    const { terraform_version } = (await new Response(child.stdout).json()) as { terraform_version?: unknown };
+    return typeof terraform_version === "string" ? terraform_version : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Whether the version is at least `major.minor`. */
+export const isAtLeast = ({ version }: Program, major: number, minor: number): boolean => {
+  const [a = 0, b = 0] = version.split(".").map(Number);
+  return a > major || (a === major && b >= minor);
+};

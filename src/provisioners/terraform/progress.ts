@@ -1,0 +1,121 @@
+// From the lines that `-json` prints to lines of a log, timings and what went wrong (facts/terraform 1.18 to 1.20). Keeps no line.
+import type { LogLevel, Report } from "../provisioner.ts";
+import type { Mask } from "./mask.ts";
+
+export type Diagnostic = {
+  readonly severity: string;
+  readonly summary: string;
+  readonly detail: string;
+  /** What it is about, such as data.coder_parameter.region; empty when it does not say. */
+  readonly address: string;
+};
+
+/** Errors kept for the job's own message. */
+const MOST_ERRORS = 20;
+/** Operations under way: more than a template has. */
+const MOST_OPEN = 10_000;
+
+const LEVELS: Readonly<Record<string, LogLevel>> = {
+  ...{ trace: "trace", debug: "debug", info: "info", warn: "warn", error: "error" },
+};
+
+type Line = {
+  "@level"?: string;
+  "@message"?: string;
+  "@timestamp"?: string;
+  type?: string;
+  hook?: { action?: string; resource?: { addr?: string; implied_provider?: string } };
+  diagnostic?: {
+    severity?: string;
+    summary?: string;
+    detail?: string;
+    address?: string;
+    range?: { filename?: string; start?: { line?: number } };
+    snippet?: { context?: string; code?: string };
+  };
+};
+
+export class Progress {
+  readonly errors: Diagnostic[] = [];
+  readonly #report: Report;
+  readonly #mask: Mask;
+  readonly #now: () => number;
+  readonly #open = new Map<string, number>();
+
+  constructor(report: Report, mask: Mask, now: () => number) {
+    this.#report = report;
+    this.#mask = mask;
+    this.#now = now;
+  }
+
+  /** One line of output; `step` is init, plan, graph or apply, as timings name it. */
+  line(text: string, stage: string, step: string): void {
+    if (text.trim() === "") return;
+    const line = parse(text);
+    if (!line) {
+      this.#say("info", stage, text);
+      return;
+    }
+    if (line.diagnostic) this.#diagnostic(line.diagnostic, stage);
+    else this.#say(LEVELS[line["@level"] ?? ""] ?? "info", stage, line["@message"] ?? "");
+    this.#timing(line, step);
+  }
+
+  /** The errors in one line each, for the job. */
+  get reasons(): string[] {
+    return this.errors.map(({ summary, detail }) => {
+      const [first = ""] = detail.split("\n\n");
+      return this.#mask.hide(first === "" ? summary : `${summary}: ${first.replace(/\s*\n\s*/g, " ")}`);
+    });
+  }
+
+  #say(level: LogLevel, stage: string, text: string): void {
+    this.#report.log(level, stage, this.#mask.hide(text));
+  }
+
+  #diagnostic(found: NonNullable<Line["diagnostic"]>, stage: string): void {
+    const { severity = "error", summary = "", detail = "", address, range, snippet } = found;
+    // The warning that a form's own -target causes.
+    if (summary === "Resource targeting is in effect") return;
+    const level = severity === "warning" ? "warn" : "error";
+    const about = address ?? snippet?.context?.replace(/^data "([^"]+)" "([^"]+)"$/, "data.$1.$2") ?? "";
+    if (level === "error" && this.errors.length < MOST_ERRORS) {
+      this.errors.push({ severity, summary, detail, address: about });
+    }
+    this.#say(level, stage, `${level === "warn" ? "Warning" : "Error"}: ${summary}`);
+    if (range?.filename) {
+      const where = `  on ${range.filename} line ${range.start?.line ?? 1}${snippet?.context ? `, in ${snippet.context}` : ""}`;
+      this.#say(level, stage, `${where}:`);
+      if (snippet?.code) this.#say(level, stage, `    ${snippet.code.trim()}`);
+    }
+    if (detail !== "") this.#say(level, stage, detail);
+  }
+
+  #timing({ type = "", hook, "@timestamp": at }: Line, step: string): void {
+    const [, kind = "", phase = ""] =
+      /^(apply|refresh|provision|ephemeral_op)_(start|complete|errored)$/.exec(type) ?? [];
+    const resource = hook?.resource?.addr;
+    if (kind === "" || resource === undefined) return;
+    const key = `${kind} ${resource}`;
+    const now = at === undefined ? this.#now() : Date.parse(at) || this.#now();
+    if (phase === "start") {
+      if (this.#open.size < MOST_OPEN) this.#open.set(key, now);
+      return;
+    }
+    const started_at = this.#open.get(key);
+    if (started_at === undefined) return;
+    this.#open.delete(key);
+    const action = kind === "refresh" ? "read" : (hook?.action ?? kind);
+    const source = hook?.resource?.implied_provider ?? "";
+    this.#report.timing({ action, resource, source, stage: step, started_at, ended_at: Math.max(started_at, now) });
+  }
+}
+
+const parse = (text: string): Line | undefined => {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    return JSON.parse(text) as Line;
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,188 @@
+// Workspaces that a Terraform template describes: runs tofu or terraform found on this machine in a folder of each workspace's own. The
+// state is read back whatever becomes of a run, and stays in the folder until the server has stored it (rules TF-6 to TF-12).
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import {
+  ProvisionError,
+  type Provisioned,
+  type Provisioner,
+  type ProvisionRequest,
+  type Report,
+} from "../provisioner.ts";
+import { build, planOnly } from "./build.ts";
+import { endRunning, interruptRunning } from "./command.ts";
+import { Engine, type EngineOptions, type Limits } from "./engine.ts";
+import { passedOn } from "./environment.ts";
+import { type ImportInput, importPlan, type TerraformImport } from "./import.ts";
+import { oneAtATime } from "./init-lock.ts";
+import { Mask } from "./mask.ts";
+import { findProgram, type Program } from "./program.ts";
+import { Session, thingsIn } from "./session.ts";
+import type { TerraformSource } from "./source.ts";
+import type { TemplateArchive } from "./work.ts";
+
+export type TerraformOptions = {
+  /** Everything of ours lies below. */
+  readonly root: string;
+  readonly clock: Clock;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Settings; see src/base/config/terraform-settings.ts. */
+  readonly binary: string | undefined;
+  readonly cliConfig: string | undefined;
+  readonly pass: readonly string[];
+  readonly applyLimit: number;
+  readonly limits?: Partial<Limits>;
+};
+
+/** Milliseconds: a plan, an interrupted command. */
+const STEP_MS = 15 * 60_000;
+const GRACE_MS = 2 * 60_000;
+/** Folders of runs that nobody has come back to, and plugins that nobody has used. */
+const FOLDER_AGE_MS = 7 * 86_400_000;
+const PLUGIN_AGE_MS = 30 * 86_400_000;
+
+export class TerraformProvisioner implements Provisioner {
+  readonly name = "terraform";
+  readonly #options: TerraformOptions;
+  readonly #alone = oneAtATime();
+  #program: Promise<Program | string> | undefined;
+
+  constructor(options: TerraformOptions) {
+    this.#options = options;
+  }
+
+  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
+    const session = this.#sessionOf(request.workspace.id);
+    const { engine, mask } = await this.#engineFor(session, report, signal);
+    // A server before this one may have died while its Terraform went on: what that leaves must be on disk before it is read.
+    interruptRunning(session.folder);
+    await endRunning(session.folder, this.#options.clock, this.#limits.grace);
+    return build({ request, report, signal, session, engine, mask, program: await this.#found() });
+  }
+
+  /** Plans such a start in a folder of its own, and says what it would make. */
+  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
+    const work = request.terraform;
+    if (!work) throw new ProvisionError("The template's own files are not at hand.");
+    const session = new Session(join(this.#options.root, "imports", request.job_id));
+    const { engine, mask } = await this.#engineFor(session, report, signal);
+    try {
+      await planOnly({ request, work, report, session, engine, mask });
+    } finally {
+      session.remove();
+    }
+  }
+
+  /** The folder of a workspace is kept until its state is stored elsewhere. */
+  forget({ workspace }: ProvisionRequest): void {
+    this.#sessionOf(workspace.id).remove();
+  }
+
+  leaves(state: string | null): string[] {
+    return thingsIn(state);
+  }
+
+  /** Throws ProvisionError. */
+  async importTemplate(
+    input: Pick<ImportInput, "variables" | "access_url" | "accounts" | "report"> & {
+      readonly id: string;
+      readonly archive: TemplateArchive;
+      readonly source: TerraformSource;
+    },
+    signal: AbortSignal,
+  ): Promise<TerraformImport> {
+    const session = new Session(join(this.#options.root, "imports", input.id));
+    const program = await this.#found();
+    await endRunning(session.folder, this.#options.clock, 0);
+    const { engine, mask } = await this.#engineFor(session, input.report, signal);
+    mask.add(...input.source.variables.filter(({ sensitive }) => sensitive).map(({ name }) => input.variables[name]));
+    try {
+      await session.prepare(input.archive);
+      input.report.log("info", "Parsing template parameters", `${program.name} ${program.version} reads the template.`);
+      return await importPlan({ ...input, program, session, engine });
+    } finally {
+      session.remove();
+    }
+  }
+
+  async lacks(): Promise<string | undefined> {
+    const found = await this.program();
+    return typeof found === "string" ? found : undefined;
+  }
+
+  /** The program that runs templates here, or why there is none. Looked for again until it is found. */
+  async program(): Promise<Program | string> {
+    const { binary, env } = this.#options;
+    this.#program ??= findProgram({ setting: binary, env });
+    const found = await this.#program;
+    if (typeof found === "string") this.#program = undefined;
+    return found;
+  }
+
+  /** What a server before this one has left running is asked to end; old folders go. */
+  async prepare(): Promise<void> {
+    const { root, clock } = this.#options;
+    for (const kind of ["builds", "imports", "forms"]) {
+      for (const name of namesIn(join(root, kind))) {
+        const folder = join(root, kind, name);
+        if (interruptRunning(folder)) log("terraform").warn("{folder} had a program of an earlier run", { folder });
+        const isOld = clock.now() - statSync(folder).mtimeMs > FOLDER_AGE_MS;
+        // That of a build may hold the only copy of a state.
+        if (isOld && kind !== "builds") rmSync(folder, { recursive: true, force: true });
+      }
+    }
+    this.#dropPlugins();
+  }
+
+  /** `<host>/<owner>/<name>/<version>/<platform>` */
+  #dropPlugins(): void {
+    const walk = (folder: string, depth: number): void => {
+      for (const name of namesIn(folder)) {
+        const path = join(folder, name);
+        if (depth < 4) walk(path, depth + 1);
+        else if (this.#options.clock.now() - statSync(path).atimeMs > PLUGIN_AGE_MS)
+          rmSync(path, { recursive: true, force: true });
+      }
+    };
+    walk(this.#plugins, 0);
+  }
+
+  get #plugins(): string {
+    return join(this.#options.root, "plugins");
+  }
+
+  get #limits(): Limits {
+    return { step: STEP_MS, grace: GRACE_MS, apply: this.#options.applyLimit, ...this.#options.limits };
+  }
+
+  #sessionOf(workspace_id: string): Session {
+    return new Session(join(this.#options.root, "builds", workspace_id));
+  }
+
+  async #found(): Promise<Program> {
+    const found = await this.program();
+    if (typeof found === "string") throw new ProvisionError(`Templates of Terraform cannot be run here. ${found}`);
+    return found;
+  }
+
+  async #engineFor(session: Session, report: Report, signal: AbortSignal): Promise<{ engine: Engine; mask: Mask }> {
+    const mask = new Mask();
+    mkdirSync(session.folder, { recursive: true, mode: 0o700 });
+    return { mask, engine: new Engine(await this.#engineOptions(), { session, signal, mask, report }) };
+  }
+
+  async #engineOptions(): Promise<EngineOptions> {
+    const { clock, env, pass } = this.#options;
+    // A file that is named and not there adds a warning to everything that is printed (facts/terraform 2.5).
+    const cliConfig = existsSync(this.#options.cliConfig ?? "") ? this.#options.cliConfig : undefined;
+    return {
+      program: await this.#found(),
+      ...{ clock, cliConfig, env: passedOn(env, pass), alone: this.#alone },
+      ...{ pluginCache: this.#plugins, limits: this.#limits },
+    };
+  }
+}
+
+const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);

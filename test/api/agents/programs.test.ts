@@ -1,0 +1,55 @@
+// What a machine fetches to become an agent: the program by the name of its system, with a digest, and the script that brings it there.
+import { expect, test } from "bun:test";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sha256 } from "#base/ids.ts";
+import { startTestServer, tempDirectory } from "#test/support/server.ts";
+
+const SCRIPT = "#!/bin/sh\necho ran\n";
+const here = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+
+const serving = async (folder: string) => {
+  const own = join(folder, "own");
+  const binaries = join(folder, "binaries");
+  mkdirSync(binaries);
+  writeFileSync(own, SCRIPT);
+  writeFileSync(join(binaries, "slipway-linux-musl-arm64"), "\x7fELF of another machine");
+  chmodSync(own, 0o755);
+  return startTestServer({ env: { SLIPWAY_AGENT_BINARY: own, SLIPWAY_AGENT_BINARIES: binaries } });
+};
+
+test("[TF-13] the program of a system is served under both names, with its digest, and only once", async () => {
+  using folder = tempDirectory();
+  await using server = await serving(folder.path);
+  const get = (path: string, headers: Record<string, string> = {}) => fetch(new URL(path, server.url), { headers });
+  const [mine, theirs] = await Promise.all([get(`/bin/slipway-${here}`), get(`/bin/coder-${here}`)]);
+  expect([await mine.text(), await theirs.text()]).toEqual([SCRIPT, SCRIPT]);
+  const etag = mine.headers.get("etag") as string;
+  expect(etag).toBe(`"${sha256(SCRIPT)}"`);
+  expect((await get(`/bin/slipway-${here}`, { "if-none-match": `"other", ${etag}` })).status).toBe(304);
+  expect((await get("/bin/slipway-linux-musl-arm64")).headers.get("content-type")).toBe("application/octet-stream");
+  const sums = await (await get("/bin/SHA256SUMS")).text();
+  expect(sums.split("\n").map((line) => line.split("  ")[1])).toEqual(
+    expect.arrayContaining([`slipway-${here}`, "slipway-linux-musl-arm64"]),
+  );
+  for (const name of ["slipway-windows-arm64.exe", "slipway-plan9-amd64", "own", "..%2fown", "slipway"]) {
+    expect([name, (await get(`/bin/${name}`)).status]).toEqual([name, 404]);
+  }
+});
+
+test("[TF-14] the script for a machine names this server's address, fetches the program and starts it", async () => {
+  using folder = tempDirectory();
+  await using server = await serving(folder.path);
+  for (const path of [`/init-script/${here.replace("-", "/")}`, `/api/v2/init-script/${here.replace("-", "/")}`]) {
+    const script = await (await fetch(new URL(path, server.url))).text();
+    expect(script).toContain(`CODER_AGENT_URL="${server.url.href}"`);
+    // Run with nothing but a path: what it starts is the program that the server serves.
+    const run = Bun.spawn(["sh", "-c", script], {
+      env: { PATH: process.env.PATH ?? "", BINARY_DIR: join(folder.path, "fetched") },
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    expect([await run.stdout.text(), await run.exited]).toEqual(["ran\n", 0]);
+  }
+  expect((await fetch(new URL("/init-script/plan9/amd64", server.url))).status).toBe(400);
+});

@@ -1,0 +1,183 @@
+// The life of workspaces of each template, with the real program and the real provider: made, connected, stopped, started with other
+// values, updated, removed. What must not be there afterwards is looked for, too.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspace } from "#schema/workspace.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { followImport, importVersion } from "#test/support/templates.ts";
+import {
+  filesOf,
+  makeTerraformTemplate,
+  openTerraformWorld,
+  processesWith,
+  type TerraformWorld,
+} from "#test/support/terraform.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { TEMPLATES } from "./comparison.ts";
+
+const wanted = [needs.terraform];
+let world: TerraformWorld;
+beforeAll(async () => {
+  if (needs.terraform.found) world = await openTerraformWorld();
+}, 60_000);
+afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+
+type Log = { output: string; stage: string; log_level: string };
+const logsOf = ({ latest_build }: Workspace): Promise<Log[]> =>
+  world.admin.get<Log[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
+const agentsOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents);
+const isReady = (workspace: Workspace): boolean =>
+  agentsOf(workspace).some((one) => one.status === "connected" && one.lifecycle_state === "ready");
+const stateOf = async ({ latest_build }: Workspace): Promise<string> =>
+  (await world.admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
+const secretsIn = (state: string): string[] => state.match(/"(?:session_)?token": "([^"]+)"/g) ?? [];
+
+/** The next build of the workspace, once it has ended. */
+const built = async (id: string, transition: string, more: object = {}): Promise<Workspace> => {
+  await createBuild(world.admin, id, transition, more);
+  if (transition !== "delete") return awaitBuild(world.admin, id);
+  for (;;) {
+    const workspace = await world.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+    if (["deleted", "failed"].includes(workspace.latest_build.status)) return workspace;
+    await followBuild(workspace);
+  }
+};
+
+const followBuild = async ({ latest_build }: Workspace): Promise<void> => {
+  using socket = await world.admin.socket(`/api/v2/workspacebuilds/${latest_build.id}/logs?follow`);
+  for await (const _ of socket);
+};
+
+testNeeding(
+  wanted,
+  "[TF-6] an import plans both halves and tells what it finds; nothing of it stays behind",
+  async () => {
+    const version = await importVersion(world.admin, filesOf("metadata-cost"));
+    expect(version.job.error).toBeUndefined();
+    type Planned = { type: string; name: string; workspace_transition: string; daily_cost: number };
+    const resources = await world.admin.get<Planned[]>(`/api/v2/templateversions/${version.id}/resources`);
+    const shown = resources.map((one) => `${one.workspace_transition} ${one.type}.${one.name} ${one.daily_cost}`);
+    expect(shown.sort()).toEqual([
+      "start terraform_data.home_volume 3",
+      "start terraform_data.machine 20",
+      "start terraform_data.network 0",
+      "stop terraform_data.home_volume 3",
+      "stop terraform_data.network 0",
+    ]);
+    const { lines } = await followImport(world.admin, version.id);
+    expect(lines.some(({ output }) => output.startsWith("Plan: 5 to add"))).toBe(true);
+    expect(readdirSync(join(world.server.directory, "terraform", "imports"))).toEqual([]);
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-6] what is wrong with a template is told with its file and line, and as the job's error",
+  async () => {
+    const files = { "main.tf": 'resource "terraform_data" "x" {\n  input = local.nothing\n}\n' };
+    const version = await importVersion(world.admin, files);
+    expect(version.job.status).toBe("failed");
+    expect(version.job.error).toContain("Reference to undeclared local value");
+    const { lines } = await followImport(world.admin, version.id);
+    expect(lines.map(({ output }) => output).join("\n")).toContain("on main.tf line 2");
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-6] variables without a value fail the import and can be read; a file of the template may give them",
+  async () => {
+    const declared = 'variable "region" {}\nvariable "zones" { type = list(string) }\n';
+    const files = { ...filesOf("minimal"), "variables.tf": declared };
+    const missing = await importVersion(world.admin, files);
+    expect(missing.job.error_code).toBe("REQUIRED_TEMPLATE_VARIABLES");
+    type Variable = { name: string; type: string; required: boolean };
+    const variables = await world.admin.get<Variable[]>(`/api/v2/templateversions/${missing.id}/variables`);
+    expect(variables.map(({ name, type, required }) => [name, type, required])).toEqual([
+      ["region", "string", true],
+      ["zones", "list(string)", true],
+    ]);
+    const given = { ...files, "terraform.tfvars": 'region = "eu"\n' };
+    const user_variable_values = [{ name: "zones", value: '["a", "b"]' }];
+    const good = await importVersion(world.admin, given, { user_variable_values });
+    expect(good.job.error).toBeUndefined();
+  },
+);
+
+/** Apps have the ids of the state, so they are the same ones after another start. */
+const hasAllItsApps = async (started: Workspace, again: Workspace): Promise<void> => {
+  const appsOf = (workspace: Workspace) =>
+    agentsOf(workspace).flatMap(({ apps }) => apps.map(({ id, slug }) => `${slug} ${id}`));
+  expect(appsOf(again).map((one) => one.split(" ")[0])).toEqual(["docs", "each-one", "each-two", "htop", "web"]);
+  expect(appsOf(again)).toEqual(appsOf(started));
+};
+
+testNeeding(
+  wanted,
+  "[TF-7] a workspace is made, its agent connects and runs its script, and stop, start and delete leave nothing running",
+  async () => {
+    const { admin } = world;
+    const { template } = await makeTerraformTemplate(admin, filesOf("minimal"), "minimal");
+    const { id } = await createWorkspace(admin, template.id, "life");
+    const home = `/tmp/slipway-tf-${id}`;
+    const first = await awaitWorkspace(admin, id, isReady);
+    expect(await Bun.file(`${home}/started`).text()).toBe("hello admin\n");
+    expect(processesWith(home).length).toBeGreaterThan(0);
+    const stopped = await built(id, "stop");
+    expect(stopped.latest_build.status).toBe("stopped");
+    expect(agentsOf(stopped)).toEqual([]);
+    expect(processesWith(home)).toEqual([]);
+    await built(id, "start");
+    const again = await awaitWorkspace(admin, id, isReady);
+    expect(agentsOf(again)[0]?.id).not.toBe(agentsOf(first)[0]?.id);
+    // Started over what runs: the machine is replaced, because its token is another.
+    await built(id, "start");
+    const third = await awaitWorkspace(admin, id, isReady);
+    const texts = (await logsOf(third)).map(({ output }) => output).join("\n");
+    const secrets = secretsIn(await stateOf(third));
+    expect(secrets.length).toBeGreaterThan(0);
+    for (const secret of secrets) expect(texts).not.toContain(secret.slice(secret.lastIndexOf(" ") + 2, -1));
+    const gone = await built(id, "delete");
+    expect(gone.latest_build.status).toBe("deleted");
+    expect(processesWith(home)).toEqual([]);
+    expect(existsSync(join(world.server.directory, "terraform", "builds", id))).toBe(false);
+  },
+  180_000,
+);
+
+for (const name of TEMPLATES) {
+  if (name === "minimal") continue;
+  testNeeding(
+    wanted,
+    `[TF-7] a workspace of the template ${name} lives through start, stop, start and delete`,
+    async () => {
+      const { admin } = world;
+      const { template } = await makeTerraformTemplate(admin, filesOf(name), name);
+      const rich_parameter_values = name === "parameters" ? [{ name: "required_one", value: "x" }] : [];
+      const { id } = await createWorkspace(admin, template.id, name, { rich_parameter_values });
+      const started = await awaitBuild(admin, id);
+      expect(started.latest_build.job.error).toBeUndefined();
+      expect(agentsOf(started).map((one) => one.name)).toEqual(["main"]);
+      const stopped = await built(id, "stop");
+      expect(stopped.latest_build.status).toBe("stopped");
+      const left = stopped.latest_build.resources.map((one) => `${one.type}.${one.name}`).sort();
+      const kept: Record<string, string[]> = {
+        "apps-and-scripts": ["devcontainer.app", "env.editor", "env.tools_a", "env.tools_b"].map(
+          (one) => `coder_${one}`,
+        ),
+        "metadata-cost": ["terraform_data.home_volume", "terraform_data.network"],
+        "presets-prebuilds": ["terraform_data.kind"],
+      };
+      expect(left).toEqual(kept[name] ?? []);
+      const changed = name === "parameters" ? [{ name: "cpus", value: "5" }] : [];
+      const again = await built(id, "start", { rich_parameter_values: changed });
+      expect(again.latest_build.status).toBe("running");
+      if (name === "parameters") expect(/"value": \[\s*"5",/.test(await stateOf(again))).toBe(true);
+      if (name === "apps-and-scripts") await hasAllItsApps(started, again);
+      if (name === "metadata-cost") expect(again.latest_build.daily_cost).toBe(23);
+      expect((await built(id, "delete")).latest_build.status).toBe("deleted");
+    },
+    180_000,
+  );
+}
