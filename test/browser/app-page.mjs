@@ -32,7 +32,8 @@ export const lookAt = async (page, name, folder) => {
   const wrong = [];
   const viewport = page.viewportSize();
   for (const scheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme: scheme });
+    // Without motion, so that no colour is on its way from one scheme to the other.
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
     wrong.push(...(await axeOf(page)).map((text) => `${name} ${scheme}: ${text}`));
     if (folder) await page.screenshot({ path: `${folder}/${name}-${scheme}-${viewport.width}.png` });
   }
@@ -40,7 +41,7 @@ export const lookAt = async (page, name, folder) => {
   const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (sideways > 0) wrong.push(`${name}: ${sideways} pixels too wide for a phone`);
   if (folder) await page.screenshot({ path: `${folder}/${name}-dark-390.png` });
-  await page.emulateMedia({ colorScheme: "light" });
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: null });
   if (folder) await page.screenshot({ path: `${folder}/${name}-light-390.png` });
   await page.setViewportSize(viewport);
   wrong.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));

@@ -1,5 +1,6 @@
 // The calls that pages make, each with what it answers and takes: the types are those of the server's own schemas. A page that needs
 // another call adds a line; test/web/calls.test.ts holds every line to the OpenAPI document.
+import type { AuditLog, AuditRetention } from "#schema/audit.ts";
 import type { Build } from "#schema/build.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { ExternalAuthList } from "#schema/external-auth.ts";
@@ -67,6 +68,8 @@ export interface Calls {
   "GET /templateversions/:templateversion/presets": Call<Preset[]>;
   "GET /external-auth": Call<ExternalAuthList>;
   "GET /chats": Call<Chat[]>;
+  "GET /audit": Call<{ audit_logs: AuditLog[]; count: number; count_cap: number }>;
+  "GET /audit/retention": Call<AuditRetention>;
 }
 
 export type Route = keyof Calls & string;

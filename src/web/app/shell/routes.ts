@@ -5,6 +5,7 @@ import type { PATHS } from "./places.ts";
 
 export const routes: Record<(typeof PATHS)[number], AnyComponent> = {
   "/": lazy(() => import("../pages/home/home.tsx")),
+  "/audit": lazy(() => import("../pages/audit/audit.tsx")),
   "/workspaces": lazy(() => import("../pages/workspaces/workspaces.tsx")),
 };
 

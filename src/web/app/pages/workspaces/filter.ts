@@ -1,25 +1,7 @@
 // The search text of the list, evaluated in the page where a row has all it takes, so that a key is answered in the same frame. The
 // language is that of the API's `q`; what only the server can answer is left to it. Pure.
 import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
-
-export type Term = { readonly key: string; readonly value: string };
-
-/** What a `q` says: terms with a key, and words. */
-export const parse = (q: string): { terms: Term[]; words: string[] } => {
-  const parts = q.match(/[^\s"]*"[^"]*"?|[^\s"]+/g) ?? [];
-  const terms: Term[] = [];
-  const words: string[] = [];
-  for (const part of parts) {
-    const at = part.indexOf(":");
-    if (at <= 0) words.push(part.replaceAll('"', ""));
-    else terms.push({ key: part.slice(0, at).toLowerCase(), value: part.slice(at + 1).replaceAll('"', "") });
-  }
-  return { terms, words };
-};
-
-/** The `q` again. */
-export const format = ({ terms, words }: { terms: readonly Term[]; words: readonly string[] }): string =>
-  [...terms.map(({ key, value }) => `${key}:${/\s/.test(value) ? `"${value}"` : value}`), ...words].join(" ");
+import { parse } from "../../parts/query.ts";
 
 type Viewer = { readonly username: string };
 type Test = (row: WorkspaceSummary, viewer: Viewer) => boolean;

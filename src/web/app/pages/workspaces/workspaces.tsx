@@ -9,13 +9,14 @@ import { me } from "../../data/session.ts";
 import { workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty } from "../../parts/empty.tsx";
+import { format, parse } from "../../parts/query.ts";
 import { Search } from "../../parts/search.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { VirtualList } from "../../parts/virtual-list.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { failed } from "../../shell/toasts.tsx";
 import { Bulk } from "./bulk.tsx";
-import { format, isRemote, KEYS, matching, parse, valuesOf } from "./filter.ts";
+import { isRemote, KEYS, matching, valuesOf } from "./filter.ts";
 import { Row } from "./row.tsx";
 import { Saved } from "./saved.tsx";
 

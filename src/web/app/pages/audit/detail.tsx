@@ -1,0 +1,97 @@
+// What one entry says: field by field, from where, by which request.
+import type { AuditLog } from "#schema/audit.ts";
+import { copy } from "../../parts/as-command.tsx";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Time } from "../../parts/time.tsx";
+import { hasPage } from "../../shell/places.ts";
+import { kindOf, valueText, verbOf, whoOf } from "./words.ts";
+
+const NIL = "00000000-0000-0000-0000-000000000000";
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
+
+export const Detail = ({ entry }: { entry: AuditLog }) => (
+  <aside class="detail" aria-label="Entry">
+    <div class="stack loose">
+      <div>
+        <h2>
+          {whoOf(entry)} {verbOf(entry)} {kindOf(entry)} {entry.resource_target}
+        </h2>
+        <p class="mut">{exact.format(new Date(entry.time))}</p>
+        <p class="dim small">
+          <Time at={entry.time} />
+        </p>
+      </div>
+      <Changes entry={entry} />
+      <dl class="kv small">
+        <Fact name="From" value={entry.ip} mono />
+        <Fact name="By" value={entry.user_agent} />
+        <Fact name="Organization" value={entry.organization?.display_name || entry.organization?.name} />
+        <Fact name="Answer" value={String(entry.status_code)} />
+        <Fact name="Request" value={entry.request_id === NIL ? undefined : entry.request_id} mono />
+        <Fact name="Entry" value={entry.id} mono />
+      </dl>
+      <div class="line wrap">
+        <Button icon="copy" onPress={() => copy(JSON.stringify(entry, undefined, 2))}>
+          Copy as JSON
+        </Button>
+        {entry.resource_id !== NIL && (
+          <ButtonLink look="ghost" href={`/audit?${new URLSearchParams({ q: `resource_id:${entry.resource_id}` })}`}>
+            Entries of this {kindOf(entry)}
+          </ButtonLink>
+        )}
+        {entry.resource_type === "workspace" && !entry.is_deleted && hasPage("/workspaces") && (
+          <ButtonLink look="ghost" href={`/workspaces/${entry.resource_id}`}>
+            Open the workspace
+          </ButtonLink>
+        )}
+      </div>
+    </div>
+  </aside>
+);
+
+const Fact = ({ name, value, mono }: { name: string; value: string | null | undefined; mono?: boolean }) =>
+  value ? (
+    <>
+      <dt>{name}</dt>
+      <dd class={mono ? "mono" : undefined}>{value}</dd>
+    </>
+  ) : null;
+
+const Changes = ({ entry }: { entry: AuditLog }) => {
+  const fields = Object.entries(entry.diff);
+  if (fields.length === 0) return null;
+  return (
+    <section class="scroll" tabIndex={0} aria-label="Changed fields">
+      <table class="table fields">
+        <thead>
+          <tr>
+            <th>Field</th>
+            <th>Before</th>
+            <th>After</th>
+          </tr>
+        </thead>
+        <tbody>
+          {fields.map(([name, change]) => (
+            <tr key={name}>
+              <td>{name}</td>
+              {change.secret ? (
+                <td class="dim" colSpan={2}>
+                  changed, not shown
+                </td>
+              ) : (
+                <>
+                  <td>
+                    <del>{valueText(change.old)}</del>
+                  </td>
+                  <td>
+                    <ins>{valueText(change.new)}</ins>
+                  </td>
+                </>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+};

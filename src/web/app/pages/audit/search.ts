@@ -1,0 +1,26 @@
+// The keys of the audit log's search and the values they take.
+import { AUDIT_ACTIONS, RESOURCE_TYPES } from "./words.ts";
+
+const DAYS = 7;
+const day = (ago: number): string => new Date(Date.now() - ago * 24 * 3_600_000).toISOString().slice(0, 10);
+
+/** Of a list of days, the newest first. */
+const days = (): string[] => Array.from({ length: DAYS }, (_, ago) => day(ago));
+
+const VALUES: Readonly<Record<string, () => readonly string[]>> = {
+  action: () => AUDIT_ACTIONS,
+  resource_type: () => RESOURCE_TYPES,
+  username: () => ["me"],
+  email: () => [],
+  organization: () => [],
+  resource_target: () => [],
+  resource_id: () => [],
+  request_id: () => [],
+  build_reason: () => ["initiator", "autostart", "autostop", "dormancy", "autodelete", "dashboard", "cli"],
+  date_from: days,
+  date_to: days,
+};
+
+export const KEYS = Object.keys(VALUES);
+
+export const valuesOf = (key: string): readonly string[] => VALUES[key]?.() ?? [];

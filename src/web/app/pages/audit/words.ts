@@ -1,0 +1,58 @@
+// Entries of the audit log in words for people. Pure.
+import type { AuditAction, AuditLog, ResourceType } from "#schema/audit.ts";
+
+/** Offered by the search: what is done here, and to what. */
+export const AUDIT_ACTIONS: readonly AuditAction[] = [
+  ...(["create", "write", "delete", "start", "stop", "login", "logout", "connect", "disconnect"] as const),
+  ...(["open", "close", "register", "request_password_reset"] as const),
+];
+export const RESOURCE_TYPES: readonly ResourceType[] = [
+  ...(["workspace", "workspace_build", "template", "template_version", "user", "api_key", "git_ssh_key"] as const),
+  ...(["organization", "organization_member", "workspace_agent", "workspace_app", "port_share", "chat"] as const),
+  ...(["chat_settings", "user_chat_settings", "user_skill", "ai_provider", "ai_model", "mcp_server"] as const),
+  ...(["external_auth_link", "provisioner_key", "file", "audit_settings", "second_factor", "passkey"] as const),
+];
+
+const DONE: Readonly<Record<AuditAction, string>> = {
+  create: "created",
+  write: "changed",
+  delete: "deleted",
+  start: "started",
+  stop: "stopped",
+  login: "signed in",
+  logout: "signed out",
+  register: "registered",
+  request_password_reset: "asked for a new password of",
+  connect: "connected to",
+  disconnect: "left",
+  open: "opened",
+  close: "closed",
+};
+
+/** Where the entry is of a try that failed. */
+export const isRefused = ({ status_code }: AuditLog): boolean => status_code >= 400;
+
+export const verbOf = (entry: AuditLog): string => {
+  const done = DONE[entry.action] ?? entry.action;
+  return isRefused(entry) ? `could not: ${done}` : done;
+};
+
+export const kindOf = ({ resource_type }: AuditLog): string =>
+  resource_type.replace(/^ai_/, "").replaceAll("_", " ").replace("api key", "token").replace("git ssh", "SSH");
+
+/** Null is the server itself, or a stranger: those have an address. */
+export const whoOf = ({ user, ip }: AuditLog): string => user?.username ?? (ip === null ? "Slipway" : "somebody");
+
+/** The first field that changed, and how many more. */
+export const changeOf = ({ diff, additional_fields }: AuditLog): string => {
+  const [first, ...rest] = Object.keys(diff);
+  if (first !== undefined) return rest.length === 0 ? first : `${first}, ${rest.length} more`;
+  const { build_number, build_reason } = additional_fields as { build_number?: string; build_reason?: string };
+  return [build_number && `build ${build_number}`, build_reason].filter(Boolean).join(", ");
+};
+
+/** A value of a field as it is shown; texts as they are, all else as JSON. */
+export const valueText = (value: unknown): string => {
+  if (value === "" || value === null || value === undefined) return "none";
+  return typeof value === "string" ? value : JSON.stringify(value);
+};

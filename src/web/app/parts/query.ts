@@ -1,0 +1,20 @@
+// The text of a search, `key:value` terms and words, as the API reads it in `q`. Pure.
+
+export type Term = { readonly key: string; readonly value: string };
+
+/** What a `q` says: terms with a key, and words. */
+export const parse = (q: string): { terms: Term[]; words: string[] } => {
+  const parts = q.match(/[^\s"]*"[^"]*"?|[^\s"]+/g) ?? [];
+  const terms: Term[] = [];
+  const words: string[] = [];
+  for (const part of parts) {
+    const at = part.indexOf(":");
+    if (at <= 0) words.push(part.replaceAll('"', ""));
+    else terms.push({ key: part.slice(0, at).toLowerCase(), value: part.slice(at + 1).replaceAll('"', "") });
+  }
+  return { terms, words };
+};
+
+/** The `q` again. */
+export const format = ({ terms, words }: { terms: readonly Term[]; words: readonly string[] }): string =>
+  [...terms.map(({ key, value }) => `${key}:${/\s/.test(value) ? `"${value}"` : value}`), ...words].join(" ");
