@@ -16,6 +16,7 @@ import { BINARY, IMAGE, shell } from "#test/support/docker-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 
 const testHere = BINARY === "" ? () => {} : testNeeding;
 /** Where the package's program stands under its name. */
@@ -76,13 +77,11 @@ const engine = (path: string): Promise<Response> =>
   fetch(`http://docker${path}`, { unix: needs.docker.file.replace("unix://", "") });
 
 /** Resolves when the agent is connected, as everybody sees it. */
-const connected = async (agent: () => Promise<WorkspaceAgent>): Promise<WorkspaceAgent> => {
-  for (;;) {
+const connected = (agent: () => Promise<WorkspaceAgent>): Promise<WorkspaceAgent> =>
+  until(async () => {
     const found = await agent();
-    if (found.status === "connected" && found.lifecycle_state === "ready") return found;
-    await new Promise((resolve) => systemClock.after(100, () => resolve(undefined)));
-  }
-};
+    return found.status === "connected" && found.lifecycle_state === "ready" && found;
+  });
 
 testHere(
   [needs.docker, needs.node],

@@ -133,7 +133,7 @@ const story = async (start: Start): Promise<void> => {
     const token = { "Service-Session-Token": world.token };
     const { workspace } = world.cast;
     const events = (await ask(`/api/v2/workspaces/${workspace.id}/watch`, { headers: token })).body?.getReader();
-    const until = async (wanted: string): Promise<void> => {
+    const heardOf = async (wanted: string): Promise<void> => {
       let text = "";
       while (!text.includes(wanted)) {
         const { value, done: over } = (await events?.read()) ?? { value: undefined, done: true };
@@ -141,7 +141,7 @@ const story = async (start: Start): Promise<void> => {
         text += new TextDecoder().decode(value);
       }
     };
-    await until("event: data");
+    await heardOf("event: data");
     const socket = new WebSocket(`wss://127.0.0.1:${https}/api/v2/workspaceagents/${world.agent_id}/logs?follow=true`, {
       ...{ tls: tls(name), headers: { ...token, host: name } },
     } as never);
@@ -163,7 +163,7 @@ const story = async (start: Start): Promise<void> => {
     socket.close();
     const dormant = { method: "PUT", headers: { ...json, ...token }, body: '{"ttl_ms":7200000}' };
     expect((await ask(`/api/v2/workspaces/${workspace.id}/ttl`, dormant)).status).toBe(204);
-    await until('"ttl_ms":7200000');
+    await heardOf('"ttl_ms":7200000');
     await events?.cancel();
 
     // Larger than what a proxy takes unless it is told; the refusal is the server's own.

@@ -8,6 +8,7 @@ import { context_snapshots } from "#db/schema/context.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { UserSkill } from "#schema/user-skill.ts";
 import { contextOf } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
 
 let world: ToolWorld;
@@ -37,13 +38,19 @@ const systemOf = ({
 }): string => request.messages[0]?.content[0]?.text ?? "";
 
 /** The chat once it is as asked for; the daemon tells of changes when it has seen them. */
-const until = async (id: string, isSo: (chat: Chat) => boolean): Promise<Chat> => {
-  for (;;) {
+const chatOnce = (id: string, isSo: (chat: Chat) => boolean): Promise<Chat> =>
+  until(async () => {
     const chat = await read(id);
-    if (isSo(chat)) return chat;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-};
+    return isSo(chat) && chat;
+  });
+
+/** Pins the context until what the chat goes by is as asked for. */
+const pinUntil = (id: string, isSo: (told: string[]) => boolean): Promise<true> =>
+  until(async () => {
+    if (isSo(sources(await read(id)))) return true;
+    await pin(id);
+    return false;
+  });
 const sources = ({ context }: Chat): string[] =>
   (context?.resources ?? []).map(({ source, status }) => `${source.slice(world.home.length + 1)} ${status}`);
 
@@ -54,10 +61,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   using watch = await world.owner.socket("/api/v2/chats/watch");
   const { id, call } = await openChat(world);
   // It may have been made before the workspace had told of both.
-  while (sources(await read(id)).join() !== "AGENTS.md ok,skills/deploy ok") {
-    await pin(id);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await pinUntil(id, (told) => told.join() === "AGENTS.md ok,skills/deploy ok");
   expect((await read(id)).context?.resources[1]).toEqual({
     ...{ kind: "skill", status: "ok", source: join(world.home, "skills/deploy"), error: "", size_bytes: 60 },
     ...{ skill_name: "deploy", skill_description: "how we deploy" },
@@ -69,7 +73,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   expect(await read(id)).toMatchObject({ workspace_id, agent_id: uuid, build_id: uuid });
 
   put("CLAUDE.md", "Never shout.");
-  const dirty = await until(id, ({ context }) => context?.dirty === true);
+  const dirty = await chatOnce(id, ({ context }) => context?.dirty === true);
   expect(dirty.context).toMatchObject({ error: "", dirty_since: expect.any(String) });
   expect(sources(dirty)).toHaveLength(2);
   const [listed] = await world.owner.get<Chat[]>("/api/v2/chats");
@@ -84,10 +88,10 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   // MCP alone changes nothing, and what is told as it was before is clean.
   put(".mcp.json", "{}");
   rmSync(join(world.home, "CLAUDE.md"));
-  const clean = await until(id, ({ context }) => context?.dirty === false);
+  const clean = await chatOnce(id, ({ context }) => context?.dirty === false);
   expect(clean.context?.dirty_since).toBeUndefined();
   put("CLAUDE.md", "Never shout.");
-  await until(id, ({ context }) => context?.dirty === true);
+  await chatOnce(id, ({ context }) => context?.dirty === true);
   expect((await pin(id)).status).toBe(200);
   expect(sources(await read(id))).toEqual(["AGENTS.md ok", "CLAUDE.md ok", ".mcp.json ok", "skills/deploy ok"]);
 
@@ -115,11 +119,8 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   // What is wrong with a resource is told with it; what follows from its body is not.
   put("skills/bad/SKILL.md", "no front matter");
   put(".cursorrules", "x".repeat(65_537));
-  await until(id, ({ context }) => context?.dirty === true);
-  while (sources(await read(id)).length < 6) {
-    await pin(id);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await chatOnce(id, ({ context }) => context?.dirty === true);
+  await pinUntil(id, (told) => told.length >= 6);
   const wrong = (await read(id)).context?.resources.filter(({ error }) => error !== "");
   expect(wrong).toEqual([
     {
@@ -134,10 +135,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   rmSync(join(world.home, "skills/bad"), { recursive: true });
   rmSync(join(world.home, ".cursorrules"));
   // The next test begins when the daemon has seen that.
-  while (sources(await read(id)).length > 4) {
-    await pin(id);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await pinUntil(id, (told) => told.length <= 4);
 }, 60_000);
 
 test("[CX-7] [CX-8] [CX-10] another workspace is pinned anew, and a snapshot that nobody names is gone", async () => {
@@ -145,7 +143,7 @@ test("[CX-7] [CX-8] [CX-10] another workspace is pinned anew, and a snapshot tha
   const { id, call } = await openChat(world);
   call.finish("stop");
   expect((await read(id)).context?.dirty).toBe(false);
-  await until(id, ({ status }) => status === "waiting");
+  await chatOnce(id, ({ status }) => status === "waiting");
   await world.owner.patch(`/api/v2/chats/${id}`, { workspace_id: "00000000-0000-0000-0000-000000000000" });
   expect((await read(id)).context).toBeUndefined();
   expect((await pin(id)).status).toBe(400);

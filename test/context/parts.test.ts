@@ -4,6 +4,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
 import { sendMessage } from "#test/support/chats.ts";
+import { until } from "#test/support/until.ts";
 import { messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
 
 let world: ToolWorld;
@@ -28,16 +29,14 @@ test("[CX-2] [CX-14] a chat's history names the files and skills it goes by, onc
   const { id, call } = await openChat(world);
   const path = `/api/v2/chats/${id}`;
   const read = () => world.owner.get<Chat>(path);
-  const pinned = async (isSo: (chat: Chat) => boolean) => {
-    for (;;) {
+  const pinned = (isSo: (chat: Chat) => boolean) =>
+    until(async () => {
       await world.owner.fetch("PUT", `${path}/context`, {});
       const chat = await read();
-      if (isSo(chat)) return chat;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  };
+      return isSo(chat) && chat;
+    });
   const idle = async () => {
-    while ((await read()).status !== "waiting") await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(async () => (await read()).status === "waiting");
   };
   const { context } = await pinned((chat) => chat.context?.resources.length === 3);
   expect(context?.resources[1]).toEqual({

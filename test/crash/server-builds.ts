@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Manifest } from "#schema/manifest.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { randomFrom } from "#test/db/deployments.ts";
+import { until } from "#test/support/until.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "./oracle/build-load.ts";
 import { read } from "./oracle/calls.ts";
 import { databaseProblems } from "./oracle/database.ts";
@@ -13,7 +14,7 @@ import { ServerPlace } from "./server.ts";
 import { Fleet, LeftAlone } from "./server-builds-fleet.ts";
 import { mustBeRight } from "./server-crash.ts";
 import { Taker } from "./server-prebuilds.ts";
-import { enter, makeTemplate, until, type World } from "./server-world.ts";
+import { enter, makeTemplate, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "5" };
@@ -122,7 +123,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   await Promise.all(people);
   const waits = { "the fleet": () => fleet.isDone(), "the rest": () => alone.isDone(), kept: () => isKept(world) };
   for (const [what, isDone] of Object.entries(waits)) {
-    await until(isDone, PATIENCE_MS).catch(async (error: unknown) => {
+    await until(isDone, { patience: PATIENCE_MS }).catch(async (error: unknown) => {
       const left = [...(await fleet.check()), ...(await alone.check(true)), ...leftOver(place.directory)];
       throw new Error(`seed ${seed}, the end: ${what} does not settle (${left.join("; ")})`, { cause: error });
     });

@@ -3,6 +3,7 @@
 // the database (rules CH-16, CH-35 and CH-37; RELIABILITY checks 1 and 19).
 import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
 import { randomFrom } from "#test/db/deployments.ts";
+import { until } from "#test/support/until.ts";
 import { call, read } from "./oracle/calls.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { ServerPlace } from "./server.ts";
@@ -19,7 +20,7 @@ import { MoodyProvider } from "./server-chats-model.ts";
 import { ChatBook, ChatPerson, openCalls } from "./server-chats-people.ts";
 import { ChatLedger, ChatReader } from "./server-chats-reader.ts";
 import { mustBeRight } from "./server-crash.ts";
-import { enter, until, type World } from "./server-world.ts";
+import { enter, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 const CHATS = 4;
@@ -101,7 +102,7 @@ class Group {
   async settle(): Promise<string[]> {
     for (const one of this.people) one.stop();
     await Promise.all(this.#working);
-    for (const book of this.books) await until(() => this.#rests(book), 120_000);
+    for (const book of this.books) await until(() => this.#rests(book), { patience: 120_000 });
     const wrong: string[] = [];
     for (const { id } of this.books) {
       const truth = await this.#truth(id);
@@ -167,7 +168,7 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
     const begun = group.answers;
     const patience = 20 + Math.floor(random() * (rounds < ROUNDS_OF_A_GROUP ? 60 : 200));
     const now = group;
-    await until(async () => now.answers - begun >= patience, 60_000);
+    await until(async () => now.answers - begun >= patience, { patience: 60_000 });
     for (const reader of group.readers) if (random() < 0.2) reader.drop();
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");

@@ -1,9 +1,9 @@
 // More connections than anybody needs: ten thousand that stay and say nothing, and two thousand new ones a second (RELIABILITY checks
 // 17 and 18). Everybody else is answered meanwhile, and nothing is left behind.
 import type { Socket } from "bun";
+import { until } from "#test/support/until.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
-import { until } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 const GET = "GET /api/v2/buildinfo HTTP/1.1\r\nHost: 127.0.0.1\r\n";
@@ -55,7 +55,9 @@ export const idleConnections = async ({ rounds, seed, log }: CheckOptions): Prom
     sockets.push(...some.map(({ socket }) => socket));
   }
   // The kernel says yes before the server has taken a connection in.
-  await until(async () => server.descriptors() - before.descriptors >= sockets.length, 5_000).catch(() => {});
+  await until(async () => server.descriptors() - before.descriptors >= sockets.length, { patience: 5_000 }).catch(
+    () => {},
+  );
   const there = server.descriptors() - before.descriptors;
   const p99 = await probe(url);
   const each = Math.max(0, server.rss() - before.rss) / sockets.length;

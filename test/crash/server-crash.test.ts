@@ -4,13 +4,14 @@ import { expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { FAILPOINTS } from "#base/failpoint.ts";
+import { until } from "#test/support/until.ts";
 import { MANIFESTS } from "./oracle/build-load.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { LineOracle } from "./oracle/log-lines.ts";
 import { ServerPlace } from "./server.ts";
 import { serverCrash } from "./server-crash.ts";
 import { serverFailpoints } from "./server-failpoints.ts";
-import { endedBuild, enter, makeAgents, makeTemplate, makeWorkspace, makeWriters, until } from "./server-world.ts";
+import { endedBuild, enter, makeAgents, makeTemplate, makeWorkspace, makeWriters } from "./server-world.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const quiet = { seed: SEED, log: () => {} };

@@ -4,9 +4,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentLog } from "#schema/agent-log.ts";
 import type { Workspace } from "#schema/workspace.ts";
+import { until } from "#test/support/until.ts";
 import { storedLines } from "./oracle/log-lines.ts";
 import type { ServerPlace } from "./server.ts";
-import { endedBuild, makeTemplate, makeWorkspace, until, type World } from "./server-world.ts";
+import { endedBuild, makeTemplate, makeWorkspace, type World } from "./server-world.ts";
 
 const SCRIPT = `i=0
 while [ ! -e "$HOME/enough" ]; do

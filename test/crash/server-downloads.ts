@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "#test/api/applications/app-world.ts";
+import { until } from "#test/support/until.ts";
 import { command, ServerPlace } from "./server.ts";
-import { enter, makeAgents, until } from "./server-world.ts";
+import { enter, makeAgents } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 const MiB = 1024 * 1024;

@@ -4,10 +4,11 @@
 import type { Chat } from "#schema/chat.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { type ModelCall, ModelServer } from "#test/support/model-server.ts";
+import { until } from "#test/support/until.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
-import { enter, until } from "./server-world.ts";
+import { enter } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 const CHILDREN = 3;
@@ -56,15 +57,18 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
   const content = [{ type: "text", text: OPENING }];
   const { id } = await admin.post<Chat>("/api/v2/chats", { organization_id, content });
   const path = `/api/v2/chats/${id}`;
-  await until(async () => {
-    const { status, children = [] } = await admin.get<Chat>(path);
-    return (
-      [status, ...children.map((one) => one.status)].join() ===
-      Array(CHILDREN + 1)
-        .fill("waiting")
-        .join()
-    );
-  }, 60_000);
+  await until(
+    async () => {
+      const { status, children = [] } = await admin.get<Chat>(path);
+      return (
+        [status, ...children.map((one) => one.status)].join() ===
+        Array(CHILDREN + 1)
+          .fill("waiting")
+          .join()
+      );
+    },
+    { patience: 60_000 },
+  );
   let change = 0;
   let acknowledged = 0;
   for (let round = 1; round <= rounds; round++) {

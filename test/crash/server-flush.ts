@@ -6,11 +6,12 @@ import type { Build } from "#schema/build.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { randomFrom } from "#test/db/deployments.ts";
+import { until } from "#test/support/until.ts";
 import { MANIFESTS } from "./oracle/build-load.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
 import { type Answered, readAnswers, traceTo } from "./server-trace.ts";
-import { endedBuild, enter, makeAgents, makeTemplate, makeWriters, until, type World } from "./server-world.ts";
+import { endedBuild, enter, makeAgents, makeTemplate, makeWriters, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 import { powerSkipReason } from "./store-power.ts";
 

@@ -6,11 +6,12 @@ import type { MessagePart } from "#schema/chat-part.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { Consumer, type Rule } from "#test/hooks/world.ts";
 import { type ModelCall, ModelServer } from "#test/support/model-server.ts";
+import { until } from "#test/support/until.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { ServerPlace } from "./server.ts";
 import { type StoredChat, storedChats } from "./server-chats-database.ts";
 import { mustBeRight } from "./server-crash.ts";
-import { enter, until, type World } from "./server-world.ts";
+import { enter, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 const CHATS = 3;
@@ -169,7 +170,7 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
   for (let round = 1; round <= rounds; round++) {
     const begun = (await consumer.seen()).length;
     const patience = 5 + Math.floor(random() * 40);
-    await until(async () => (await consumer.seen()).length - begun >= patience, 60_000);
+    await until(async () => (await consumer.seen()).length - begun >= patience, { patience: 60_000 });
     await Bun.sleep(random() * 40);
     server.kill("SIGKILL");
     await server.ended;
@@ -180,11 +181,14 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
   for (const writer of writers) writer.stop();
   await Promise.all(writing);
   for (const id of ids) {
-    await until(async () => {
-      const { status } = await admin.get<Chat>(`/api/v2/chats/${id}`);
-      if (status === "error") throw new Error(`seed ${seed}: a chat ended in an error`);
-      return status === "waiting";
-    }, 120_000);
+    await until(
+      async () => {
+        const { status } = await admin.get<Chat>(`/api/v2/chats/${id}`);
+        if (status === "error") throw new Error(`seed ${seed}: a chat ended in an error`);
+        return status === "waiting";
+      },
+      { patience: 120_000 },
+    );
   }
   const seen = await consumer.seen();
   mustBeRight(

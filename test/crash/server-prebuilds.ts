@@ -3,11 +3,12 @@
 import type { Manifest } from "#schema/manifest.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { randomFrom } from "#test/db/deployments.ts";
+import { until } from "#test/support/until.ts";
 import { call, PAUSE_MS, read } from "./oracle/calls.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
-import { enter, makeTemplate, until, type World } from "./server-world.ts";
+import { enter, makeTemplate, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 const WANTED = 3;

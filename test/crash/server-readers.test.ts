@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import type { AgentLog } from "#schema/agent-log.ts";
 import type { Client } from "#src/client.ts";
 import { StalledFollower } from "#test/api/agents/stalled.ts";
+import { until } from "#test/support/until.ts";
 import { storedLines } from "./oracle/log-lines.ts";
 import { ServerPlace } from "./server.ts";
 import { frozenServer, serverStop, twoServers } from "./server-signals.ts";
@@ -113,5 +114,5 @@ test("[CR-13] two followers, one of them late, and a slow one see the same lines
 const middleOf = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)] ?? 0;
 
 const caughtUp = async ({ lines }: Seen, count: number): Promise<void> => {
-  while (lines.length < count) await Bun.sleep(5);
+  await until(() => lines.length >= count);
 };

@@ -4,11 +4,12 @@ import { connect, type Socket } from "node:net";
 import type { AgentLog } from "#schema/agent-log.ts";
 import type { Client } from "#src/client.ts";
 import { StalledFollower } from "#test/api/agents/stalled.ts";
+import { until } from "#test/support/until.ts";
 import { storedLines } from "./oracle/log-lines.ts";
 import { difference, LogReader } from "./oracle/log-reader.ts";
 import { type ServeProcess, ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
-import { type EchoAgent, enter, makeAgents, until } from "./server-world.ts";
+import { type EchoAgent, enter, makeAgents } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";

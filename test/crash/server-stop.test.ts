@@ -4,9 +4,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { Workspace } from "#schema/workspace.ts";
+import { until } from "#test/support/until.ts";
 import { read } from "./oracle/calls.ts";
 import { ServerPlace } from "./server.ts";
-import { enter, makeTemplate, makeWorkspace, until } from "./server-world.ts";
+import { enter, makeTemplate, makeWorkspace } from "./server-world.ts";
 
 test("[WK-27] [CR-2] killed while a stop waits for its scripts, a server ends the workspace, and nothing that they say is lost", async () => {
   await using place = await ServerPlace.make();

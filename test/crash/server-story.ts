@@ -6,11 +6,12 @@ import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
 import type { Template } from "#schema/template.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { CodingModel, makeOrigin } from "#test/support/coding-model.ts";
+import { until } from "#test/support/until.ts";
 import { read } from "./oracle/calls.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
-import { enter, makeWorkspace, until, type World } from "./server-world.ts";
+import { enter, makeWorkspace, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 /** Tests count what models are asked. */
@@ -123,7 +124,7 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
       await place.start({ env: STORY_ENV });
       steps.set(fatal, (steps.get(fatal) ?? 0) + 1);
     }
-    await until(() => rests(world, id), 120_000);
+    await until(() => rests(world, id), { patience: 120_000 });
     const now = outlineOf(await historyOf(world, id)).replace(name, "work");
     if (round === 0) outline = now;
     log(`kill ${round}: ${delay.toFixed(0)} ms into step ${fatal}`);

@@ -2,13 +2,14 @@
 // (RELIABILITY checks 18, 19 and 25).
 import type { AgentLog } from "#schema/agent-log.ts";
 import { randomFrom } from "#test/db/deployments.ts";
+import { until } from "#test/support/until.ts";
 import { call } from "./oracle/calls.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { storedLines } from "./oracle/log-lines.ts";
 import { difference, LogReader } from "./oracle/log-reader.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
-import { enter, makeAgents, makeWriters, until } from "./server-world.ts";
+import { enter, makeAgents, makeWriters } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 
 /** Eight followers are cut off `rounds` hundred times in all while lines pour in, and have seen everything once in the end. */

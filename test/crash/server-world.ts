@@ -5,6 +5,7 @@ import type { Manifest } from "#schema/manifest.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { call, insist, read } from "./oracle/calls.ts";
 import { LogWriter } from "./oracle/log-writer.ts";
 import type { ServerPlace } from "./server.ts";
@@ -65,15 +66,6 @@ export const within = async <T>(what: string, promise: Promise<T>, patience = 40
     return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
-  }
-};
-
-/** Looks until it is so; for what happens by itself within a known time. */
-export const until = async (look: () => Promise<boolean>, patience = 30_000): Promise<void> => {
-  const end = performance.now() + patience;
-  while (!(await look())) {
-    if (performance.now() > end) throw new Error(`it did not happen in ${patience} ms`);
-    await Bun.sleep(20);
   }
 };
 

@@ -13,6 +13,7 @@ import { pictureOf, scaleOf } from "#src/daemon/desktop/png.ts";
 import { namedServer } from "#src/daemon/desktop/programs.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
 
 const clock = systemClock;
 const groups = new ProcessGroups({ clock, agent_id: "desktop-test" });
@@ -71,11 +72,11 @@ const works = (title: string, wanted: Parameters<typeof testNeeding>[0], program
     // The window is there when its colour is.
     const isThere = async () =>
       readPng((await actOn(desktop, clock, { action: "wait", duration_ms: 50 })).image).at(300, 200);
-    while ((await isThere()) !== "102030");
+    await until(async () => (await isThere()) === "102030");
     await actOn(desktop, clock, { action: "click", x: 200, y: 150 });
     await actOn(desktop, clock, { action: "type", text: "Hello, World! 1+1" });
     await actOn(desktop, clock, { action: "key", keys: "BackSpace Return ctrl+d" });
-    while ((await isThere()) === "102030");
+    await until(async () => (await isThere()) !== "102030");
     expect(await Bun.file(typed).text()).toBe("Hello, World! 1+\n");
     expect((await failure(actOn(desktop, clock, { action: "key", keys: "ctrl+nothing" }))).validations).toMatchObject([
       { field: "keys" },

@@ -2,7 +2,6 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sleep, systemClock } from "#base/clock.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { orphaned } from "#src/daemon/orphan.ts";
 import { isAlive, type ProcessMark } from "#src/provisioners/local/process-table.ts";
@@ -10,6 +9,7 @@ import { command } from "#test/crash/server.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { startTestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
@@ -17,7 +17,7 @@ const isReady = ({ latest_build }: Workspace): boolean =>
   latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready";
 
 const gone = async (daemon: ProcessMark): Promise<void> => {
-  while (isAlive(daemon)) await sleep(systemClock, 20);
+  await until(() => !isAlive(daemon));
 };
 
 /** A ready local workspace whose server has stopped: its daemon and its folder. */

@@ -8,7 +8,8 @@ import { collectMetadata } from "#src/daemon/scripts/metadata.ts";
 import type { Script, ScriptRunner } from "#src/daemon/scripts/script-runner.ts";
 import { runCron } from "#src/daemon/scripts/scripts.ts";
 import { ManifestSchema, WorkspaceAgentScriptSchema } from "#src/wire/gen/agent_pb.ts";
-import { eventually, settled, WatchedClock } from "./support/clock.ts";
+import { until } from "#test/support/until.ts";
+import { settled, WatchedClock } from "./support/clock.ts";
 import { tempFolder } from "./support/daemon.ts";
 import { bytes } from "./support/server.ts";
 
@@ -29,7 +30,7 @@ const seconds = (count: number) => ({ seconds: BigInt(count), nanos: 0 });
 type Init = Parameters<typeof create<typeof ManifestSchema>>[1];
 const manifest = (init: Init) => create(ManifestSchema, init);
 
-/** A connection on which one method is recorded; `until` waits for so many calls while the clock stands still. */
+/** A connection on which one method is recorded; `called` waits for so many calls while the clock stands still. */
 const recording = <T>(method: keyof AgentApi, answer: unknown = {}) => {
   const calls: T[] = [];
   const api = {
@@ -38,20 +39,20 @@ const recording = <T>(method: keyof AgentApi, answer: unknown = {}) => {
       return answer;
     },
   } as unknown as AgentApi;
-  const until = async (count: number): Promise<T[]> => {
-    await eventually(() => calls.length >= count);
+  const called = async (count: number): Promise<T[]> => {
+    await until(() => calls.length >= count);
     return calls;
   };
   const ask = <R>(call: (one: AgentApi, abort: AbortSignal) => Promise<R>): Promise<R> =>
     call(api, new AbortController().signal);
-  return { connection: { ask }, calls, until };
+  return { connection: { ask }, calls, called };
 };
 
 describe("metadata", () => {
   type Request = { metadata: { key: string; result: { value: string; error: string } }[] };
   const collected = async (script: string, rest: object = {}, started = async (_: WatchedClock) => {}) => {
     const clock = new WatchedClock();
-    const { connection, until } = recording<Request>("batchUpdateMetadata");
+    const { connection, called } = recording<Request>("batchUpdateMetadata");
     collectMetadata(manifest({ metadata: [{ key: "k", script, interval: metadataSeconds(10), ...rest }] }).metadata, {
       connection,
       clock,
@@ -61,30 +62,30 @@ describe("metadata", () => {
       groups: new ProcessGroups({ clock, agent_id: "t" }),
     });
     await started(clock);
-    const [first] = await until(1);
-    return { result: first?.metadata[0]?.result, until, clock };
+    const [first] = await called(1);
+    return { result: first?.metadata[0]?.result, called, clock };
   };
 
   test("[DM-14] is collected at its interval, trimmed, and sent", async () => {
-    const { result, until, clock } = await collected("echo '  42  '; echo noise >&2");
+    const { result, called, clock } = await collected("echo '  42  '; echo noise >&2");
     expect(result).toMatchObject({ value: "42", error: "" });
     for (const count of [2, 3]) {
       await clock.advance(9_999);
-      expect((await until(1)).length).toBe(count - 1);
+      expect((await called(1)).length).toBe(count - 1);
       await clock.advance(1);
-      await until(count);
+      await called(count);
     }
   });
 
   test("[DM-14] has its interval and timeout in the unit that genuine agents read, and in that of earlier servers", async () => {
     const twice = await collected("echo x", { interval: { seconds: 0n, nanos: 2 } });
     await twice.clock.advance(1_999);
-    expect((await twice.until(1)).length).toBe(1);
+    expect((await twice.called(1)).length).toBe(1);
     await twice.clock.advance(1);
-    await twice.until(2);
+    await twice.called(2);
     const earlier = await collected("echo x", { interval: seconds(2) });
     await earlier.clock.advance(2_000);
-    await earlier.until(2);
+    await earlier.called(2);
   });
 
   test("[DM-14] is cut at 2048 bytes, never inside a character", async () => {
@@ -120,7 +121,7 @@ describe("app health", () => {
     });
     const clock = new WatchedClock();
     type Request = { updates: { id: Uint8Array; health: number }[] };
-    const { connection, calls, until } = recording<Request>("batchUpdateAppHealths");
+    const { connection, calls, called } = recording<Request>("batchUpdateAppHealths");
     const healthcheck = { url: app.url.href, interval: seconds(5), threshold: 3 };
     const apps = [
       { id: bytes(1), slug: "web", health: 2, healthcheck },
@@ -130,29 +131,29 @@ describe("app health", () => {
     // Each round asks for two waits of five seconds: the longest an answer may take, and the one before the next round.
     let rounds = 1;
     const round = async (): Promise<void> => {
-      await eventually(() => clock.asked.filter((ms) => ms === 5_000).length === 2 * rounds);
+      await until(() => clock.asked.filter((ms) => ms === 5_000).length === 2 * rounds);
       rounds += 1;
       await clock.advance(5_000);
     };
-    await until(1);
+    await called(1);
     expect(calls[0]?.updates).toMatchObject([{ id: bytes(1), health: 3 }]);
     status = 500;
     await round();
     await round();
     await round();
-    await until(2);
+    await called(2);
     expect(calls[1]?.updates).toMatchObject([{ health: 4 }]);
     expect(asks.filter((one) => one === 500).length).toBe(3);
     status = 404;
     await round();
-    await until(3);
+    await called(3);
     expect(calls[2]?.updates).toMatchObject([{ health: 3 }]);
     expect(asks.filter((one) => one === 404).length).toBe(1);
     await app.stop(true);
     await round();
     await round();
     await round();
-    await until(4);
+    await called(4);
     expect(calls[3]?.updates).toMatchObject([{ health: 4 }]);
   });
 });
@@ -176,7 +177,7 @@ describe("statistics", () => {
     const clock = new WatchedClock();
     type Request = { stats?: { rxBytes: bigint; txBytes: bigint } };
     const answer = { reportInterval: seconds(30) };
-    const { connection, calls, until } = recording<Request>("updateStats", answer);
+    const { connection, calls, called } = recording<Request>("updateStats", answer);
     const texts = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
     const opens = [
       { terminals: 2, streams: 1 },
@@ -188,10 +189,10 @@ describe("statistics", () => {
       open: () => opens.shift() ?? { terminals: 0, streams: 0 },
       latency: async () => latencies.shift(),
     });
-    await until(1);
+    await called(1);
     await clock.advance(30_000);
     await clock.advance(30_000);
-    await until(3);
+    await called(3);
     expect(calls[0]).toEqual({});
     expect(calls[1]).toEqual({
       stats: {

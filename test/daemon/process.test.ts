@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { type ProcessOptions, runProcess } from "#src/daemon/scripts/process.ts";
-import { eventually, WatchedClock } from "./support/clock.ts";
+import { until } from "#test/support/until.ts";
+import { WatchedClock } from "./support/clock.ts";
 import { isAlive, tempFolder } from "./support/daemon.ts";
 
 const folder = tempFolder();
@@ -56,7 +57,7 @@ describe("one program", () => {
     const groups = new ProcessGroups({ clock: systemClock, agent_id: "t" });
     const { clock, end, heard, output } = shell("sleep 300 & echo $!", { groups });
     await heard("\n");
-    await eventually(() => clock.asked.includes(10_000));
+    await until(() => clock.asked.includes(10_000));
     await clock.advance(10_000);
     expect(await end).toEqual({ exit_code: 0, timed_out: false, pipes_left_open: true });
     // The one in the background goes on until the daemon ends.

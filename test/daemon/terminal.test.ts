@@ -7,8 +7,9 @@ import { TerminalSessions, terminalEnvironment } from "#src/daemon/terminal/sess
 import type { Duplex } from "#src/wire/duplex.ts";
 import { JsonObjects } from "#src/wire/json-objects.ts";
 import { encodeTerminalRequest } from "#src/wire/terminal-protocol.ts";
+import { until } from "#test/support/until.ts";
 import { type StillClock, sessionPair } from "#test/wire/support.ts";
-import { eventually, settled, WatchedClock } from "./support/clock.ts";
+import { settled, WatchedClock } from "./support/clock.ts";
 import { isAlive, TOKEN, tempFolder } from "./support/daemon.ts";
 
 type World = {
@@ -71,7 +72,7 @@ const LOUD = "while :; do echo 0123456789012345678901234567890123456789012345678
 /** Resolves when the other client's window and queue are full and nothing more comes in. */
 const filled = async (seen: { bytes: number }): Promise<void> => {
   // A window of 256 KiB and some of the queue; the program may still fill the terminal itself.
-  await eventually(() => seen.bytes > 300 * 1024);
+  await until(() => seen.bytes > 300 * 1024);
   for (let before = -1, same = 0; same < 1_000; ) {
     same = before === seen.bytes ? same + 1 : 0;
     before = seen.bytes;
@@ -89,7 +90,7 @@ describe("several clients of one terminal", () => {
     const held = seen.bytes;
     await world.clock.advance(3_000);
     expect((await slow.closed)?.failure).toBe("reset");
-    await eventually(() => seen.bytes > held + 500_000);
+    await until(() => seen.bytes > held + 500_000);
     expect(seen.over).toBe(false);
   });
 
@@ -109,7 +110,7 @@ describe("several clients of one terminal", () => {
     await world.clock.advance(10_000);
     expect(isOver).toBe(true);
     const seen = reading(await world.attach("a"));
-    await eventually(() => seen.bytes > 500_000);
+    await until(() => seen.bytes > 500_000);
   });
 });
 
@@ -118,14 +119,14 @@ describe("a terminal nobody looks at", () => {
     await using world = startWorld();
     const first = await world.attach("a", "echo pid $$; exec sleep 1000");
     const seen = reading(first);
-    await eventually(() => /pid \d+\r/.test(seen.text));
+    await until(() => /pid \d+\r/.test(seen.text));
     const pid = Number(/pid (\d+)/.exec(seen.text)?.[1]);
     first.reset();
     await settled();
     await world.clock.advance(290_000);
     const second = await world.attach("a", "echo never");
     const again = reading(second);
-    await eventually(() => again.text.includes(`pid ${pid}`));
+    await until(() => again.text.includes(`pid ${pid}`));
     await world.clock.advance(600_000);
     expect(isAlive(pid)).toBe(true);
     second.reset();
@@ -133,17 +134,17 @@ describe("a terminal nobody looks at", () => {
     await world.clock.advance(299_000);
     expect(isAlive(pid)).toBe(true);
     await world.clock.advance(2_000);
-    await eventually(() => !isAlive(pid));
+    await until(() => !isAlive(pid));
     expect(world.sessions.size).toBe(0);
   });
 
   test("[TM-5] that cannot be started says so where the person looks", async () => {
     await using world = startWorld();
     const seen = reading(await world.attach("a", "exit 0"));
-    await eventually(() => seen.over);
+    await until(() => seen.over);
     await world.sessions.endAll();
     const refused = reading(await world.attach("b"));
-    await eventually(() => refused.over);
+    await until(() => refused.over);
     expect(refused.text).toBe("The workspace is stopping.\r\n");
   });
 });

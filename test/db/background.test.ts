@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Checkpointer } from "#db/engine/checkpoint.ts";
 import { Readers } from "#db/engine/readers.ts";
 import type { Query, Value } from "#db/engine/sql.ts";
+import { until } from "#test/support/until.ts";
 import { temporaryDirectory } from "./deployments.ts";
 
 const rowsOf = (sql: string): Query<Value[]> => ({ sql, params: [], map: (row) => row });
@@ -35,12 +36,11 @@ describe("beside the writer", () => {
     })();
   const logBytes = () => statSync(`${file}-wal`).size;
   /** Tells of commits until the log is as short as wanted. The checks of the runner bound the wait. */
-  const until = async (checkpointer: Checkpointer, done: () => boolean) => {
-    while (!done()) {
-      checkpointer.committed();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  };
+  const committedUntil = (checkpointer: Checkpointer, done: () => boolean) =>
+    until(() => {
+      if (!done()) checkpointer.committed();
+      return done();
+    });
   const failing = (): { errors: Error[]; fatal(error: Error): void } => {
     const errors: Error[] = [];
     return { errors, fatal: (error) => errors.push(error) };
@@ -50,7 +50,7 @@ describe("beside the writer", () => {
     const { fatal, errors } = failing();
     const checkpointer = new Checkpointer(db, { file, fatal });
     write(200);
-    await until(checkpointer, () => {
+    await committedUntil(checkpointer, () => {
       const [, log, moved] = db.query("pragma wal_checkpoint(noop)").values()[0] as number[];
       return log === moved;
     });
@@ -67,7 +67,7 @@ describe("beside the writer", () => {
     const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, fatal });
     write(500);
     expect(logBytes()).toBeGreaterThan(500_000);
-    await until(checkpointer, () => logBytes() === 0);
+    await committedUntil(checkpointer, () => logBytes() === 0);
     await checkpointer.close();
   });
 
@@ -86,12 +86,12 @@ describe("beside the writer", () => {
       if (sql.includes("truncate")) runs.push(performance.now() - from < 2_500 ? "at once" : "waited");
       return result;
     };
-    await until(checkpointer, () => runs.length > 0);
+    await committedUntil(checkpointer, () => runs.length > 0);
     expect(runs[0]).toBe("at once");
     expect(logBytes()).toBeGreaterThan(0);
     reader.run("rollback");
     reader.close();
-    await until(checkpointer, () => logBytes() === 0);
+    await committedUntil(checkpointer, () => logBytes() === 0);
     expect(db.query("pragma busy_timeout").values()).toEqual([[5000]]);
     await checkpointer.close();
   });

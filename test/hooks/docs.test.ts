@@ -6,6 +6,7 @@ import { runHere } from "#test/cli/run-verb.ts";
 import { createChat, historyOf, openChatWorld, said } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { SECRET } from "./world.ts";
 
 setDefaultTimeout(60_000);
@@ -35,7 +36,7 @@ testNeeding(
       ...{ env: { HOOK_URL: url, HOOK_SECRETS: SECRET }, stdout: "ignore", stderr: "ignore" },
     });
     try {
-      while (!(await fetch(url).catch(() => undefined))) await Bun.sleep(0);
+      await until(() => fetch(url).catch(() => undefined), { what: "the consumer answers" });
       const env = { SLIPWAY_HOOK_URL: url, SLIPWAY_HOOK_SECRET: SECRET };
       await using world = await openChatWorld({ env });
       const chat = await createChat(world, "hello");

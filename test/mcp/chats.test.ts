@@ -8,6 +8,7 @@ import type { McpServerConfig } from "#schema/mcp-server.ts";
 import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { callTools, messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
 import { type McpHost, PIXEL, startMcpHost } from "./support.ts";
 
@@ -248,7 +249,7 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
   const without = await opened((names) => !names.includes("local__add"));
   expect(namesIn(without.call, "web")).toEqual([]);
   without.call.finish("stop");
-  while (isAlive(second)) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => !isAlive(second));
   const late = await callTools(world, again.next, ["local__add", { a: 1 }]);
   expect(late.results).toMatchObject([{ error: expect.stringContaining("local__add") }]);
   late.next.finish("stop");

@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { sleep, systemClock } from "#base/clock.ts";
+import { systemClock } from "#base/clock.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import type { DaemonRecord } from "#src/provisioners/local/folder.ts";
 import { LocalProvisioner } from "#src/provisioners/local/local.ts";
@@ -10,6 +10,7 @@ import { isAlive } from "#src/provisioners/local/process-table.ts";
 import type { Provisioner, ProvisionRequest, Report, Transition } from "#src/provisioners/provisioner.ts";
 import { FakeDocker } from "#test/support/fake-docker.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 
 // A loaded machine may take its time.
 setDefaultTimeout(60_000);
@@ -72,14 +73,14 @@ test("[PB-8] a process that runs goes on, one that has died is started again wit
   const first = pid();
   expect(await run(local, "start", true)).toEqual({ state: "as it was" });
   expect(pid()).toBe(first);
-  while (!existsSync(token)) await sleep(systemClock, 5);
+  await until(() => existsSync(token));
   rmSync(token);
   const record: DaemonRecord = JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8"));
   process.kill(first, "SIGKILL");
-  while (isAlive(record)) await sleep(systemClock, 5);
+  await until(() => !isAlive(record));
   await run(local, "start", true);
   expect(pid()).not.toBe(first);
-  while (!existsSync(token) || readFileSync(token, "utf8") === "") await sleep(systemClock, 5);
+  await until(() => existsSync(token) && readFileSync(token, "utf8") !== "");
   expect(readFileSync(token, "utf8")).toBe("kept-token\n");
   await run(local, "delete");
   expect(await refusal(run(local, "start", true))).toContain("is gone");

@@ -8,6 +8,7 @@ import { LocalProvisioner } from "#src/provisioners/local/local.ts";
 import { isAlive, markOf } from "#src/provisioners/local/process-table.ts";
 import type { ProvisionRequest, Report, Transition } from "#src/provisioners/provisioner.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { ECHO } from "#test/support/workspaces.ts";
 
 const quiet: Report = { log: () => {}, timing: () => {} };
@@ -149,7 +150,7 @@ test("[LP-6] what died while the server was away is started again with the token
   expect(one.pid()).toBe(before);
   const mark = markOf(before);
   process.kill(before, "SIGKILL");
-  while (mark && isAlive(mark)) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => !mark || !isAlive(mark));
   await one.provisioner.recover([{ id: one.id, state: null }]);
   expect(one.pid()).not.toBe(before);
   expect(markOf(one.pid())).toBeDefined();

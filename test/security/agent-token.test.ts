@@ -1,10 +1,11 @@
 // The agent's token is in the environment of nothing that agents and people start in a workspace: a mere `env` would print it into logs,
 // terminals and chats.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TestTerminal } from "#test/api/agents/reach.ts";
 import { describeInside } from "#test/support/inside.ts";
+import { until } from "#test/support/until.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
 
 let world: ToolWorld;
@@ -17,15 +18,9 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 /** Everything in the environment of the process whose id a program has written to this file of the home folder. */
 const environmentOf = async (name: string): Promise<string> => {
-  for (;;) {
-    try {
-      const pid = readFileSync(join(world.home, name), "utf8").trim();
-      if (pid !== "") return readFileSync(`/proc/${pid}/environ`, "latin1");
-    } catch {
-      // Not yet.
-    }
-    await new Promise((done) => setTimeout(done, 10));
-  }
+  const file = join(world.home, name);
+  const pid = await until(() => existsSync(file) && readFileSync(file, "utf8").trim());
+  return readFileSync(`/proc/${pid}/environ`, "latin1");
 };
 
 const mustBeWithout = (environment: string): void => {

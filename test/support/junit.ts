@@ -4,6 +4,7 @@ export interface TestCase {
   file: string;
   title: string;
   outcome: "passed" | "failed" | "skipped";
+  seconds: number;
 }
 
 /** Every test of the report, in its order. */
@@ -12,7 +13,15 @@ export const readJunit = (xml: string): TestCase[] =>
     file: attribute(attributes, "file"),
     title: attribute(attributes, "name"),
     outcome: /<(failure|error)\b/.test(inside) ? "failed" : /<skipped\b/.test(inside) ? "skipped" : "passed",
+    seconds: Number(attribute(attributes, "time")) || 0,
   }));
+
+/** The files that took longest, with their seconds: the sum of their tests. */
+export const slowestFiles = (cases: readonly TestCase[], count: number): [file: string, seconds: number][] => {
+  const sums = new Map<string, number>();
+  for (const { file, seconds } of cases) sums.set(file, (sums.get(file) ?? 0) + seconds);
+  return [...sums].sort(([, a], [, b]) => b - a).slice(0, count);
+};
 
 /** What testNeeding() put into the title. */
 export const skipReason = (one: TestCase): string => /\(skipped: (.*)\)$/.exec(one.title)?.[1] ?? "no reason given";

@@ -9,6 +9,7 @@ import { openContext } from "#src/context.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 import { noteFolder } from "./ledger.ts";
+import { fillPrepared } from "./prepared.ts";
 
 export type TestServer = AsyncDisposable & {
   readonly url: URL;
@@ -80,7 +81,12 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
   };
 };
 
+/** Whether the first start of such a server leaves what that of any other leaves. */
+const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
+  clock === undefined && directory === undefined && !Object.keys(env).some((name) => name.startsWith("SLIPWAY_ADMIN_"));
+
 const startHere = async (directory: string, options: TestServerOptions) => {
+  if (isUsual(options)) await fillPrepared(directory, testConfig, ADMIN.password);
   const config = testConfig(directory, options);
   const { clock, models, environment } = options;
   const context = await openContext({ config, clock, models, environment, copyMessages: true });

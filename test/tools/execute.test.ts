@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { updateBy } from "#db/engine/sql.ts";
 import { chats } from "#db/schema/chats.ts";
 import { contextOf } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
 
 /** True while a process of this id is there. */
@@ -77,7 +78,7 @@ test("[TO-4] a command that takes longer than its time goes on in the background
   expect(slow).toMatchObject({ success: false, error: expect.stringContaining("still runs") });
   expect([trailing, asked]).toMatchObject([{ success: true }, { success: true }]);
   const process_id = slow?.background_process_id;
-  while (!existsSync(join(world.home, "begun"))) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => existsSync(join(world.home, "begun")));
   const second = await callTools(
     world,
     first.next,
@@ -116,7 +117,7 @@ test("[TO-5] interrupting ends the command with everything it has started, withi
   expect([lives(shell), lives(sleeper)]).toEqual([true, true]);
   const begun = performance.now();
   await world.owner.post(`/api/v2/chats/${id}/interrupt`, {});
-  while (lives(shell) || lives(sleeper)) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => !lives(shell) && !lives(sleeper));
   // On a machine with something to spare it is half a second.
   expect(performance.now() - begun).toBeLessThan(10_000);
   await follower.until(({ status }) => status === "waiting");
@@ -143,12 +144,12 @@ test("[TO-5] a command is ended also when the server was started anew since it b
   // The second was being interrupted when its server died.
   await contextOf(world.server).store.commit([updateBy(chats, chats.id)(second.id, { status: "interrupting" })]);
   await world.restart();
-  while (second.pids().some(lives)) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => !second.pids().some(lives));
   expect(first.pids().map(lives)).toEqual([true, true]);
   using follower = await Follower.open(world.owner, first.id);
   await follower.until((one) => outputIn(one) === "begun\n");
   await world.owner.post(`/api/v2/chats/${first.id}/interrupt`, {});
-  while (first.pids().some(lives)) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => !first.pids().some(lives));
   await follower.until(({ status }) => status === "waiting");
   for (const { id } of [first, second]) {
     using ended = await Follower.open(world.owner, id);

@@ -8,6 +8,7 @@ import type { ClientSocket } from "#src/client.ts";
 import { beginChat, openStory, outlineOf, repositoryProblems } from "#test/crash/server-story.ts";
 import { Follower } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
 import { messagesOf, outputIn } from "./world.ts";
 
 /** The one repository of a chat, as its git stream tells of it. */
@@ -67,7 +68,7 @@ testNeeding(
     expect(existsSync(`/proc/${pid}`)).toBe(true);
     const began = performance.now();
     await admin.post(`/api/v2/chats/${id}/interrupt`, {});
-    while (existsSync(`/proc/${pid}`)) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => !existsSync(`/proc/${pid}`));
     // Within a second on a machine with something to spare.
     expect(performance.now() - began).toBeLessThan(10_000);
     await Promise.all(

@@ -5,6 +5,7 @@ import { cpSync, existsSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/checkpoint.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
 
 const DAY = 86_400_000;
@@ -33,7 +34,7 @@ testNeeding(
     const checkpoints = join(home, ".local/state/slipway/checkpoints");
     const kept = (chat: string): string => join(checkpoints, "chats", chat);
     const gone = async (path: string): Promise<void> => {
-      while (existsSync(path)) await new Promise((resolve) => setImmediate(resolve));
+      await until(() => !existsSync(path));
     };
     const noLonger = [
       409,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { EditedMessage } from "#schema/chat.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import type { ScriptedCall } from "#test/support/scripted-models.ts";
+import { until } from "#test/support/until.ts";
 import { callTools, Follower, messagesOf, openToolWorld } from "./world.ts";
 
 const GIT = "git -c user.name=Slip -c user.email=slip@example.com";
@@ -124,7 +125,7 @@ testNeeding(
     expect([status, text("work/a")]).toEqual([200, "again"]);
     await finish(await world.models.next());
     const kept = join(home, ".local/state/slipway/checkpoints/chats", id, `${body.message.id}.json`);
-    while (!existsSync(kept)) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => existsSync(kept));
     rmSync(join(home, ".local"), { recursive: true });
     const lost = await edit(body.message.id, "lost");
     expect([lost.status, lost.body.message]).toEqual([409, expect.stringContaining("no checkpoint")]);

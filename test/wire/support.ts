@@ -34,9 +34,9 @@ export class StillClock implements Clock {
 
   /** Runs what falls due, in order of time, and lets the rest of the world settle after each. */
   async advance(ms: number): Promise<void> {
-    const until = this.#now + ms;
+    const end = this.#now + ms;
     for (;;) {
-      const next = [...this.#due].filter((due) => due.at <= until).sort((a, b) => a.at - b.at)[0];
+      const next = [...this.#due].filter((due) => due.at <= end).sort((a, b) => a.at - b.at)[0];
       if (!next) break;
       this.#now = next.at;
       if (next.every === undefined) this.#due.delete(next);
@@ -44,7 +44,7 @@ export class StillClock implements Clock {
       next.run();
       await settled();
     }
-    this.#now = until;
+    this.#now = end;
   }
 
   #add(due: Due): Timer {

@@ -25,9 +25,9 @@ const openServices = async (options: TestServerOptions = {}) => {
       for (const one of waiting.filter(({ fits }) => fits(notice))) one.resolve(notice);
     });
   /** The next notice, from now on, that fits. */
-  const until = (fits: (notice: ChatNotice) => boolean): Promise<ChatNotice> =>
+  const noticeOf = (fits: (notice: ChatNotice) => boolean): Promise<ChatNotice> =>
     new Promise((resolve) => waiting.push({ fits, resolve }));
-  const status = (wanted: string) => until((notice) => notice.status === wanted);
+  const status = (wanted: string) => noticeOf((notice) => notice.status === wanted);
   const texts = async (id: string): Promise<string[]> => {
     const row = await store.get(findChat({ id }));
     const page = { chat: row?.key, after: 0, before: 1e9, revision: 1e9, limit: 1_000 };
@@ -43,7 +43,7 @@ const openServices = async (options: TestServerOptions = {}) => {
       });
     });
   return {
-    ...{ server, models, clock, chats, store, generations, notices, until, status, texts, follow, heard },
+    ...{ server, models, clock, chats, store, generations, notices, noticeOf, status, texts, follow, heard },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 };
@@ -168,7 +168,7 @@ test("[CH-13] a passing failure is tried again after a growing wait, at least as
   const id = await newChat(services);
   const waits: number[] = [];
   for (const retry_after_ms of [0, 0, 9_000]) {
-    const failed = services.until(({ retry_state }) => retry_state !== null);
+    const failed = services.noticeOf(({ retry_state }) => retry_state !== null);
     (await services.models.next()).say("par").fail("rate_limit", { retry_after_ms, status_code: 429 });
     const { retry_state } = await failed;
     waits.push(retry_state?.delay_ms ?? 0);
@@ -188,12 +188,12 @@ test("[CH-14] a model that falls silent or breaks off is tried again", async () 
   await using services = await openServices();
   await newChat(services);
   await services.models.next();
-  const silent = services.until(({ retry_state }) => retry_state !== null);
+  const silent = services.noticeOf(({ retry_state }) => retry_state !== null);
   services.clock.advance(600_000);
   expect((await silent).retry_state?.kind).toBe("stream_silence_timeout");
   await loopTurned();
   services.clock.advance(1_000);
-  const cut = services.until(({ retry_state }) => retry_state?.attempt === 2);
+  const cut = services.noticeOf(({ retry_state }) => retry_state?.attempt === 2);
   (await services.models.next()).say("this bre").end();
   expect((await cut).retry_state?.kind).toBe("timeout");
 });
@@ -254,7 +254,7 @@ test("[CH-17] only so many turns run at once; the others wait their turn, and ea
 test("[CH-47] a turn that waits for its next try gives its slot to others, and asks again once there is one", async () => {
   await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
   const one = await newChat(services, "one");
-  const failed = services.until(({ retry_state }) => retry_state !== null);
+  const failed = services.noticeOf(({ retry_state }) => retry_state !== null);
   (await services.models.next()).fail("overloaded", { retryable: true });
   const { retry_state } = await failed;
   await loopTurned();

@@ -7,6 +7,7 @@ import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { coordinate } from "#test/tailnet/peers.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
@@ -194,11 +195,11 @@ test("[AG-22] an agent shows how far it says it is from the relays, by their nam
   const stream = await coordinate(connection.tailnet);
   const derpLatency = { "999-v4": 0.25, "999-v6": 0.125, "7-v4": 0.5, nonsense: 1 };
   await stream.send({ updateSelf: { node: { preferredDerp: 999, derpLatency } } });
-  while (Object.keys(await latency()).length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(async () => Object.keys(await latency()).length > 0);
   expect(await latency()).toEqual({
     "Coder Embedded Relay": { latency_ms: 125, preferred: true },
     "Unnamed 7": { latency_ms: 500, preferred: false },
   });
   await connection[Symbol.asyncDispose]();
-  while (Object.keys(await latency()).length > 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(async () => Object.keys(await latency()).length === 0);
 });

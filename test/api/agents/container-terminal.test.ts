@@ -1,6 +1,7 @@
 // Terminals inside containers: the fake engine runs the programs on this machine, everything else is real.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { isAlive } from "#test/daemon/support/daemon.ts";
+import { until } from "#test/support/until.ts";
 import { type ContainerWorld, startContainerWorld } from "./containers-world.ts";
 import { TestTerminal } from "./reach.ts";
 
@@ -71,7 +72,7 @@ describe("a terminal in a container", () => {
     expect(isAlive(pid)).toBe(true);
     await at.world.daemon[Symbol.asyncDispose]();
     await terminal.socket.closed;
-    while (isAlive(pid)) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => !isAlive(pid));
     expect(isAlive(pid)).toBe(false);
   });
 });

@@ -33,7 +33,7 @@ const remove = (id: string): Promise<Response> =>
   at.world.owner.fetch("DELETE", path(`containers/devcontainers/${id}`));
 
 /** Reads listings until this devcontainer is as wanted; undefined is gone. */
-const until = async (
+const listedUntil = async (
   socket: ClientSocket,
   id: string,
   wanted: (one: Devcontainer | undefined) => boolean,
@@ -111,7 +111,7 @@ describe("devcontainers", () => {
     const both = await Promise.all([recreate(before?.id ?? ""), remove(before?.id ?? "")]);
     expect(both.map(({ status }) => status)).toEqual([409, 409]);
     gate.resolve();
-    const after = await until(socket, before?.id ?? "", (one) => one?.status === "running" && !one.dirty);
+    const after = await listedUntil(socket, before?.id ?? "", (one) => one?.status === "running" && !one.dirty);
     expect(after?.container?.name).toMatch(/^made-/);
     expect(after).not.toHaveProperty("error");
   });
@@ -125,7 +125,7 @@ describe("devcontainers", () => {
     expect(asked.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
     using socket = await at.world.owner.socket(path("containers/watch"));
     gate.resolve();
-    await until(socket, id, (one) => one?.status === "running");
+    await listedUntil(socket, id, (one) => one?.status === "running");
     expect(at.docker.containers.size).toBe(1);
   });
 
@@ -135,11 +135,11 @@ describe("devcontainers", () => {
     const id = await idOf("broken");
     using socket = await at.world.owner.socket(path("containers/watch"));
     await recreate(id);
-    const failed = await until(socket, id, (one) => one?.status === "error");
+    const failed = await listedUntil(socket, id, (one) => one?.status === "error");
     expect(failed?.error).toBe("The image could not be built. no space left");
     rmSync(flag);
     await recreate(id);
-    expect(await until(socket, id, (one) => one?.status === "running")).not.toHaveProperty("error");
+    expect(await listedUntil(socket, id, (one) => one?.status === "running")).not.toHaveProperty("error");
   });
 
   test("[CO-11] a deleted one is stopped, removed and not listed, until its file changes; a failure leaves it in error", async () => {

@@ -6,6 +6,7 @@ import { readEvents } from "#test/support/event-reader.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 
 type Metadata = WorkspaceAgent["metadata"];
 type Message = { type: string; data: Metadata };
@@ -86,7 +87,7 @@ test("[MD-3] a crowd of watchers costs one timer and leaves nothing behind", asy
   clock.advance(1_000);
   for (const socket of sockets) expect(measured((await socket.json<Message>()).data)).toBe("all");
   for (const socket of sockets) socket.close();
-  while (topics.heard("agent_metadata", seeded.agent_id)) await new Promise((done) => setImmediate(done));
+  await until(() => !topics.heard("agent_metadata", seeded.agent_id));
 });
 
 test("[MD-4] strangers get 404; a newer build ends the streams, and so does a client that talks", async () => {

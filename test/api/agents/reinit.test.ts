@@ -8,6 +8,7 @@ import { Client } from "#src/client.ts";
 import { type ReadEvent, readEvents } from "#test/support/event-reader.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 
 const REINIT = "/api/v2/workspaceagents/me/reinit";
 const updateWorkspace = updateBy(workspaces, workspaces.id);
@@ -24,7 +25,7 @@ const seedPrepared = async (server: TestServer) => {
 
 const heard = async (server: TestServer, workspace_id: string): Promise<void> => {
   const { topics, streams } = contextOf(server);
-  while (!topics.heard("reinit", workspace_id) || streams.size === 0) await new Promise((done) => setImmediate(done));
+  await until(() => topics.heard("reinit", workspace_id) && streams.size > 0);
 };
 
 describe("ordinary workspaces", () => {
@@ -79,7 +80,7 @@ describe("workspaces that are kept ready", () => {
     expect(genuine.headers.get("content-type")).toBe("text/event-stream");
     abort.abort();
     const { topics } = contextOf(server);
-    while (topics.heard("reinit", workspace_id)) await new Promise((done) => setImmediate(done));
+    await until(() => !topics.heard("reinit", workspace_id));
   });
 
   test("[RI-4] the wait ends when a newer build takes over, when the caller hangs up and when the server stops", async () => {
@@ -99,7 +100,7 @@ describe("workspaces that are kept ready", () => {
     await heard(server, workspace_id);
     abort.abort();
     expect(await left).toBe("left");
-    while (topics.heard("reinit", workspace_id)) await new Promise((done) => setImmediate(done));
+    await until(() => !topics.heard("reinit", workspace_id));
     expect(streams.size).toBe(0);
 
     const waiting = agent.fetch("GET", REINIT);

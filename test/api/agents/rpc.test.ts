@@ -8,6 +8,7 @@ import { Client } from "#src/client.ts";
 import { Lifecycle_State, type Startup_Subsystem } from "#src/wire/gen/agent_pb.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
 const shown = (server: TestServer, seeded: Seeded) =>
@@ -46,7 +47,7 @@ describe("connecting", () => {
     const moved = async (what: () => Promise<unknown>): Promise<boolean> => {
       const before = await seen();
       // A later millisecond than the one before.
-      while (Date.now() <= before) await new Promise((done) => setImmediate(done));
+      await until(() => Date.now() > before);
       await what();
       return (await seen()) > before;
     };
@@ -59,7 +60,7 @@ describe("connecting", () => {
     expect(await moved(() => agent.updateStats({ stats: {} }))).toBe(false);
     const gone = async (): Promise<void> => {
       await connection[Symbol.asyncDispose]();
-      while ((await shown(server, seeded)).status !== "disconnected") await new Promise((done) => setImmediate(done));
+      await until(async () => (await shown(server, seeded)).status === "disconnected");
     };
     expect(await moved(gone)).toBe(true);
   });

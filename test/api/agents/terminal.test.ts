@@ -6,6 +6,7 @@ import { uuid } from "#base/ids.ts";
 import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import { type Reachable, startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
 import { SlowSocket } from "./slow-socket.ts";
 
@@ -44,7 +45,7 @@ describe("a terminal", () => {
     using terminal = await open();
     await terminal.until(READY);
     terminal.say({ data: "echo $$ > shell; (echo $BASHPID > sleeper; exec sleep 1000)\n" });
-    await until(() => isAlive(pidIn("sleeper")));
+    await untilSo(() => isAlive(pidIn("sleeper")));
     const sleeper = pidIn("sleeper");
     terminal.forget();
     terminal.say({ data: "\x03" });
@@ -111,7 +112,7 @@ describe("a terminal", () => {
     expect(jobs.map(isAlive)).toEqual([true, true]);
     terminal.say({ data: "disown -a; exit\n" });
     expect(await terminal.socket.closed).toMatchObject({ code: 1000 });
-    await until(() => !jobs.some(isAlive));
+    await untilSo(() => !jobs.some(isAlive));
   });
 });
 
@@ -138,7 +139,7 @@ describe("a reader that is slow", () => {
     await slow.stalled();
     expect(isAlive(pidIn("loud"))).toBe(true);
     slow.send(JSON.stringify({ data: "\x03" }));
-    await until(() => !isAlive(pidIn("loud")));
+    await untilSo(() => !isAlive(pidIn("loud")));
   });
 });
 
@@ -267,15 +268,12 @@ describe("what goes wrong", () => {
 const residentOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
 
-/** Looks again each time a short command has run in the workspace. */
-async function until(holds: () => boolean): Promise<void> {
-  for (;;) {
+/** Looks until it holds; the file that tells may not be there yet. */
+const untilSo = (holds: () => boolean): Promise<true> =>
+  until(() => {
     try {
-      if (holds()) return;
+      return holds();
     } catch {
-      // The file is not there yet.
+      return false;
     }
-    using other = await open({ command: "true" });
-    await other.socket.closed;
-  }
-}
+  });

@@ -7,6 +7,7 @@ import { streamOverWebSocket } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { type Reachable, startAgentProcess, startReachable } from "./reach.ts";
 
 let world: Reachable;
@@ -260,7 +261,7 @@ const openTunnel = async (server: TestServer, token: string) => {
 test("[AG-22] an agent that is reached through this server shows its relay with a measured latency", async () => {
   const shown = async () =>
     (await world.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${world.seeded.agent_id}`)).latency;
-  while (Object.keys(await shown()).length === 0) await new Promise((done) => setImmediate(done));
+  await until(async () => Object.keys(await shown()).length > 0);
   const [[name, region] = ["", undefined], ...others] = Object.entries(await shown());
   expect([name, others.length, region?.preferred]).toEqual(["Coder Embedded Relay", 0, true]);
   expect(region?.latency_ms).toBeGreaterThan(0);

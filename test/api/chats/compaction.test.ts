@@ -5,6 +5,7 @@ import type { ChatRun } from "#schema/chat-debug.ts";
 import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(30_000);
 
@@ -142,6 +143,6 @@ test("[CM-6] [RM-9] between the steps of one turn a history is made shorter thre
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history.at(-1)).toBe("assistant: done");
   const recorded = () => world.owner.get<ChatRun[]>(`/api/v2/chats/${chat.id}/debug/runs`);
-  while ((await recorded()).filter(({ status }) => status === "completed").length < 4);
+  await until(async () => (await recorded()).filter(({ status }) => status === "completed").length >= 4);
   expect((await recorded()).filter(({ kind }) => kind === "compaction")).toHaveLength(3);
 });

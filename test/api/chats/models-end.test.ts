@@ -124,11 +124,11 @@ describeInside("an answer that is not whole", () => {
     await addModel(world);
     const chat = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, chat.id);
-    const until = new Date(clock.now() + 3_600_000).toISOString();
+    const back_at = new Date(clock.now() + 3_600_000).toISOString();
     (await world.upstream.next()).answer(503, { error: { message: "busy" } }, { "retry-after": "3600" });
     const told = await errorOf(follower);
     expect(told).toMatchObject({ kind: "rate_limit", retryable: true, status_code: 503 });
-    expect(told?.message).toContain(`It asks to wait until ${until}.`);
+    expect(told?.message).toContain(`It asks to wait until ${back_at}.`);
     expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status).toBe("error");
   });
 

@@ -7,6 +7,7 @@ import { testInside } from "#test/support/inside.ts";
 import type { ModelCall } from "#test/support/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/model-world.ts";
 import { contextOf } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(30_000);
 
@@ -53,7 +54,7 @@ testInside(
     if (!title || !turn) throw new Error("the title was not asked for beside the turn");
     expect([title.body.model, turn.body.model]).toEqual(["small", "test-model"]);
     finish(title, "A title");
-    while ((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).title !== "A title");
+    await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).title === "A title");
     finish(turn, "an answer", 600);
     expect(await asked("said hello")).toBe("test-model");
     await idle();

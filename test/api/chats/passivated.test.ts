@@ -5,6 +5,7 @@ import { IDLE_MS } from "#actors/runtime/directory.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
 
 /** Steps of one message's way, from its call to its answer and beyond. */
 const STEPS = 30;
@@ -45,7 +46,7 @@ testInside(
         return status === "waiting" && queue.length === 0 && messages.size === 2 * texts.length;
       });
       // The turn may be about to end when its last status is told.
-      while (!isQuiet()) await new Promise((resolve) => setImmediate(resolve));
+      await until(isQuiet);
     }
     function isQuiet(): boolean {
       clock.advance(IDLE_MS);

@@ -17,6 +17,7 @@ import { readEvents } from "#test/support/event-reader.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(30_000);
 /** How long results are awaited (facts/chats 1.10). */
@@ -246,7 +247,7 @@ testInside(
     stuck.pause();
     const headers = `Host: ${hostname}:${port}\r\nAccept: text/event-stream\r\nService-Session-Token: ${world.owner.token}`;
     stuck.write(`GET ${pathOf(id)}/stream HTTP/1.1\r\n${headers}\r\n\r\n`);
-    while (streams.size === 0) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => streams.size !== 0);
     using fast = await Follower.open(world.owner, id);
     await fast.until(({ messages, status }) => messages.size === 3_002 && status === "waiting");
     await sendMessage(world, id, "more");

@@ -8,6 +8,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/raw.ts";
 import { startTestServer, tempDirectory, testConfig } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { answerOf, call, head } from "./raw-http.ts";
 
 const LOGIN = "/api/v2/users/login";
@@ -17,7 +18,7 @@ const unfinished = `${head("POST", LOGIN, { "Content-Type": "application/json", 
 
 /** Resolves when the server is answering this many requests. */
 const answering = async (requests: Requests, count: number): Promise<void> => {
-  while (requests.size !== count) await new Promise<void>((resolve) => setImmediate(resolve));
+  await until(() => requests.size === count);
 };
 
 const pending = () => new Promise<Response>(() => {});

@@ -6,6 +6,7 @@ import { Client } from "#src/client.ts";
 import { RawConnection } from "#test/support/raw.ts";
 import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { closeCode, type FrameOptions, frame } from "./frames.ts";
 import { call, handshake, head } from "./raw-http.ts";
 
@@ -41,8 +42,7 @@ const open = async (route: keyof typeof routes, extra: Record<string, string> = 
 /** Resolves when the server has no socket open and nobody follows anything. */
 const settled = async (): Promise<void> => {
   const { sockets } = contextOf(server);
-  while (sockets.counts.open > 0 || sockets.counts.topics > 0)
-    await new Promise<void>((resolve) => setImmediate(resolve));
+  await until(() => sockets.counts.open === 0 && sockets.counts.topics === 0);
 };
 
 /** Inflates to 50 MiB. */

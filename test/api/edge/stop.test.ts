@@ -4,6 +4,7 @@ import { Client, type ClientSocket } from "#src/client.ts";
 import { RawConnection } from "#test/support/raw.ts";
 import { type Seeded, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { answerOf, call, head } from "./raw-http.ts";
 import { startServe } from "./serve-process.ts";
 
@@ -17,11 +18,6 @@ const half = `${head("POST", LOGIN, { "Content-Type": "application/json", "Conte
 const seedDirectory = async (directory: string): Promise<Seeded | undefined> => {
   await using server = await startTestServer({ directory: `${directory}/data` });
   return server.context && (await seedAgent(server));
-};
-
-/** Polls a state of the other process; each try is a request, so nothing is waited for in vain. */
-const until = async (isSo: () => Promise<boolean>): Promise<void> => {
-  while (!(await isSo()));
 };
 
 test("[HT-19] followers and streams are told, the request under way is answered, new ones get 503, and the exit code is 0", async () => {

@@ -7,6 +7,7 @@ import { Client } from "#src/client.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { FakeProvider } from "./provider.ts";
 import { link, refusal, startWith, tokenOf } from "./world.ts";
 
@@ -79,7 +80,7 @@ test("[EA-14] an agent that listens is answered when its owner links an account"
   const { owner_id, owner_token, agent_token } = await seedAgent(server);
   const { topics, streams } = contextOf(server);
   const waiting = tokenOf(server, agent_token, "id=git&listen=true");
-  while (!topics.heard("external_auth", owner_id)) await new Promise(setImmediate);
+  await until(() => topics.heard("external_auth", owner_id));
   await link(new Client(server.url, owner_token), provider, "git");
   expect((await waiting).access_token).toContain("access-canary");
   expect(streams.size).toBe(0);
@@ -91,7 +92,7 @@ test("[EA-14] the wait ends with the caller, with the agent's build and with the
   await using server = await startWith([provider.setting("git")]);
   const { topics, streams } = contextOf(server);
   const heard = async (owner_id: string, is = true) => {
-    while (topics.heard("external_auth", owner_id) !== is) await new Promise(setImmediate);
+    await until(() => topics.heard("external_auth", owner_id) === is);
   };
   const one = await seedAgent(server);
   const gone = new AbortController();

@@ -62,17 +62,17 @@ testNeeding(
     const agent = build.resources[0]?.agents?.[0];
     using follower = await admin.socket(`/api/v2/workspaceagents/${agent?.id}/logs?follow`);
     const seen: string[] = [];
-    const until = async (words: string): Promise<void> => {
+    const said = async (words: string): Promise<void> => {
       while (!seen.some((line) => line.includes(words))) {
         const lines = (await follower.json<AgentLog[]>()).map(({ output }) => output);
         seen.push(...lines);
         if (lines.some((line) => /fatal|denied/.test(line))) throw new Error(`${seen.join("\n")}\n${secure.log()}`);
       }
     };
-    await until("link your account at");
+    await said("link your account at");
     expect(seen.at(-1)).toContain(new URL("/external-auth/git", place.client.url).href);
     await link(admin, provider, "git");
-    await until("all done");
+    await said("all done");
     for (const name of ["web", "secure"]) {
       const repository = join(root, `${name}.git`);
       expect(await run([needs.git.file, "-C", repository, "show", "main:file"])).toBe(`of ${name}`);

@@ -4,6 +4,7 @@ import type { ExternalAuthList } from "#schema/external-auth.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedAgent } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import { FakeProvider } from "./provider.ts";
 import { link, refusal, startWith, tokenOf } from "./world.ts";
 
@@ -31,7 +32,7 @@ test("[EA-7] a token is renewed before it ends, once however many ask, and the r
   const gate = Promise.withResolvers<void>();
   provider.gate = gate.promise;
   const asking = Array.from({ length: 12 }, at.token);
-  while (provider.asked("/token") < 2) await new Promise(setImmediate);
+  await until(() => provider.asked("/token") >= 2);
   gate.resolve();
   const second = new Set((await Promise.all(asking)).map(({ access_token }) => access_token));
   expect([second.size, second.has(first), provider.asked("/token")]).toEqual([1, false, 2]);
@@ -94,7 +95,7 @@ test("[EA-10] a link removed while it is renewed stays removed", async () => {
   const gate = Promise.withResolvers<void>();
   provider.gate = gate.promise;
   const asking = at.token();
-  while (provider.asked("/token") < 2) await new Promise(setImmediate);
+  await until(() => provider.asked("/token") >= 2);
   await at.owner.delete(`${EA}/git`);
   gate.resolve();
   expect((await asking).access_token).toBe("");

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Buckets } from "#base/metrics.ts";
 import { Client } from "#src/client.ts";
 import { command } from "#test/crash/server.ts";
-import { until } from "#test/crash/server-world.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { type Family, parseMetrics } from "./parse.ts";
 
 let directory: ReturnType<typeof tempDirectory>;

@@ -2,13 +2,14 @@
 import { expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { sleep, systemClock } from "#base/clock.ts";
+import { systemClock } from "#base/clock.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import { isAlive, markOf, type ProcessMark } from "#src/provisioners/local/process-table.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/scripted-models.ts";
 import { type TestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 import { callTools } from "#test/tools/world.ts";
 
@@ -32,17 +33,15 @@ const openReady = async (options: TestServerOptions = {}) => {
 /** Kills the daemon as the system would, and waits until it is gone. */
 const kill = async (daemon: ProcessMark): Promise<void> => {
   process.kill(daemon.pid, "SIGKILL");
-  while (isAlive(daemon)) await sleep(systemClock, 5);
+  await until(() => !isAlive(daemon));
 };
 
 /** The daemon that has come in place of another. */
-const successor = async (server: TestServer, id: string, before: ProcessMark): Promise<ProcessMark> => {
-  for (;;) {
+const successor = (server: TestServer, id: string, before: ProcessMark): Promise<ProcessMark> =>
+  until(() => {
     const now = daemonOf(server, id);
-    if (now.pid !== before.pid && isAlive(now)) return now;
-    await sleep(systemClock, 20);
-  }
-};
+    return now.pid !== before.pid && isAlive(now) && now;
+  });
 
 test("[LP-13] a daemon that is killed comes back without anybody asking, is connected as the same agent, and ends with its workspace", async () => {
   await using world = await openReady();

@@ -9,6 +9,7 @@ import type { ApiError, Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
 
 // A loaded machine may take its time.
@@ -37,15 +38,14 @@ const owned = (client: Client, owner: string) =>
 const isReady = ({ latest_build }: Workspace): boolean => latest_build.status === "running";
 
 /** Waits until the keeper has exactly so many ready, and nothing else. */
-const ready = async ({ admin, server }: World, count: number, when: (one: Workspace) => boolean = () => true) => {
-  for (;;) {
+const ready = ({ admin, server }: World, count: number, when: (one: Workspace) => boolean = () => true) =>
+  until(async () => {
     const { workspaces } = await owned(admin, "prebuilds");
     if (workspaces.length === count && workspaces.every((one) => isReady(one) && when(one))) return workspaces;
     // Where the scheduler is at hand it need not be waited for.
-    if (server.context) await server.context.scheduler.tick();
-    await new Promise((done) => setTimeout(done, 10));
-  }
-};
+    await server.context?.scheduler.tick();
+    return undefined;
+  });
 const templateOf = async (admin: Client, manifest: Manifest) => {
   const template = await makeTemplate(admin, JSON.stringify(manifest));
   const presets = await admin.get<Preset[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
@@ -167,13 +167,11 @@ testInside("[PB-4] a build that fails is tried again later and later, and given 
   const { admin, server } = world;
   const { store, prebuilds } = contextOf(server);
   const { template_id } = await templateOf(admin, keeping(1, { echo: { error: "no disk" } }));
-  const failed = async (count: number): Promise<void> => {
-    for (;;) {
+  const failed = (count: number): Promise<true> =>
+    until(async () => {
       const { workspaces } = await owned(admin, "prebuilds");
-      if (workspaces.filter(({ latest_build }) => latest_build.status === "failed").length === count) return;
-      await new Promise((done) => setImmediate(done));
-    }
-  };
+      return workspaces.filter(({ latest_build }) => latest_build.status === "failed").length === count;
+    });
   await failed(1);
   // As if a day had passed: the time of each failure lies behind its pause.
   const age = () => store.commit([{ sql: "update jobs set completed_at = completed_at - 86400000", rows: [[]] }]);

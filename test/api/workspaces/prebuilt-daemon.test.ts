@@ -7,6 +7,7 @@ import type { Uses } from "#actors/workspace/activity-uses.ts";
 import type { Workspace } from "#schema/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
 
 const MANIFEST = {
@@ -43,7 +44,7 @@ const isUse = async (client: Client, id: string, agent_id: string, uses: Uses): 
   uses.take(id);
   using terminal = await client.socket(`/api/v2/workspaceagents/${agent_id}/pty?reconnect=${id}&command=cat`);
   terminal.send(JSON.stringify({ data: "hello\n" }));
-  while (!uses.take(id)) await new Promise((done) => setImmediate(done));
+  await until(() => uses.take(id));
 };
 
 test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace goes on as its new agent: it runs the scripts as the new owner, gets ready, its process is the same, and a terminal on it is use", async () => {
@@ -53,11 +54,7 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace goes on as its ne
   const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${active_version_id}/presets`);
   const prepared = async (): Promise<Workspace | undefined> =>
     (await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces.find(isReady);
-  let kept = await prepared();
-  while (!kept) {
-    await new Promise((done) => setTimeout(done, 50));
-    kept = await prepared();
-  }
+  const kept = await until(prepared, { what: "a workspace is ready" });
   const { id } = kept;
   const folder = join(realpathSync(server.directory), "workspaces", id);
   const starts = (): string[] =>

@@ -10,6 +10,7 @@ import { testInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
 import { connectAgent, type RpcAgent } from "../agents/rpc-agent.ts";
 
@@ -19,15 +20,13 @@ setDefaultTimeout(60_000);
 const REINIT = "/api/v2/workspaceagents/me/reinit";
 type Page = { workspaces: Workspace[] };
 
-const prepared = async ({ admin, server }: World): Promise<Workspace> => {
-  for (;;) {
+const prepared = ({ admin, server }: World): Promise<Workspace> =>
+  until(async () => {
     const { workspaces } = await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds");
-    const [one] = workspaces.filter(({ latest_build }) => latest_build.status === "running");
-    if (one) return one;
-    await server.context?.scheduler.tick();
-    await new Promise((done) => setTimeout(done, 10));
-  }
-};
+    const one = workspaces.find(({ latest_build }) => latest_build.status === "running");
+    if (!one) await server.context?.scheduler.tick();
+    return one;
+  });
 
 /** A workspace that is kept ready, with its agent. */
 const openPrepared = async (world: World) => {
@@ -59,7 +58,7 @@ const nextPrepared = async (world: World): Promise<{ id: string; agent: Client }
 
 /** Resolves once somebody waits for this workspace to be claimed. */
 const waitedFor = async ({ server }: World, id: string): Promise<void> => {
-  while (!contextOf(server).topics.heard("reinit", id)) await new Promise((done) => setImmediate(done));
+  await until(() => contextOf(server).topics.heard("reinit", id));
 };
 
 /** The three ways in which agents wait; each answers the event, or what came instead. */

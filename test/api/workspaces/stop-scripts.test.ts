@@ -13,6 +13,7 @@ import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import {
   awaitBuild,
@@ -143,7 +144,7 @@ testInside(
     const agent = agentOf(running) as WorkspaceAgent;
     await using _daemon = await startAgentProcess(server, { agent_id: agent.id, agent_token: token }, home.path);
     await awaitWorkspace(admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
-    while (!server.context?.dialer.reaches(agent.id)) await new Promise((done) => setImmediate(done));
+    await until(() => server.context?.dialer.reaches(agent.id));
     const { status, timings } = await end(admin, id);
     expect(status).toBe("stopped");
     readFileSync(join(home.path, "done"));

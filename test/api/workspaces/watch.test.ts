@@ -7,6 +7,7 @@ import type { Client } from "#src/client.ts";
 import { readEvents } from "#test/support/event-reader.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 const statuses = async (client: Client, id: string, until: string): Promise<{ events: string[]; seen: string[] }> => {
@@ -32,7 +33,7 @@ test("[WK-9] [EV-1] the stream begins with a ping and the workspace, and gives i
   await awaitBuild(world.admin, id);
   const stopping = statuses(world.admin, id, "stopped");
   const watching = world.server.context;
-  while (watching && watching.streams.size === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => !watching || watching.streams.size > 0);
   await createBuild(world.admin, id, "stop");
   const { events, seen } = await stopping;
   expect(events.slice(0, 2)).toEqual(["ping", "data"]);
@@ -97,7 +98,7 @@ test("[EV-3] a reader that does not read is ended, and what waits for it is boun
   stalled.pause();
   const head = `GET /api/v2/workspaces/${id}/watch HTTP/1.1\r\nHost: ${hostname}:${port}\r\n`;
   stalled.write(`${head}Service-Session-Token: ${world.admin.token}\r\n\r\n`);
-  while (streams.size === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => streams.size > 0);
   expect(workspaces.size).toBeGreaterThan(0);
   const touch = "update workspaces set last_used_at = last_used_at + 1 where id = ?";
   let changes = 0;
@@ -134,7 +135,7 @@ test("[EV-4] event streams are bounded, in all and by caller, and one that is ov
   expect([(await watch(world.admin)).status, (await watch(other)).status]).toEqual([503, 200]);
   expect((await watch(other)).status).toBe(503);
   first?.leave();
-  while (streams.size > 3) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => streams.size <= 3);
   expect((await watch(other)).status).toBe(200);
   expect(held.length).toBe(7);
 });

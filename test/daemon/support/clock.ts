@@ -15,11 +15,6 @@ export class WatchedClock extends StillClock {
   }
 }
 
-/** Waits for the real world, while the clock stands still. */
-export const eventually = async (condition: () => boolean): Promise<void> => {
-  while (!condition()) await settled();
-};
-
 /** Lets the clock run until `work` is over. Only for work that needs nothing of the real world. */
 export const runUntil = async <T>(clock: StillClock, work: Promise<T>): Promise<T> => {
   let over = false;

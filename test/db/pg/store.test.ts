@@ -9,6 +9,7 @@ import { tablesMigration } from "#db/pg/print-migration.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { until } from "#test/support/until.ts";
 import { allSettings, putSetting } from "../batches.ts";
 import { outcomeOf } from "../contract.ts";
 
@@ -111,7 +112,7 @@ describe("two nodes on one database", () => {
       for (let cut = 0; cut < 3; cut++) {
         const seen = acknowledged.length;
         await made.cutConnections();
-        while (acknowledged.length < seen + 5) await new Promise((resolve) => setImmediate(resolve));
+        await until(() => acknowledged.length >= seen + 5);
       }
       going = false;
       await writing;

@@ -1,0 +1,39 @@
+// How tests wait: for events, gates and clocks of their own, and where nothing tells, by `until` of test/support.
+import { expect, test } from "bun:test";
+import { page } from "#test/support/documents.ts";
+
+/** Where a pause is what the test is about, with the reason. */
+const PAUSES: Readonly<Record<string, string>> = {
+  "test/bench/": "benchmarks measure stretches of time",
+  "test/crash/": "a server is killed after a while that is drawn at random, and load comes at a pace",
+  "test/db/proxy-store.ts": "a network between server and store that is slow at random",
+  "test/api/agents/slow-socket.ts": "only a while without reading tells that every buffer is full",
+  "test/api/chats/random-run.ts": "the limit of a run that has got stuck",
+  "test/support/until.ts": "this is where tests wait",
+  "test/run.ts": "the runner is no test",
+};
+
+const SLEEPS = /\bBun\.sleep(Sync)?\(|(?<![.\w"'`(])setTimeout\(|\bsleep\(systemClock\b/;
+const COPIES =
+  /\b(?:const|function) (?:until|eventually|waitUntil) ?[=(<]|while \([^\n]*\) (?:await new Promise[^\n]*set(?:Immediate|Timeout)|\{\s*await new Promise[^\n]*set(?:Immediate|Timeout)[^\n]*;\s*\})/;
+
+const files = [...new Bun.Glob("**/*.{ts,tsx}").scanSync({ cwd: `${import.meta.dir}/..` })].map(
+  (file) => `test/${file}`,
+);
+const isAllowed = (file: string): boolean => Object.keys(PAUSES).some((place) => file.startsWith(place));
+const withoutStrings = (text: string): string =>
+  text.replace(/\/\/.*|"(?:[^"\\\n]|\\.)*"|\/(?:[^/\\\n]|\\.)+\/[a-z]*(?=[,;)\]])/g, '""');
+
+test("[RP-13] no test sleeps, and none has a way of its own to look again and again", () => {
+  const sources = files.filter((file) => !isAllowed(file)).map((file) => ({ file, text: withoutStrings(page(file)) }));
+  expect(sources.filter(({ text }) => SLEEPS.test(text)).map(({ file }) => file)).toEqual([]);
+  expect(sources.filter(({ text }) => COPIES.test(text)).map(({ file }) => file)).toEqual([]);
+});
+
+test("[RP-13] every pause that is allowed is still there", () => {
+  expect(
+    Object.keys(PAUSES).filter(
+      (place) => !files.some((file) => (file.startsWith(place) && SLEEPS.test(page(file))) || file === place),
+    ),
+  ).toEqual([]);
+});

@@ -1,0 +1,47 @@
+// Which failures of a run are unsteady: tests that failed among the others and passed when their file ran once more by itself. Pure; used
+// by test/run.ts.
+import type { TestCase } from "./junit.ts";
+
+/** A file whose failures were all gone in the second try. */
+export type UnsteadyFile = { readonly file: string; readonly titles: readonly string[]; readonly tests: number };
+
+export type Judged = {
+  /** The tests with the outcome that counts. */
+  readonly cases: readonly TestCase[];
+  readonly unsteady: readonly UnsteadyFile[];
+};
+
+/** More unsteady files than this fail the run: they are no accident, and hide what is broken. */
+export const MOST_UNSTEADY = 3;
+
+/** The files in which a test failed. */
+export const failedFiles = (cases: readonly TestCase[]): string[] => [
+  ...new Set(cases.filter(({ outcome }) => outcome === "failed").map(({ file }) => file)),
+];
+
+// Titles may name a seed that each run draws anew.
+const nameOf = ({ file, title }: TestCase): string => `${file} ${title.replaceAll(/seed \d+/g, "seed")}`;
+
+/** Both tries together: what failed first and passed then has passed, and its file is named. */
+export const judge = (first: readonly TestCase[], second: readonly TestCase[]): Judged => {
+  const passedAgain = (one: TestCase): boolean => {
+    const tries = second.filter((again) => nameOf(again) === nameOf(one));
+    return one.outcome === "failed" && tries.length > 0 && tries.every(({ outcome }) => outcome === "passed");
+  };
+  const cases = first.map((one): TestCase => (passedAgain(one) ? { ...one, outcome: "passed" } : one));
+  const stillFailed = new Set(failedFiles(cases));
+  const unsteady = failedFiles(first)
+    .filter((file) => !stillFailed.has(file))
+    .map((file) => ({
+      file,
+      titles: first.filter((one) => one.file === file && one.outcome === "failed").map(({ title }) => title),
+      tests: first.filter((one) => one.file === file).length,
+    }));
+  return { cases, unsteady };
+};
+
+/** The lines of the summary for an unsteady file: how often it failed, with which seed, and which tests. */
+export const unsteadyLines = ({ file, titles, tests }: UnsteadyFile, seed: number): string[] => [
+  `        unsteady: ${file}: ${titles.length} of ${tests} failed, then none of ${tests} (SLIPWAY_TEST_SEED=${seed})`,
+  ...titles.map((title) => `          ${title}`),
+];

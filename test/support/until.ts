@@ -1,0 +1,29 @@
+// The one way to wait for what no event tells of: look, and look again. Everything else awaits an event, a gate or a clock of its own.
+import { setTimeout as rest } from "node:timers/promises";
+
+type Truthy<T> = T extends false | 0 | "" | null | undefined ? never : T;
+
+export type UntilOptions = {
+  /** What is waited for, for the error. */
+  readonly what?: string;
+  /** Milliseconds after which it is given up; the test's own limit should be longer. */
+  readonly patience?: number;
+};
+
+const PATIENCE_MS = 60_000;
+const LONGEST_PAUSE_MS = 20;
+
+/**
+ * Looks until `look` answers something true, and answers that. Between two looks the processor is free for what is waited for: 1 ms at first,
+ * twice as long each time, 20 ms at most. What `look` throws is thrown, and so is an Error that names `what` when patience has run out.
+ */
+export const until = async <T>(look: () => T | Promise<T>, options: UntilOptions = {}): Promise<Truthy<T>> => {
+  const { what = "what the test waits for", patience = PATIENCE_MS } = options;
+  const end = performance.now() + patience;
+  for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    const seen = await look();
+    if (seen) return seen as Truthy<T>;
+    if (performance.now() > end) throw new Error(`${what}: not within ${patience} ms`);
+    await rest(pause);
+  }
+};
