@@ -50,7 +50,7 @@ export const workspaceEntries = (
 };
 
 /** Moving the deadline is told of when somebody asked for it; that use moves it, too, is not. */
-export const toldExtension = ({ workspace, build }: WorkspaceState, decision: Decision, now: number): Decision => {
+export const auditExtension = ({ workspace, build }: WorkspaceState, decision: Decision, now: number): Decision => {
   if (decision.kind !== "change") return decision;
   const told = audited({
     ...{ now, action: "write", resource_type: "workspace", resource_id: workspace.id, target: workspace.name },

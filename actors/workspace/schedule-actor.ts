@@ -15,7 +15,7 @@ import type { Events } from "../runtime/events.ts";
 import { type ActivityReport, movesDeadline, recordActivity } from "./activity.ts";
 import { type By, note } from "./activity-note.ts";
 import type { Uses } from "./activity-uses.ts";
-import { toldExtension } from "./audit.ts";
+import { auditExtension } from "./audit.ts";
 import { nextAutostart, renewedDeadlines } from "./deadline.ts";
 import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import { dormancyPatch, isDormant, mayRun } from "./dormancy.ts";
@@ -79,7 +79,7 @@ export abstract class ScheduledActor extends Actor<WorkspaceState> {
 
   /** Moves the deadline; milliseconds since 1970. 400 and 409 as in facts/platform 2.7. */
   extend(args: { readonly deadline: number; readonly by: By }): Promise<Late> {
-    return this.#edit((state, _, now) => toldExtension(state, extended(state, args, now), now));
+    return this.#edit((state, _, now) => auditExtension(state, extended(state, args, now), now));
   }
 
   /** Makes it dormant, with a stop when something may run, or wakes it. "stale" when it is so already. 409 for a prebuild. */

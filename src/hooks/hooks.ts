@@ -39,7 +39,7 @@ export type DispatchRecord = {
   readonly response: string | null;
 };
 
-export type HooksParts = {
+export type HooksDeps = {
   readonly clock: Clock;
   readonly mode: HookMode;
   /** Undefined with mode `off`. */
@@ -53,13 +53,13 @@ export type HooksParts = {
 };
 
 export class Hooks {
-  readonly #parts: HooksParts;
+  readonly #parts: HooksDeps;
   readonly #places: Places;
   readonly #open = new Set<Promise<unknown>>();
   /** Dispatches since the start by `event result`. */
   readonly counts = new Map<string, number>();
 
-  constructor(parts: HooksParts) {
+  constructor(parts: HooksDeps) {
     this.#parts = parts;
     this.#places = new Places(parts.clock, parts.places);
   }

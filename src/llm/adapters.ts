@@ -5,7 +5,7 @@ import { soundChunks } from "./chat-chunks.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { convertUsage } from "./usage.ts";
 
-type Wish = {
+type Input = {
   /** Empty: the provider's own address. */
   readonly base_url: string;
   readonly key: string;
@@ -22,10 +22,10 @@ export const needsKey = (kind: ProviderKind): boolean => kind !== "openai-compat
 export const needsBaseUrl = (kind: ProviderKind): boolean => kind === "openai-compat";
 
 /** Throws for `demo`, which needs no adapter. */
-export const adapterOf = async (kind: ProviderKind, wish: Wish): Promise<LanguageModelV4> => {
-  const { base_url, key: apiKey, model, useResponses } = wish;
-  const fetch = wish.fetch as typeof globalThis.fetch;
-  const sound = soundChunks(wish.fetch) as typeof globalThis.fetch;
+export const adapterOf = async (kind: ProviderKind, input: Input): Promise<LanguageModelV4> => {
+  const { base_url, key: apiKey, model, useResponses } = input;
+  const fetch = input.fetch as typeof globalThis.fetch;
+  const sound = soundChunks(input.fetch) as typeof globalThis.fetch;
   const common = { apiKey, fetch, ...(base_url === "" ? {} : { baseURL: base_url }) };
   switch (kind) {
     case "anthropic": {

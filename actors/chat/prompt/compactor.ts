@@ -33,7 +33,7 @@ const PROMPTS = 2_000;
 export type CompactionCounts = { done: number; failed: number };
 
 /** `wish`: of a hook; `instructions`: of the chat's owner. Either may be empty. */
-type Wished = { readonly source: Source; readonly wish?: string; readonly instructions?: string };
+type Asked = { readonly source: Source; readonly wish?: string; readonly instructions?: string };
 
 type Deps = SideModel & { readonly store: Store; readonly compactions: CompactionCounts };
 
@@ -86,11 +86,11 @@ export class Compactor {
     begun: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
-    wished: Wished,
+    asked: Asked,
   ): Promise<NewMessage[]> {
     const { compactions } = this.#parts;
     try {
-      const rows = await this.#summed(begun, history, stop, wished);
+      const rows = await this.#summed(begun, history, stop, asked);
       compactions.done += 1;
       return rows;
     } catch (error) {
@@ -104,7 +104,7 @@ export class Compactor {
     begun: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
-    { source, wish = "", instructions = "" }: Wished,
+    { source, wish = "", instructions = "" }: Asked,
   ): Promise<NewMessage[]> {
     const { clock } = this.#parts;
     const { model_id, context_limit, chat_key, about } = begun;

@@ -3,7 +3,7 @@
 import { type MessagePart, showPart } from "#schema/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 
-/** Characters of JSON kept of one episode; what comes after is dropped, the message itself is whole in the end. */
+/** Characters of JSON kept of one attempt; what comes after is dropped, the message itself is whole in the end. */
 export const EPISODE_LIMIT = 1_048_576;
 /** Events in one frame (facts/chats 2.1). */
 export const FRAME_EVENTS = 256;

@@ -1,4 +1,4 @@
-// One turn of a chat, outside its mailbox: calls the model, streams what it says into the episode, and reports attempts, steps and
+// One turn of a chat, outside its mailbox: calls the model, streams what it says into the buffer, and reports attempts, steps and
 // ends as messages that carry the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
 
 import { log } from "#base/log.ts";

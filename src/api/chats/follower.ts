@@ -185,7 +185,7 @@ export class ChatFollower {
     this.#send([{ type: "status", chat_id: this.#place.id, status }]);
   }
 
-  /** Parts of another episode, and those that were sent before, are left out. */
+  /** Parts of another attempt, and those that were sent before, are left out. */
   #sendParts(batch: PartBatch): void {
     const { history_version, generation_attempt } = this.#synced;
     if (batch.history_version !== history_version || batch.generation_attempt !== generation_attempt) return;

@@ -18,13 +18,13 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-type Wish = { readonly id: string; readonly instructions: string; readonly waits: boolean; readonly json: boolean };
+type Input = { readonly id: string; readonly instructions: string; readonly waits: boolean; readonly json: boolean };
 
 /** Shows the summary as it comes, unless nobody waits for it. Throws VerbFailure when there is none. */
 export const compact = async (
   input: VerbInput,
   remote: Remote,
-  { id, instructions, waits, json }: Wish,
+  { id, instructions, waits, json }: Input,
 ): Promise<number> => {
   const { client } = remote;
   const path = `/api/v2/chats/${id}`;

@@ -1,0 +1,33 @@
+// The words of docs/glossary.md hold in the code: what was retired there names nothing any more.
+import { expect, test } from "bun:test";
+import { page } from "#test/support/documents.ts";
+
+/** Names that the retired words would make: types and classes, functions and files. */
+const RETIRED: Readonly<Record<string, RegExp>> = {
+  "`...Parts`": /\b(?:type|interface|class) \w+Parts\b/,
+  "`house`": /\b\w*[Hh]ouse\b(?!\w)/,
+  "`Wish`": /\b(?:type|interface|class) \w*Wish(?:ed)?\b/,
+  "`birth`": /\b(?:const|function|class|type) \w*(?:[Bb]irth|[Nn]ewborn)\w*/,
+  "`obey`": /\bobey\w*\b/,
+  "`Episode`": /\b[Ee]pisodes?\b/,
+  "`Together`": /\b(?:type|interface|class) \w*Together\b/,
+  "`Silences`": /\b(?:type|interface|class) \w*(?:Silences|Beats|Rounds)\b/,
+};
+
+const files = ["src", "actors", "db"].flatMap((folder) =>
+  [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: `${import.meta.dir}/../..` })].filter(
+    (file) => !file.startsWith("src/wire/gen/"),
+  ),
+);
+
+test("[RP-16] the code says none of the words that the glossary has retired, and the glossary lists them", () => {
+  const glossary = page("docs/glossary.md");
+  const found = files.flatMap((file) => {
+    const text = page(file);
+    return Object.entries(RETIRED).flatMap(([word, names]) =>
+      names.test(`${file}\n${text}`) ? [`${file}: ${word}`] : [],
+    );
+  });
+  expect(found).toEqual([]);
+  expect(Object.keys(RETIRED).filter((word) => !glossary.includes(`| ${word}`))).toEqual([]);
+});
