@@ -3,7 +3,7 @@ import type { Verb } from "./verb.ts";
 import { CHAT } from "./verbs/chat.ts";
 import { LOGS, SIGNING_IN } from "./verbs/client.ts";
 import { OFFLINE } from "./verbs/offline.ts";
-import { INSIDE, OPERATING, RUNNING, VERSION } from "./verbs/server.ts";
+import { INSIDE, OPERATING, RUNNING, VERSION, WITHIN } from "./verbs/server.ts";
 import { TEMPLATES } from "./verbs/templates.ts";
 import { TOKENS, USERS } from "./verbs/users.ts";
 import { OPEN, SCHEDULE, SHARE, WORKSPACES } from "./verbs/workspaces.ts";
@@ -12,6 +12,7 @@ export const VERBS: readonly Verb[] = [
   ...RUNNING,
   ...SIGNING_IN,
   ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, CHAT, LOGS, USERS, TOKENS],
+  ...WITHIN,
   ...INSIDE,
   ...OPERATING,
   OFFLINE,

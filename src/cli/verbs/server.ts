@@ -56,6 +56,30 @@ export const INSIDE: readonly Verb[] = [
   },
 ];
 
+/** What people call inside a workspace; no server is asked. */
+export const WITHIN: readonly Verb[] = [
+  {
+    name: "stat",
+    help: "Say how much processor, memory and disk a workspace uses, asked inside of it.",
+    usage: "[cpu|memory|disk] [--path PATH] [--json]",
+    details: () => "--path PATH  a folder on the disk that is meant (default: the home folder)",
+    load: () => import("../client/stat.ts"),
+  },
+  {
+    name: "dotfiles",
+    help: "Bring your own settings into a workspace, from a git repository.",
+    usage: "REPOSITORY [--branch NAME] [--folder FOLDER] [--yes] [--json]",
+    details: () =>
+      [
+        "Runs install.sh, install, bootstrap.sh, bootstrap, setup.sh or setup of it, or the last two below script/; without one",
+        "links its dotfiles into the home folder, and keeps what was there as NAME.before-dotfiles.",
+        "--folder FOLDER  where the copy of the repository is kept (default: ~/.config/slipway/dotfiles)",
+        "--yes            does not ask; without a terminal it is needed",
+      ].join("\n"),
+    load: () => import("../client/dotfiles.ts"),
+  },
+];
+
 /** Looking after a server. */
 export const OPERATING: readonly Verb[] = [
   {

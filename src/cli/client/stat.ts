@@ -1,0 +1,107 @@
+// `slipway stat [cpu|memory|disk]`: how busy a workspace is, asked inside of it; a container's own limits count where it has some.
+// Needs no server. Made for the metadata of templates, and for people.
+import { statfsSync } from "node:fs";
+import { availableParallelism, cpus, freemem, totalmem } from "node:os";
+import { sleep } from "#base/clock.ts";
+import { usageError } from "#base/usage-error.ts";
+import { noWords, readArguments } from "../arguments.ts";
+import { VerbFailure } from "../failure.ts";
+import { asTable } from "../options.ts";
+import { size } from "../text.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
+import { forPeople } from "./remote.ts";
+
+type Figure = { used: number; total: number | null; unit: "cores" | "bytes" };
+type Kind = "cpu" | "memory" | "disk";
+
+/** How long the processors are looked at. */
+const LOOK_MS = 1000;
+const CGROUP = "/sys/fs/cgroup";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: ["path"] });
+  const [word, ...more] = words;
+  noWords(more);
+  const kinds: readonly Kind[] = word === undefined ? ["cpu", "memory", "disk"] : [kindOf(word)];
+  if (value.path !== undefined && !kinds.includes("disk")) throw usageError("--path", "only with disk");
+  return forPeople("stat", input, async () => {
+    const figures: Partial<Record<Kind, Figure>> = {};
+    for (const kind of kinds) figures[kind] = await FIGURES[kind](input, value.path ?? input.env.HOME ?? "/");
+    if (has.json) input.print(JSON.stringify(figures));
+    else if (word !== undefined) input.print(shown(figures[kindOf(word)] as Figure));
+    else
+      input.print(
+        asTable(
+          ["WHAT", "USED"],
+          kinds.map((kind) => [kind, shown(figures[kind] as Figure)]),
+        ),
+      );
+    return EXIT.ok;
+  });
+};
+
+const kindOf = (word: string): Kind => {
+  const kind = { cpu: "cpu", mem: "memory", memory: "memory", disk: "disk" }[word];
+  if (kind === undefined) throw usageError(word, "expected cpu, memory or disk");
+  return kind as Kind;
+};
+
+/** `1.2 of 4 cores (30 %)`. */
+const shown = ({ used, total, unit }: Figure): string => {
+  const text = (amount: number): string => (unit === "bytes" ? size(amount) : amount.toFixed(1));
+  const noun = unit === "cores" ? " cores" : "";
+  if (total === null || total === 0) return `${text(used)}${noun}`;
+  const whole = unit === "bytes" ? size(total) : String(Math.round(total * 100) / 100);
+  return `${text(used)} of ${whole}${noun} (${Math.round((used / total) * 100)} %)`;
+};
+
+const cpu = async (input: VerbInput): Promise<Figure> => {
+  const begun = input.clock.monotonic();
+  const before = usedMs(input);
+  await sleep(input.clock, LOOK_MS);
+  const used = (usedMs(input) - before) / (input.clock.monotonic() - begun);
+  const [quota, period] = (read(input, "cpu.max") ?? "max 1").split(" ");
+  const limit = quota === "max" ? availableParallelism() : Number(quota) / Number(period);
+  return { used: Math.max(0, used), total: Math.min(limit, availableParallelism()), unit: "cores" };
+};
+
+/** Processor time that was used, in ms: of the container where it is one, else of the machine. */
+const usedMs = (input: VerbInput): number => {
+  const [, own] = /^usage_usec (\d+)$/m.exec(read(input, "cpu.stat") ?? "") ?? [];
+  if (own !== undefined && isContained(input)) return Number(own) / 1000;
+  return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
+};
+
+const memory = async (input: VerbInput): Promise<Figure> => {
+  const limit = Number(read(input, "memory.max") ?? Number.NaN);
+  const current = Number(read(input, "memory.current") ?? Number.NaN);
+  if (!Number.isFinite(current) || !isContained(input)) {
+    return { used: totalmem() - freemem(), total: totalmem(), unit: "bytes" };
+  }
+  // What the system gives back as soon as somebody wants it is not in use.
+  const [, cache = "0"] = /^inactive_file (\d+)$/m.exec(read(input, "memory.stat") ?? "") ?? [];
+  const total = Number.isFinite(limit) ? limit : totalmem();
+  return { used: Math.max(0, current - Number(cache)), total, unit: "bytes" };
+};
+
+const disk = async (_: VerbInput, path: string): Promise<Figure> => {
+  try {
+    const { blocks, bfree, bsize } = statfsSync(path);
+    return { used: (blocks - bfree) * bsize, total: blocks * bsize, unit: "bytes" };
+  } catch (error) {
+    throw new VerbFailure(`${path} cannot be looked at: ${(error as Error).message}`);
+  }
+};
+
+const FIGURES: Readonly<Record<Kind, (input: VerbInput, path: string) => Promise<Figure>>> = { cpu, memory, disk };
+
+/** The root of a machine has no such file; a container's root is a group of its own. */
+const isContained = (input: VerbInput): boolean => read(input, "memory.current") !== undefined;
+
+const read = ({ readFile }: VerbInput, name: string): string | undefined => {
+  try {
+    return readFile(`${CGROUP}/${name}`).trim();
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,78 @@
+// The verbs that people use inside a workspace, without a server: how busy it is, and one's own settings.
+import { expect, test } from "bun:test";
+import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { tempDirectory } from "#test/support/server.ts";
+import { programIn } from "./client-world.ts";
+import { runHere } from "./run-verb.ts";
+
+const CGROUP = "/sys/fs/cgroup";
+
+test("[CV-27] stat counts a container by its own limits, and says what is used of them", async () => {
+  const files = {
+    [`${CGROUP}/memory.max`]: "1073741824\n",
+    [`${CGROUP}/memory.current`]: "536870912\n",
+    [`${CGROUP}/memory.stat`]: "anon 1\ninactive_file 268435456\n",
+    [`${CGROUP}/cpu.max`]: "50000 100000\n",
+    [`${CGROUP}/cpu.stat`]: "usage_usec 1000000\nuser_usec 1\n",
+  };
+  expect((await runHere(["stat", "mem"], { files })).printed).toBe("256.0 MiB of 1024.0 MiB (25 %)\n");
+  expect(JSON.parse((await runHere(["stat", "cpu", "--json"], { files })).printed)).toEqual({
+    cpu: { used: 0, total: 0.5, unit: "cores" },
+  });
+  const all = await runHere(["stat", "--path", "/"]);
+  expect(all.printed).toMatch(
+    /^WHAT +USED\ncpu +[\d.]+ of [\d.]+ cores .*\nmemory +.* of .*\ndisk +.* of .* \(\d+ %\)\n$/,
+  );
+  expect((await runHere(["stat", "disk", "--path", "/nowhere/at/all"])).code).toBe(1);
+  for (const wrong of [["gpu"], ["cpu", "--path", "/"], ["cpu", "disk"]])
+    expect((await runHere(["stat", ...wrong])).code).toBe(2);
+}, 30_000);
+
+test("[CV-28] dotfiles are linked, what was there is kept, and a second run takes over what is new", async () => {
+  using place = tempDirectory();
+  const [home, repository] = [join(place.path, "home"), join(place.path, "repository")];
+  mkdirSync(home);
+  mkdirSync(repository);
+  const PATH = programIn(home);
+  const env = { PATH, HOME: home, GIT_CONFIG_GLOBAL: "/dev/null", GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@b.c" };
+  const sh = async (command: string[], cwd: string): Promise<{ code: number; out: string; err: string }> => {
+    const more = { GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@b.c" };
+    const child = Bun.spawn(command, { cwd, env: { ...env, ...more }, stdio: ["ignore", "pipe", "pipe"] });
+    const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return { code: await child.exited, out, err };
+  };
+  const commit = async (name: string, text: string, mode = 0o644): Promise<void> => {
+    writeFileSync(join(repository, name), text, { mode });
+    await sh(["git", "add", "-A"], repository);
+    await sh(["git", "commit", "-m", "more"], repository);
+  };
+  await sh(["git", "init", "-b", "main"], repository);
+  await commit(".vimrc", "set number\n");
+  await commit("notes.txt", "not a dotfile\n");
+  writeFileSync(join(home, ".vimrc"), "mine\n");
+  const bring = () => sh(["slipway", "dotfiles", repository, "--yes"], home);
+
+  expect((await sh(["slipway", "dotfiles", repository], home)).code).toBe(2);
+  expect(readFileSync(join(home, ".vimrc"), "utf8")).toBe("mine\n");
+  expect(await bring()).toMatchObject({ code: 0, out: "Linked .vimrc.\n" });
+  expect([readFileSync(join(home, ".vimrc"), "utf8"), lstatSync(join(home, ".vimrc")).isSymbolicLink()]).toEqual([
+    "set number\n",
+    true,
+  ]);
+  expect(readFileSync(join(home, ".vimrc.before-dotfiles"), "utf8")).toBe("mine\n");
+  expect(existsSync(join(home, "notes.txt"))).toBe(false);
+
+  await commit(".profile", "export A=1\n");
+  expect((await bring()).out).toBe("Linked .profile.\n");
+  expect((await bring()).out).toBe("All is linked already.\n");
+
+  await commit("install.sh", '#!/bin/sh\necho working; echo "$PWD" > "$HOME/installed"\n', 0o755);
+  expect(await bring()).toMatchObject({ code: 0, out: expect.stringContaining("install.sh of ") });
+  expect(readFileSync(join(home, "installed"), "utf8").trim()).toEndWith(".config/slipway/dotfiles");
+  await commit("install.sh", "#!/bin/sh\nexit 7\n", 0o755);
+  const failed = await bring();
+  expect([failed.code, failed.err.includes("install.sh has failed (exit code 7)")]).toEqual([1, true]);
+  const other = await sh(["slipway", "dotfiles", "/nowhere/else", "--yes"], home);
+  expect([other.code, other.err.includes("take it away first")]).toEqual([1, true]);
+}, 60_000);
