@@ -58,6 +58,11 @@ export class Usage {
     this.#collector.noteLatency(workspace_id, report.connection_median_latency_ms, at);
   }
 
+  /** The way to an agent and back while somebody works through it, in milliseconds; undefined when nobody can tell. */
+  noteRoundTrip(workspace_id: string, ms: number | undefined): void {
+    if (ms !== undefined) this.#collector.noteLatency(workspace_id, Math.ceil(ms), this.#clock.now());
+  }
+
   /**
    * The JSON text of a report about all that was noted until now. Reports are made one after the other, so that they leave a reader to
    * the lists. 503 when too many wait.

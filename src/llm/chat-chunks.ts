@@ -51,7 +51,7 @@ const SAYS = /"(content|reasoning_content|reasoning)"\s*:\s*"[^"]/;
 const CALLS = /"tool_calls"\s*:\s*\[\s*\{/;
 
 /** One stream, line by line. */
-export class ChunkReader {
+class ChunkReader {
   #hasFinish = false;
   #speaks = false;
   #calls = false;

@@ -187,7 +187,7 @@ export const compactedRows = (one: Summed): NewMessage[] => {
   ];
 };
 
-export const CLEARED = "chat_cleared";
+const CLEARED = "chat_cleared";
 
 /** The row from which a model begins anew, and the call and result that people see. */
 export const clearedRows = ({ call_id, now }: Pick<Summed, "call_id" | "now">): NewMessage[] => {

@@ -12,7 +12,7 @@ import type { Compactor } from "../prompt/compactor.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
 
 /** What it needs of its turn. */
-export type CompactionHost = {
+type CompactionHost = {
   readonly chat_id: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -27,7 +27,7 @@ export type CompactionHost = {
 };
 
 /** "none": the history is as it was, and so is the attempt. A number: the history's version from which the next attempt goes on. */
-export type Compacted = "none" | "over" | number;
+type Compacted = "none" | "over" | number;
 
 export class TurnCompaction {
   readonly #host: CompactionHost;

@@ -10,14 +10,14 @@ import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { ClientConnection } from "./client-connection.ts";
-import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
+import { agentVersion, checkVersion, clientQuery, peerId } from "./client-peer.ts";
 
 export const agentCoordinate = (ctx: ApiContext) =>
   new Elysia().use(callers).get(
     "/:workspaceagent/coordinate",
     async ({ caller, params, query, request }) => {
       const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-      checkVersion(query.version ?? "2.0");
+      checkVersion(agentVersion(query.version));
       const holder = `agent:${agent_id}:${caller.user_id}`;
       const rules = clientRules(async (id) => (id === agent_id ? undefined : "this connection is for one agent only"));
       const connection = new ClientConnection(ctx, {

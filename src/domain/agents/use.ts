@@ -7,7 +7,10 @@ import type { DomainContext } from "../context.ts";
 export const USE_EVERY_MS = 60_000;
 
 type Deps = Pick<DomainContext, "clock" | "workspaces">;
-type OfTerminals = Deps & Pick<DomainContext, "usage">;
+type OfTerminals = Deps & {
+  readonly usage: Pick<DomainContext["usage"], "note" | "noteRoundTrip">;
+  readonly dialer: Pick<DomainContext["dialer"], "roundTrip">;
+};
 
 /** Call the result whenever something is done; cheap. */
 export const useOf = (ctx: OfTerminals, workspace_id: string, report: Omit<ActivityReport, "at">): (() => void) => {
@@ -19,6 +22,8 @@ export const useOf = (ctx: OfTerminals, workspace_id: string, report: Omit<Activ
     const now = ctx.clock.monotonic();
     if (now - noted < USE_EVERY_MS) return;
     noted = now;
+    // What the agent itself reports is of the moment of its report, when nobody may be there.
+    ctx.usage.noteRoundTrip(workspace_id, agent_id === undefined ? undefined : ctx.dialer.roundTrip(agent_id));
     void noteUse(ctx, workspace_id, report);
   };
 };
