@@ -1,4 +1,4 @@
-// `bun run build [-- --target=bun-linux-arm64] [--outfile=dist/slipway]`: the one binary, with pages, migrations and workers
+// `bun run build [-- --target=bun-linux-arm64] [--outfile=dist/slipway]`, `bun run build --targets` for all systems of agents: the one binary, with pages, migrations and workers
 // inside. Not minified: the router reads the source of handlers. `.env` and bunfig.toml are not read (rule RP-6).
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -14,6 +14,16 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 // Started with `new Worker(new URL("./x.worker.ts", import.meta.url).href)`; the bundler does not follow that by itself. Inside
 // the binary all code counts as lying in one folder, so the entries must lie there too: names without folders.
 const WORKERS = ["db/engine/checkpoint.worker.ts", "db/engine/reader.worker.ts", "src/domain/users/strength.worker.ts"];
+
+/** `--targets`: the program for the machines that fetch it to become agents, by the names under which they ask (docs/templates-terraform.md). */
+const TARGETS = {
+  "linux-amd64": "bun-linux-x64-baseline",
+  "linux-arm64": "bun-linux-arm64",
+  "linux-musl-amd64": "bun-linux-x64-musl-baseline",
+  "linux-musl-arm64": "bun-linux-arm64-musl",
+  "darwin-amd64": "bun-darwin-x64",
+  "darwin-arm64": "bun-darwin-arm64",
+} as const;
 
 /** What was built. */
 export interface Built {
@@ -66,7 +76,14 @@ async function commit(): Promise<string> {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { target: { type: "string" }, outfile: { type: "string" } } });
-  const { file, bytes } = await build(values);
-  process.stdout.write(`${file}  ${(bytes / 1024 / 1024).toFixed(1)} MiB\n`);
+  const { values } = parseArgs({
+    options: { target: { type: "string" }, outfile: { type: "string" }, targets: { type: "boolean" } },
+  });
+  const wanted = values.targets
+    ? Object.entries(TARGETS).map(([name, target]) => ({ target, outfile: `dist/slipway-${name}` }))
+    : [values];
+  for (const one of wanted) {
+    const { file, bytes } = await build(one);
+    process.stdout.write(`${file}  ${(bytes / 1024 / 1024).toFixed(1)} MiB\n`);
+  }
 }

@@ -17,7 +17,7 @@ export const readTemplateSource = (path: string, mimetype: string): Promise<Temp
       entries.find((entry) => entry.name.toLowerCase() === folder.toLowerCase() + name);
     const found = MANIFEST_NAMES.map(at).filter((entry) => entry !== undefined);
     const [entry] = found;
-    if (!entry) throw new ArchiveError("there is no template.yaml at the top of the archive");
+    if (!entry) throw new ArchiveError("there is no template.yaml at the top of the archive, and no *.tf");
     if (found.length > 1) throw new ArchiveError("there are both a template.yaml and a template.yml");
     const readme = at("readme.md");
     return {

@@ -276,7 +276,7 @@ describe("templates", () => {
       out: "",
       err: expect.stringMatching(/has failed: template\.yaml line 3: .*name/),
     });
-    expect(empty.err).toContain("there is no template.yaml in ");
+    expect(empty.err).toMatch(/there is no template.yaml in .*, and no \*\.tf/);
     expect(nowhere).toMatchObject({ code: 1, err: expect.stringContaining("/nowhere/at/all cannot be read") });
     expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("there is no template wrong; there are ") });
     expect(await world.must(words("templates list"))).not.toContain("wrong");

@@ -14,6 +14,7 @@ import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { hookConsumer } from "../doctor-hooks.ts";
 import { localWorkspaces, localWorkspaceUser } from "../doctor-local.ts";
 import { backupFolder } from "./backup.ts";
+import { terraformProgram } from "./doctor-terraform.ts";
 import type { Finding } from "./finding.ts";
 
 const MB = 1024 * 1024;
@@ -23,12 +24,14 @@ const WAL_BYTES = 512 * MB;
 const DAY_MS = 86_400_000;
 const EXPIRES_SOON_MS = 14 * DAY_MS;
 
-export const examine = async (config: Config, clock: Clock, quick: boolean): Promise<Finding[]> => {
+type Env = Readonly<Record<string, string | undefined>>;
+
+export const examine = async (config: Config, clock: Clock, quick: boolean, env: Env): Promise<Finding[]> => {
   const { data_dir } = config;
   const folder = dataDirectory(config);
   const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config)];
   rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
-  rest.push(...(await hookConsumer(config, clock)));
+  rest.push(await terraformProgram(config, env), ...(await hookConsumer(config, clock)));
   if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);

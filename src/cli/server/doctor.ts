@@ -40,7 +40,7 @@ const SHOWN: Record<Finding["status"], string> = { ok: "ok", warn: "WARN", wrong
 export const findingsOf = async (input: VerbInput, quick: boolean): Promise<Finding[]> => {
   try {
     const loaded = loadConfig(input);
-    return [settingsFile(loaded), ...(await examine(loaded.config, input.clock, quick))];
+    return [settingsFile(loaded), ...(await examine(loaded.config, input.clock, quick, input.env))];
   } catch (error) {
     // A word or a flag that means nothing is a wrong call; a value that cannot be used is what the doctor is asked for.
     if (!(error instanceof UsageError) || error.problems.some(isWrongCall)) throw error;

@@ -1,11 +1,14 @@
-// A template's folder as the archive that is uploaded. Refuses a folder without a template.yaml, and leaves out what belongs to version
-// control, dependencies and links that lead anywhere.
+// A template's folder as the archive that is uploaded. Refuses a folder without a template.yaml or *.tf, and leaves out what belongs to version
+// control, dependencies, what Terraform has made there (states hold secrets) and links that lead anywhere.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { VerbFailure } from "../../failure.ts";
 
 const LEFT_OUT = new Set([".git", ".hg", ".svn", "node_modules", ".DS_Store"]);
 const NAMES = ["template.yaml", "template.yml"];
+/** Terraform's; nothing of what it has made here belongs to a template. */
+const TERRAFORM = /^[^/]+\.(?:tf|tofu)(?:\.json)?$/;
+const MADE_HERE = /^(?:\.terraform|.*\.tfstate(?:\..*)?|\.terraform\.tfstate\.lock\.info|.*\.tfplan)$/;
 /** What the server takes at most; said before anything is read into memory. */
 const LIMIT = 100 * 1024 * 1024;
 
@@ -20,7 +23,7 @@ export const folderArchive = async (folder: string): Promise<Folder> => {
     for (const name of readdirSync(join(folder, below)).sort()) {
       const path = below === "" ? name : `${below}/${name}`;
       const stat = lstatSync(join(folder, path));
-      if (LEFT_OUT.has(name)) continue;
+      if (LEFT_OUT.has(name) || MADE_HERE.test(name)) continue;
       if (stat.isDirectory()) walk(path);
       else if (!stat.isFile()) leftOut.push(path);
       else {
@@ -36,6 +39,7 @@ export const folderArchive = async (folder: string): Promise<Folder> => {
     if (error instanceof VerbFailure) throw error;
     throw new VerbFailure(`${folder} cannot be read: ${(error as Error).message}`);
   }
-  if (!NAMES.some((name) => name in files)) throw new VerbFailure(`there is no template.yaml in ${folder}`);
+  const isTemplate = NAMES.some((name) => name in files) || Object.keys(files).some((path) => TERRAFORM.test(path));
+  if (!isTemplate) throw new VerbFailure(`there is no template.yaml in ${folder}, and no *.tf`);
   return { archive: new Uint8Array(await new Bun.Archive(files).bytes()), files: Object.keys(files).length, leftOut };
 };

@@ -1,4 +1,4 @@
-// `slipway templates push [FOLDER]`: uploads a folder with a template.yaml, waits for its import, and makes the new version the one that
+// `slipway templates push [FOLDER]`: uploads a folder with a template.yaml or *.tf, waits for its import, and makes the new version the one that
 // workspaces are made of (rule CV-7). A template of that name is made when there is none.
 import { basename, resolve } from "node:path";
 import type { Template } from "#schema/template.ts";

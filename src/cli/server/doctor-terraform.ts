@@ -1,0 +1,24 @@
+// What `doctor` says of templates of Terraform: which program runs them, or why none does.
+import { existsSync } from "node:fs";
+import type { Config } from "#base/config.ts";
+import { findProgram } from "#src/provisioners/terraform/program.ts";
+import type { Finding } from "./finding.ts";
+
+/** A program that a setting names and that is not there is a mistake; a machine without one is none. */
+export const terraformProgram = async (
+  { terraform_binary, terraform_cli_config }: Config,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Finding> => {
+  const name = "terraform";
+  const found = await findProgram({ setting: terraform_binary, env });
+  if (typeof found === "string") {
+    return {
+      name,
+      status: terraform_binary === undefined ? "ok" : "wrong",
+      detail: `no templates of Terraform: ${found}`,
+    };
+  }
+  const detail = `${found.name} ${found.version} at ${found.path}`;
+  if (terraform_cli_config === undefined || existsSync(terraform_cli_config)) return { name, status: "ok", detail };
+  return { name, status: "warn", detail: `${detail}; ${terraform_cli_config} is not there and is left out` };
+};

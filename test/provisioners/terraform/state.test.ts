@@ -1,0 +1,289 @@
+// What a run has made is never lost from sight: after an apply that fails, is cancelled, or loses its server in the middle, the next build
+// goes on from what is really there. And what nobody should see of a run: secrets in logs, the server's own variables.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findBuild } from "#db/workspaces/builds.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { ServerPlace } from "#test/crash/server.ts";
+import { noteFolder } from "#test/support/ledger.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { importVersion } from "#test/support/templates.ts";
+import {
+  makeTerraformTemplate,
+  openTerraformWorld,
+  processesWith,
+  type TerraformWorld,
+  terraformServer,
+} from "#test/support/terraform.ts";
+import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const wanted = [needs.terraform];
+let world: TerraformWorld;
+beforeAll(async () => {
+  if (needs.terraform.found) world = await openTerraformWorld();
+}, 60_000);
+afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+
+/** A folder in which the parts of a workspace show that they are there. */
+const tempPlace = () => {
+  const path = mkdtempSync(join(tmpdir(), "slipway-tf-parts-"));
+  noteFolder(path);
+  const has = (name: string): boolean => existsSync(join(path, name));
+  return {
+    path,
+    has,
+    put: (name: string): void => writeFileSync(join(path, name), ""),
+    drop: (name: string): void => rmSync(join(path, name), { force: true }),
+    /** Resolves once the file is there. */
+    async appears(name: string): Promise<void> {
+      const watcher = watch(path);
+      const seen = new Promise<void>((resolve) => watcher.on("change", () => has(name) && resolve()));
+      if (!has(name)) await seen;
+      watcher.close();
+    },
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+  };
+};
+
+const HEAD = `terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+data "coder_workspace" "me" {}
+data "coder_workspace_owner" "me" {}
+`;
+
+const part = (place: string, name: string, command: string, more = ""): string => `
+resource "terraform_data" "${name}" {
+  input = "${place}"
+  ${more}
+  provisioner "local-exec" { command = "echo made >> ${place}/${name}${command}" }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "rm -f \${self.input}/${name}"
+  }
+}
+`;
+
+/** The first part is made at once; the second waits for the file \`open\`, and fails when there is a file \`fail\`. */
+const partsIn = (place: string): string => {
+  const waits = `; until [ -e ${place}/open ]; do sleep 0.05; done; [ ! -e ${place}/fail ]`;
+  return HEAD + part(place, "first", "") + part(place, "second", waits, "depends_on = [terraform_data.first]");
+};
+
+let made = 0;
+const templateOf = async (client: Client, main: string): Promise<string> => {
+  made += 1;
+  return (await makeTerraformTemplate(client, { "main.tf": main }, `parts-${made}`)).template.id;
+};
+
+const stateOf = async (client: Client, { latest_build }: Workspace): Promise<string> =>
+  (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
+const namesIn = (state: string): string[] =>
+  (JSON.parse(state) as { resources: { mode: string; name: string }[] }).resources
+    .filter(({ mode }) => mode === "managed")
+    .map(({ name }) => name);
+
+const outputs = async (client: Client, { latest_build }: Workspace): Promise<string> => {
+  const logs = await client.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
+  return logs.map(({ output }) => output).join("\n");
+};
+
+/** The delete build once it has ended. */
+const deleted = async (client: Client, id: string, more: object = {}): Promise<Workspace> => {
+  const build = await createBuild(client, id, "delete", more);
+  using socket = await client.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow`);
+  for await (const _ of socket);
+  return client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+};
+
+testNeeding(
+  wanted,
+  "[TF-8] an apply that fails keeps what it has made, sealed, and the delete removes it",
+  async () => {
+    using place = tempPlace();
+    place.put("open");
+    place.put("fail");
+    const { admin } = world;
+    const { id } = await createWorkspace(admin, await templateOf(admin, partsIn(place.path)), "fails");
+    const failed = await awaitBuild(admin, id);
+    expect(failed.latest_build.status).toBe("failed");
+    expect(failed.latest_build.job.error).toContain("local-exec provisioner error");
+    expect(namesIn(await stateOf(admin, failed))).toEqual(["first", "second"]);
+    const { store } = contextOf(world.server);
+    const row = await store.get(findBuild({ id: failed.latest_build.id }));
+    expect(row?.state).toStartWith('{"sealed":"v1.');
+    // Nothing of it lies about in the clear.
+    expect(existsSync(join(world.server.directory, "terraform", "builds", id))).toBe(false);
+    place.drop("fail");
+    const gone = await deleted(admin, id);
+    expect(gone.latest_build.status).toBe("deleted");
+    expect(place.has("first")).toBe(false);
+    // Terraform runs no provisioner of what was never finished; that it is removed is what it says.
+    expect(await outputs(admin, gone)).toContain("2 destroyed");
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-8] an apply that is cancelled in the middle keeps what it has made and leaves nobody running",
+  async () => {
+    using place = tempPlace();
+    const { admin } = world;
+    const { id, latest_build } = await createWorkspace(
+      admin,
+      await templateOf(admin, partsIn(place.path)),
+      "cancelled",
+    );
+    await place.appears("second");
+    await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`, {});
+    const canceled = await awaitBuild(admin, id);
+    expect(canceled.latest_build.status).toBe("canceled");
+    expect(processesWith(place.path)).toEqual([]);
+    expect(namesIn(await stateOf(admin, canceled))).toContain("first");
+    place.put("open");
+    // The next build goes on from it: the first part is not made again.
+    await createBuild(admin, id, "start");
+    expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
+    expect(readFileSync(join(place.path, "first"), "utf8")).toBe("made\n");
+    expect((await deleted(admin, id)).latest_build.status).toBe("deleted");
+    expect([place.has("first"), place.has("second")]).toEqual([false, false]);
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-9] an update to a version without a part removes the part, and what the old version needs is still found",
+  async () => {
+    using place = tempPlace();
+    place.put("open");
+    const { admin } = world;
+    const template_id = await templateOf(admin, partsIn(place.path));
+    const { id } = await createWorkspace(admin, template_id, "updated");
+    expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
+    expect(place.has("second")).toBe(true);
+    const next = await importVersion(admin, { "main.tf": HEAD + part(place.path, "first", "") }, { template_id });
+    await createBuild(admin, id, "start", { template_version_id: next.id });
+    const updated = await awaitBuild(admin, id);
+    expect(updated.latest_build.status).toBe("running");
+    expect(await outputs(admin, updated)).toContain("terraform_data.second: Destruction complete");
+    expect(namesIn(await stateOf(admin, updated))).toEqual(["first"]);
+    // Forgetting it removes nothing, and says so.
+    const forgotten = await deleted(admin, id, { orphan: true });
+    expect(await outputs(admin, forgotten)).toContain("terraform_data.first is not removed");
+    expect(place.has("first")).toBe(true);
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-11] secrets of the owner and the template's author are hidden in every log, also in a broken line",
+  async () => {
+    const main = `${HEAD}
+variable "api_key" {
+  sensitive = true
+}
+resource "coder_agent" "main" {
+  os   = "linux"
+  arch = "amd64"
+}
+resource "terraform_data" "loud" {
+  count = data.coder_workspace.me.start_count
+  input = coder_agent.main.token
+  provisioner "local-exec" {
+    command     = "echo key=$KEY session=$SESSION; echo token=$TOKEN; exit 3"
+    environment = {
+      KEY     = nonsensitive(var.api_key)
+      SESSION = data.coder_workspace_owner.me.session_token
+      TOKEN   = nonsensitive(coder_agent.main.token)
+    }
+  }
+}`;
+    const { admin } = world;
+    const user_variable_values = [{ name: "api_key", value: "tell-nobody-this" }];
+    const version = await importVersion(admin, { "main.tf": main }, { user_variable_values });
+    expect(version.job.error).toBeUndefined();
+    const body = { name: "loud", template_version_id: version.id };
+    const { id: template_id } = await admin.post<{ id: string }>("/api/v2/organizations/default/templates", body);
+    const { id } = await createWorkspace(admin, template_id, "loud");
+    const failed = await awaitBuild(admin, id);
+    expect(failed.latest_build.status).toBe("failed");
+    const said = (await outputs(admin, failed)) + failed.latest_build.job.error;
+    expect(said).toContain("key=(hidden)");
+    expect(said).toContain("token=(hidden)");
+    const state = await stateOf(admin, failed);
+    const [, token = "none"] = /"token": "([^"]+)"/.exec(state) ?? [];
+    const [, session = "none"] = /"session_token": "([^"]+)"/.exec(state) ?? [];
+    expect(session).toMatch(/^[\w]{10}-[\w]{20,}$/);
+    for (const secret of ["tell-nobody-this", token, session]) expect(said).not.toContain(secret);
+    expect((await deleted(admin, id)).latest_build.status).toBe("deleted");
+  },
+);
+
+testNeeding(wanted, "[TF-12] a template sees the variables on the list and nothing of the server's own", async () => {
+  using place = tempPlace();
+  const environment = {
+    ...{ AWS_PROFILE: "mine", SLIPWAY_ADMIN_PASSWORD: "hush", CODER_AGENT_TOKEN: "server's own" },
+    ...{ DATABASE_PASSWORD: "hush", TF_LOG: "TRACE", TF_VAR_x: "no" },
+  };
+  await using other = await openTerraformWorld({ environment });
+  const main = `${HEAD}resource "terraform_data" "x" {
+  provisioner "local-exec" { command = "env > ${place.path}/env" }
+}`;
+  const { id } = await createWorkspace(other.admin, await templateOf(other.admin, main), "env");
+  expect((await awaitBuild(other.admin, id)).latest_build.job.error).toBeUndefined();
+  const seen = readFileSync(join(place.path, "env"), "utf8");
+  const names = seen.split("\n").map((line) => line.split("=")[0] ?? "");
+  expect(names).toEqual(expect.arrayContaining(["PATH", "HOME", "AWS_PROFILE", "CODER_WORKSPACE_ID"]));
+  expect(names.filter((name) => /^(?:SLIPWAY_|TF_LOG|TF_VAR_|DATABASE_)/.test(name))).toEqual([]);
+  expect(seen).not.toContain("hush");
+  expect(seen).not.toContain("server's own");
+  expect((await deleted(other.admin, id)).latest_build.status).toBe("deleted");
+});
+
+const PHASES = ["Initializing Terraform Directory", "Planning Infrastructure", "Starting workspace"];
+
+testNeeding(
+  wanted,
+  "[TF-10] a server that is killed in any phase goes on after its start from what is there, and makes nothing twice",
+  async () => {
+    using folder = tempPlace();
+    await using server = await ServerPlace.make();
+    const env = { ...terraformServer(folder.path).env, HOME: folder.path };
+    await server.start({ env });
+    const client = await server.client.signIn(ADMIN.email, ADMIN.password);
+    for (const phase of PHASES) {
+      using place = tempPlace();
+      const template_id = await templateOf(client, partsIn(place.path));
+      const { id, latest_build } = await createWorkspace(client, template_id, `killed-${made}`);
+      if (phase === "Starting workspace") await place.appears("second");
+      else await said(client, latest_build.id, phase);
+      server.newest.kill("SIGKILL");
+      await server.newest.ended;
+      place.put("open");
+      await server.start({ env });
+      const after = await awaitBuild(client, id);
+      expect([phase, after.latest_build.status, after.latest_build.job.error]).toEqual([phase, "running", undefined]);
+      expect([phase, namesIn(await stateOf(client, after))]).toEqual([phase, ["first", "second"]]);
+      expect([phase, readFileSync(join(place.path, "first"), "utf8")]).toEqual([phase, "made\n"]);
+      expect((await deleted(client, id)).latest_build.status).toBe("deleted");
+      expect([place.has("first"), place.has("second")]).toEqual([false, false]);
+      expect(readdirSync(join(server.directory, "terraform", "builds"))).toEqual([]);
+    }
+    await server.stop();
+    expect(processesWith(folder.path)).toEqual([]);
+  },
+  300_000,
+);
+
+/** Resolves once the log of the build has a line of this stage. */
+const said = async (client: Client, build_id: string, stage: string): Promise<void> => {
+  using socket = await client.socket(`/api/v2/workspacebuilds/${build_id}/logs?follow`);
+  for await (const message of socket) if (String(message).includes(stage)) return;
+};
