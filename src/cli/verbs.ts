@@ -2,6 +2,7 @@
 import type { Verb } from "./verb.ts";
 import { CHAT } from "./verbs/chat.ts";
 import { LOGS, SIGNING_IN } from "./verbs/client.ts";
+import { NETWORK } from "./verbs/network.ts";
 import { OFFLINE } from "./verbs/offline.ts";
 import { INSIDE, OPERATING, RUNNING, VERSION, WITHIN } from "./verbs/server.ts";
 import { TEMPLATES } from "./verbs/templates.ts";
@@ -12,6 +13,7 @@ export const VERBS: readonly Verb[] = [
   ...RUNNING,
   ...SIGNING_IN,
   ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, CHAT, LOGS, USERS, TOKENS],
+  ...NETWORK,
   ...WITHIN,
   ...INSIDE,
   ...OPERATING,

@@ -3,7 +3,16 @@
 import type { Duplex } from "./duplex.ts";
 
 /** Ports below 9 are the agent's own (facts/wire 4.1); from 9 on they are TCP ports on the workspace's loopback. */
-export const AGENT_PORT = { terminal: 2, http: 4, first_tcp: 9, last_tcp: 65_535 } as const;
+export const AGENT_PORT = {
+  ssh: 1,
+  terminal: 2,
+  speed_test: 3,
+  http: 4,
+  first_tcp: 9,
+  /** SSH again, for clients that know its usual port only. */
+  system_ssh: 22,
+  last_tcp: 65_535,
+} as const;
 
 /** `tls`: the agent speaks TLS with the port and takes any certificate; the stream carries what is inside. */
 export type DialOptions = { readonly tls?: boolean };

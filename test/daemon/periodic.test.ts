@@ -180,13 +180,13 @@ describe("statistics", () => {
     const { connection, calls, called } = recording<Request>("updateStats", answer);
     const texts = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
     const opens = [
-      { terminals: 2, streams: 1 },
-      { terminals: 0, streams: 0 },
+      { terminals: 2, streams: 1, sessions: { ssh: 1, vscode: 2, jetbrains: 0 } },
+      { terminals: 0, streams: 0, sessions: { ssh: 0, vscode: 0, jetbrains: 0 } },
     ];
     const latencies = [12.5, undefined];
     void reportStats({
       ...{ connection, clock, signal: signal(), read: () => texts.shift() },
-      open: () => opens.shift() ?? { terminals: 0, streams: 0 },
+      open: () => opens.shift() ?? { terminals: 0, streams: 0, sessions: { ssh: 0, vscode: 0, jetbrains: 0 } },
       latency: async () => latencies.shift(),
     });
     await called(1);
@@ -197,7 +197,8 @@ describe("statistics", () => {
     expect(calls[1]).toEqual({
       stats: {
         ...{ rxBytes: 50n, rxPackets: 5n, txBytes: 1000n, txPackets: 100n },
-        ...{ connectionCount: 3n, connectionsByProto: { TCP: 1n }, sessionCountReconnectingPty: 2n },
+        ...{ connectionCount: 6n, connectionsByProto: { TCP: 1n }, sessionCountReconnectingPty: 2n },
+        ...{ sessionCountSsh: 1n, sessionCountVscode: 2n, sessionCountJetbrains: 0n },
         connectionMedianLatencyMs: 12.5,
       } as never,
     });
@@ -208,6 +209,7 @@ describe("statistics", () => {
           connectionCount: 0n,
           connectionsByProto: {},
           sessionCountReconnectingPty: 0n,
+          ...{ sessionCountSsh: 0n, sessionCountVscode: 0n, sessionCountJetbrains: 0n },
           connectionMedianLatencyMs: -1,
         },
       } as never,

@@ -38,7 +38,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/schema": ["src/base"],
   "src/base": [],
   // The other side of the wire, and what runs by itself.
-  "src/daemon": ["src/client.ts", "src/mcp", "src/wire"],
+  "src/daemon": ["src/client.ts", "src/mcp", "src/tailnet"],
   // The app takes types of the schemas and what is pure in the base; src/web/browser holds what it shares with the plain pages.
   "src/web": ["src/client.ts"],
   "src/client.ts": ["src/schema"],
@@ -63,6 +63,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^@bufbuild\//, places: ["src/wire", "src/tailnet"] },
   { name: /^@noble\//, places: ["src/tailnet"] },
   { name: /^(preact|preact-iso|@preact\/.*|@tanstack\/.*|@xterm\/.*)($|\/)/, places: ["src/web"] },
+  { name: /^ssh2$/, places: ["src/daemon", "src/cli"] },
   { name: /^(croner|nanoid|@logtape\/.*|prom-client)$/, places: ["src/base"] },
 ];
 

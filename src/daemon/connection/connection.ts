@@ -6,6 +6,7 @@ import type { Random } from "#base/random.ts";
 import { agentClient } from "#src/wire/agent-api.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { YamuxSession } from "#src/wire/yamux.ts";
+import { pause } from "../pause.ts";
 import { dial, TokenRefused } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 
@@ -33,6 +34,7 @@ export type ConnectionOptions = {
 type Live = { session: YamuxSession; api: AgentApi };
 
 const ROUND_TRIPS = 5;
+const USE_AGAIN_MS = 2_000;
 const CALL_TIMEOUT_MS = 60_000;
 
 export class Connection {
@@ -84,6 +86,19 @@ export class Connection {
         // Nobody can tell what the server has seen of it. The rest of this connection is in no better state.
         this.#end(live, "A call broke.");
       }
+    }
+  }
+
+  /** Runs `use` on each connection, one after the other, until the signal fires; again on the same when it ends before. Never rejects. */
+  async eachSession(use: (session: YamuxSession) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted && !this.#stop.signal.aborted) {
+      const live = this.#live ?? (await this.#next.promise.catch(() => undefined));
+      if (!live || signal.aborted) return;
+      await use(live.session).catch((error) =>
+        log("daemon").debug("a use of the connection broke: {error}", { error }),
+      );
+      if (this.#live === live) await Promise.race([pause(clock, USE_AGAIN_MS, signal), live.session.closed]);
     }
   }
 

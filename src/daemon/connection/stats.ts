@@ -4,13 +4,18 @@ import { readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "../pause.ts";
+import type { SessionKind } from "../ssh/session-counts.ts";
 import { durationMs } from "../times.ts";
 import { type Connection, Stopped } from "./connection.ts";
 
 export type Traffic = { rx_bytes: bigint; rx_packets: bigint; tx_bytes: bigint; tx_packets: bigint };
 
-/** Who looks at terminals, and TCP streams to ports of the workspace. */
-export type OpenConnections = { readonly terminals: number; readonly streams: number };
+/** Who looks at terminals, TCP streams to ports of the workspace, and SSH sessions by what they are for. */
+export type OpenConnections = {
+  readonly terminals: number;
+  readonly streams: number;
+  readonly sessions: Readonly<Record<SessionKind, number>>;
+};
 
 export type StatsOptions = {
   connection: Pick<Connection, "ask">;
@@ -34,10 +39,14 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
       await pause(clock, durationMs(reportInterval), signal);
       if (signal.aborted) return;
       const now = trafficIn(read() ?? "");
-      const { terminals, streams } = open();
+      const { terminals, streams, sessions } = open();
+      const { ssh, vscode, jetbrains } = sessions;
       const stats = {
-        connectionCount: BigInt(terminals + streams),
+        connectionCount: BigInt(terminals + streams + ssh + vscode + jetbrains),
         connectionsByProto: protocolsOf(streams),
+        sessionCountSsh: BigInt(ssh),
+        sessionCountVscode: BigInt(vscode),
+        sessionCountJetbrains: BigInt(jetbrains),
         sessionCountReconnectingPty: BigInt(terminals),
         // As genuine agents say that they do not know.
         connectionMedianLatencyMs: (await latency()) ?? -1,

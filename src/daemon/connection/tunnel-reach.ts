@@ -1,5 +1,5 @@
-// What the server reaches in the workspace through the tunnel: terminals, the HTTP API, and the workspace's own ports. Begins with the
-// first manifest and ends with the daemon.
+// What is reached in the workspace, through the server's tunnel and over the private network: terminals, the HTTP API, SSH, and the
+// workspace's own ports. Begins with the first manifest and ends with the daemon.
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
@@ -23,9 +23,11 @@ import { type Environment, folderOf, idOf, placeOf } from "../environment.ts";
 import { GitWatches } from "../git/watch.ts";
 import { type HttpApi, serveHttpApi } from "../http/http.ts";
 import { Processes } from "../http/processes.ts";
+import { joinNetwork } from "../network/network.ts";
 import { within } from "../pause.ts";
 import { ListeningPorts } from "../ports.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
+import { SshServer } from "../ssh/server.ts";
 import { TerminalSessions } from "../terminal/sessions.ts";
 import type { Connection } from "./connection.ts";
 import type { OpenConnections } from "./stats.ts";
@@ -58,6 +60,7 @@ export class Reach {
   readonly containers: Containers;
   readonly #terminals: TerminalSessions;
   readonly #api: HttpApi | undefined;
+  readonly #ssh: SshServer;
   readonly #running: Promise<void>;
   #streams = 0;
 
@@ -95,21 +98,18 @@ export class Reach {
       ...{ context, mcp, shutDown },
       place: (path) => placeOf(path, given, directory),
     });
-    this.#running = runTunnel({
-      ...{ url, token, clock, random },
-      signal: this.#stopping.signal,
-      services: this.#services(clock),
-      counted: () => {
-        this.#streams += 1;
-        return () => {
-          this.#streams -= 1;
-        };
-      },
-    });
+    this.#ssh = new SshServer({ clock, groups, env, directory });
+    const reach = { ...{ url, clock, random }, services: this.#services(clock), counted: () => this.#counted() };
+    this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
+    const agent_id = idOf(manifest.agentId);
+    // Its addresses follow from its id.
+    if (agent_id !== "") {
+      joinNetwork({ ...reach, connection, agent_id, ssh: this.#ssh, signal: this.#stopping.signal });
+    }
   }
 
   get open(): OpenConnections {
-    return { terminals: this.#terminals.clients, streams: this.#streams };
+    return { terminals: this.#terminals.clients, streams: this.#streams, sessions: this.#ssh.sessions };
   }
 
   /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. `stays`: the workspace goes on with another agent. */
@@ -119,6 +119,13 @@ export class Reach {
     this.#stopping.abort();
     await this.#running;
     await this.#api?.close();
+  }
+
+  #counted(): () => void {
+    this.#streams += 1;
+    return () => {
+      this.#streams -= 1;
+    };
   }
 
   #services(clock: Clock): TunnelServices {

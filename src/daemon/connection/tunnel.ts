@@ -72,7 +72,7 @@ const serveStream = async (raw: Duplex, { clock, services, counted }: TunnelOpti
   const { port, tls } = await readTarget(stream).finally(() => late.cancel());
   let run: (stream: Duplex) => Promise<void>;
   try {
-    run = await ((tls ? undefined : services.get(port)) ?? (() => tcp(port, tls, clock, counted)))();
+    run = await ((tls ? undefined : services.get(port)) ?? (() => tcp({ port, tls }, clock, counted)))();
   } catch (error) {
     const { failure, message } = asWireError(error);
     await stream.write(encodeOutcome(failure === "refused" ? "refused" : "failed", message));
@@ -83,14 +83,14 @@ const serveStream = async (raw: Duplex, { clock, services, counted }: TunnelOpti
   await run(stream);
 };
 
-const tcp = async (
-  port: number,
-  tls: boolean,
+/** Connects to a port of the workspace and answers how it is served. Throws WireError `refused`. */
+export const tcp = async (
+  target: Target,
   clock: Clock,
   counted: TunnelOptions["counted"],
 ): Promise<(stream: Duplex) => Promise<void>> => {
-  if (port < FIRST_TCP) throw new WireError("refused", `The agent does not offer port ${port}.`);
-  const socket = await loopback({ port, tls }, clock);
+  if (target.port < FIRST_TCP) throw new WireError("refused", `The agent does not offer port ${target.port}.`);
+  const socket = await loopback(target, clock);
   return (stream) => pipe(stream, socket).finally(counted());
 };
 

@@ -22,7 +22,7 @@ export interface TerminalProgram {
   readonly exited: Promise<unknown>;
   /** Holds its output back; undefined where there is no way. */
   readonly gate: OutputGate | undefined;
-  write(data: string): void;
+  write(data: string | Uint8Array): void;
   resize(size: TerminalSize): void;
   /** Ends it and everything it has started on this terminal. */
   end(): Promise<void>;
@@ -39,8 +39,16 @@ export type LocalProgramOptions = {
   groups: ProcessGroups;
 };
 
+/** One of this machine. Its code or signal is there once it has ended. */
+export interface LocalProgram extends TerminalProgram {
+  readonly exitCode: number | null;
+  /** A number where the system has no name for it. */
+  readonly signalCode: NodeJS.Signals | number | null;
+  signal(name: NodeJS.Signals): void;
+}
+
 /** Throws when the program cannot be started. */
-export const startProgram = (options: LocalProgramOptions, events: ProgramEvents): TerminalProgram => {
+export const startProgram = (options: LocalProgramOptions, events: ProgramEvents): LocalProgram => {
   const { command, directory, env, size, clock, groups } = options;
   const { spawned: child, gate } = spawnWithGate(() =>
     Bun.spawn([...command], {
@@ -61,6 +69,13 @@ export const startProgram = (options: LocalProgramOptions, events: ProgramEvents
   groups.add(child.pid);
   return {
     exited: child.exited,
+    get exitCode() {
+      return child.exitCode;
+    },
+    get signalCode() {
+      return child.signalCode;
+    },
+    signal: (name) => child.kill(name),
     gate,
     write: (data) => void child.terminal?.write(data),
     resize: ({ height, width }) => child.terminal?.resize(width, height),

@@ -120,7 +120,7 @@ export const terminalEnvironment = (env: Environment, shell: string): Environmen
 };
 
 /** The user's own shell: what the environment says, else the password file, else what is there. */
-const shellOf = (env: Environment): string => {
+export const shellOf = (env: Environment): string => {
   const candidates = [env.SHELL, shellOfUser(), "/bin/bash", "/bin/sh"];
   return (
     candidates.find((one): one is string => !!one && !/(nologin|false)$/.test(one) && Bun.which(one) !== null) ?? "sh"

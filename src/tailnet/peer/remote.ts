@@ -89,6 +89,11 @@ export class Remote {
     });
   }
 
+  /** Sends a datagram. */
+  send(ends: Ends, datagram: Datagram): void {
+    this.tunnel.send(encodeDatagram(ends, datagram));
+  }
+
   /** It has gone, or is not let in any more: everything with it breaks at once. */
   close(reason: string): void {
     this.tcp.close(reason);

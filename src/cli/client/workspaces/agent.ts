@@ -5,7 +5,27 @@ import { Progress } from "../../progress.ts";
 import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 import { messagesOf, type Remote } from "../remote.ts";
-import { agentsOf } from "./find.ts";
+import { askForBuild, awaitBuild } from "./build.ts";
+import { agentsOf, splitName, workspaceNamed } from "./find.ts";
+
+/** The agent that `WORKSPACE[.AGENT]` names, connected; a stopped workspace is started. Throws VerbFailure. */
+export const startedAgent = async (
+  input: VerbInput,
+  remote: Pick<Remote, "client" | "onInterrupt">,
+  name: string,
+): Promise<{ workspace: Workspace; agent_id: string }> => {
+  const [own, agentName] = splitName(name);
+  const workspace = await workspaceNamed(remote.client, own);
+  if (workspace.latest_build.status === "stopped") {
+    const build = await askForBuild(remote.client, workspace, { transition: "start", reason: "ssh_connection" });
+    if (build) await awaitBuild(input, remote, own, build);
+  } else if (workspace.latest_build.status === "running") {
+    // What is there needs no watching: somebody waits for a prompt.
+    const [agent, more] = agentsOf(workspace).filter((one) => agentName === undefined || one.name === agentName);
+    if (agent?.status === "connected" && !more) return { workspace, agent_id: agent.id };
+  }
+  return { workspace, agent_id: await readyAgent(input, remote, workspace, agentName) };
+};
 
 type Watched = { type: string; data: Workspace };
 

@@ -10,9 +10,8 @@ import { VerbFailure } from "../../failure.ts";
 import { streamsOf } from "../../streams.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
-import { readyAgent } from "./agent.ts";
-import { askForBuild, awaitBuild } from "./build.ts";
-import { ownWorkspaces, splitName, workspaceNamed } from "./find.ts";
+import { startedAgent } from "./agent.ts";
+import { ownWorkspaces } from "./find.ts";
 import { pipeThrough } from "./shell-pipe.ts";
 import type { Place } from "./shell-target.ts";
 import { sitAt } from "./shell-terminal.ts";
@@ -47,13 +46,7 @@ const placeOf = async (
   id: string,
   { value, behind }: Given,
 ): Promise<Place> => {
-  const [own, agentName] = splitName(name);
-  const workspace = await workspaceNamed(remote.client, own);
-  if (workspace.latest_build.status === "stopped") {
-    const build = await askForBuild(remote.client, workspace, { transition: "start", reason: "ssh_connection" });
-    if (build) await awaitBuild(input, remote, own, build);
-  }
-  const agent_id = await readyAgent(input, remote, workspace, agentName);
+  const { workspace, agent_id } = await startedAgent(input, remote, name);
   const { container, "container-user": container_user } = value;
   return {
     ...{ workspace, agent_id, id, container },

@@ -1,0 +1,61 @@
+// `slipway config-ssh`: a section of OpenSSH's own configuration by which `ssh slipway.NAME`, and with it scp, sftp, rsync, git and editors, reach
+// workspaces. Only that section is touched; no token is written, since `slipway ssh` finds the kept session (rule CN-4).
+import { ownProgram } from "#base/program.ts";
+import { usageError } from "#base/usage-error.ts";
+import { noWords, readArguments } from "../../arguments.ts";
+import { VerbFailure } from "../../failure.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { clientOf, forPeople } from "../remote.ts";
+import { PREFIX } from "./host-names.ts";
+import { configFile, withoutSection, withSection, writeConfig } from "./ssh-config.ts";
+
+const SHAPE = { values: ["file", "prefix"], lists: ["option"], switches: ["dry-run", "remove"] } as const;
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, SHAPE);
+  noWords(words);
+  const prefix = value.prefix ?? PREFIX;
+  if (!/^[\w.-]+$/.test(prefix)) throw usageError("--prefix", "expected letters, digits, dots and hyphens");
+  const bad = list.option.find((one) => !/^[A-Za-z]+[ =][^\n]+$/.test(one));
+  if (bad !== undefined)
+    throw usageError("--option", `expected an option of OpenSSH, such as ForwardAgent=yes, got ${bad}`);
+  return forPeople("config-ssh", input, async () => {
+    const file = configFile(input.env, value.file);
+    const before = textOf(file, input.readFile);
+    let after = withoutSection(before);
+    if (!has.remove) {
+      const { url } = clientOf(input, value);
+      after = withSection(after, {
+        prefix,
+        options: list.option,
+        command: proxyCommand(url, prefix, value.url !== undefined),
+      });
+    }
+    if (has["dry-run"]) {
+      input.print(after.trimEnd());
+      return EXIT.ok;
+    }
+    if (after !== before) writeConfig(file, after);
+    input.print(
+      has.remove
+        ? `${file} has no section of Slipway any more`
+        : `${file} is ready: \`ssh ${prefix}NAME\` opens the workspace NAME`,
+    );
+    return EXIT.ok;
+  });
+};
+
+const textOf = (file: string, readFile: (path: string) => string): string => {
+  try {
+    return readFile(file);
+  } catch (error) {
+    if ((error as { code?: string }).code === "ENOENT") return "";
+    throw new VerbFailure(`${file} cannot be read: ${(error as Error).message}`);
+  }
+};
+
+/** Quoted for the shell that OpenSSH hands it to. The address only where it was named: otherwise it is the kept session's. */
+const proxyCommand = (url: URL, prefix: string, isNamed: boolean): string => {
+  const words = [...ownProgram(), "ssh", "--stdio", "--host-prefix", prefix, ...(isNamed ? ["--url", url.href] : [])];
+  return `${words.map((word) => `'${word.replaceAll("'", "'\\''").replaceAll("%", "%%")}'`).join(" ")} %h`;
+};

@@ -1,0 +1,107 @@
+// The command line as a peer of the private network, for as long as a verb runs: it joins as a client of one agent, joins again when the
+// server was away, and ends with access (rule CN-1).
+import type { Clock } from "#base/clock.ts";
+import { sleep } from "#base/clock.ts";
+import { systemRandom } from "#base/random.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import type { Datagram } from "#src/tailnet/packets/udp.ts";
+import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
+import { clientAddress } from "#src/tailnet/peer/node.ts";
+import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
+import { tailnetClient } from "#src/wire/agent-api.ts";
+import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { YamuxSession } from "#src/wire/yamux.ts";
+import { VerbFailure } from "../../failure.ts";
+
+const VERSION = "2.0";
+const AGAIN_MS = 500;
+const MAX_AGAIN_MS = 10_000;
+const PING_MS = 15_000;
+/** The server closes so when the caller may not be there any more. */
+const NO_ACCESS = 1008;
+
+export type Joined = AsyncDisposable & {
+  readonly peer: NetworkPeer;
+  /** Rejects with VerbFailure when access has ended; settles in no other way. */
+  readonly refused: Promise<never>;
+};
+
+/** Joins; connections may be dialled at once. */
+export const join = (
+  client: Client,
+  agent_id: string,
+  { clock, datagram }: { clock: Clock; datagram?: (datagram: Datagram) => void },
+): Joined => {
+  const refused = Promise.withResolvers<never>();
+  refused.promise.catch(() => {});
+  const over = new AbortController();
+  const peer = new NetworkPeer({
+    ...{ clock, random: systemRandom, role: "client", addresses: [clientAddress()] },
+    link: (key, receive) => new RelayLink({ url: client.url, key, clock, random: systemRandom, receive }),
+    // Nobody is offered anything here.
+    accept: (connection) => connection.reset("This is a client."),
+    ...(datagram ? { datagram: (_, one) => datagram(one) } : {}),
+  });
+  const path = `/api/v2/workspaceagents/${agent_id}/coordinate?version=${VERSION}`;
+  void stayJoined({ client, path, peer, clock, signal: over.signal }).catch((error) => refused.reject(error));
+  return {
+    peer,
+    refused: refused.promise,
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      await peer.close();
+    },
+  };
+};
+
+type Stay = { client: Client; path: string; peer: NetworkPeer; clock: Clock; signal: AbortSignal };
+
+/** Until the signal fires. Throws VerbFailure when the server does not let us in any more. */
+const stayJoined = async ({ client, path, peer, clock, signal }: Stay): Promise<void> => {
+  for (let wait = AGAIN_MS; !signal.aborted; wait = Math.min(MAX_AGAIN_MS, wait * 2)) {
+    const closed = await once(client, path, peer, clock).catch(() => undefined);
+    if (signal.aborted) return;
+    if (closed?.code === NO_ACCESS) throw new VerbFailure(`the server has ended your access: ${closed.reason}`);
+    if (closed) wait = AGAIN_MS;
+    // A refusal is told apart from a server that is away.
+    else await throwIfRefused(client, path);
+    await sleep(clock, wait);
+  }
+};
+
+const once = async (
+  client: Client,
+  path: string,
+  peer: NetworkPeer,
+  clock: Clock,
+): Promise<{ code: number; reason: string }> => {
+  const url = new URL(path, client.url);
+  url.protocol = client.url.protocol === "https:" ? "wss:" : "ws:";
+  const headers = client.token === undefined ? {} : { "Service-Session-Token": client.token };
+  const socket = new WebSocket(url, { headers, perMessageDeflate: false } as never);
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.addEventListener("close", ({ code, reason }) => resolve({ code, reason }));
+  });
+  const stream = await streamOverWebSocket(socket, clock);
+  const session = new YamuxSession(stream, {
+    role: "client",
+    clock,
+    ping_interval_ms: PING_MS,
+    ping_timeout_ms: PING_MS,
+  });
+  try {
+    await peer.run(tailnetClient(session));
+  } catch {
+    // Why it has ended is in how the socket was closed.
+  } finally {
+    session.close();
+  }
+  return await closed;
+};
+
+const throwIfRefused = async (client: Client, path: string): Promise<void> => {
+  const answer = await client.fetch("GET", path).catch(() => undefined);
+  if (!answer || ![401, 403, 404].includes(answer.status)) return;
+  const body = (await answer.json().catch(() => ({}))) as { message?: string };
+  throw new ApiError(answer.status, { message: body.message ?? `The server answered ${answer.status}.` });
+};

@@ -1,0 +1,36 @@
+// Which port leads where, as people write it: `80`, `8080:80`, `0.0.0.0:8080:80`, `[::1]:8080:80`, ranges `8000-8010:9000-9010` and lists by commas.
+import { usageError } from "#base/usage-error.ts";
+
+export type PortPair = { readonly bind: string; readonly local: number; readonly remote: number };
+
+const LOOPBACK = "127.0.0.1";
+const MAX_PAIRS = 1_000;
+
+/** Throws UsageError for a text that names no ports. */
+export const portPairs = (flag: string, given: readonly string[]): PortPair[] => {
+  const found = given.flatMap((text) => text.split(",")).flatMap((one) => pairsIn(flag, one.trim()));
+  if (found.length > MAX_PAIRS) throw usageError(flag, `at most ${MAX_PAIRS} ports`);
+  return found;
+};
+
+const pairsIn = (flag: string, text: string): PortPair[] => {
+  const refuse = (): never => {
+    throw usageError(flag, `expected [BIND:]LOCAL[:REMOTE], got ${JSON.stringify(text)}`);
+  };
+  const [, bracketed, rest = text] = /^\[([^\]]+)\]:(.+)$/.exec(text) ?? [];
+  const parts = rest.split(":");
+  if (parts.length > (bracketed === undefined ? 3 : 2)) refuse();
+  const bind = bracketed ?? (parts.length === 3 ? (parts.shift() as string) : LOOPBACK);
+  const local = rangeIn(parts[0] as string) ?? refuse();
+  const remote = parts[1] === undefined ? local : (rangeIn(parts[1]) ?? refuse());
+  if (local.length !== remote.length || remote.includes(0)) refuse();
+  return local.map((port, i) => ({ bind, local: port, remote: remote[i] as number }));
+};
+
+/** A local port 0 is any that is free. */
+const rangeIn = (text: string): number[] | undefined => {
+  const [, from, to = from] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
+  const [first, last] = [Number(from), Number(to)];
+  if (from === undefined || last > 65_535 || last < first || last - first >= MAX_PAIRS) return undefined;
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+};

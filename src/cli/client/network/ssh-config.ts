@@ -1,0 +1,66 @@
+// The section that is ours in OpenSSH's configuration: between two comment lines, before anything else, since the first value of an option counts.
+// Whatever stands outside stays byte for byte (rule CN-4).
+import { chmodSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { VerbFailure } from "../../failure.ts";
+import type { VerbInput } from "../../verb.ts";
+
+const BEGIN = "# --- begin of the section written by `slipway config-ssh`; it is written anew each time ---";
+const END = "# --- end of the section written by `slipway config-ssh` ---";
+
+/** Where it is: what was given, else `~/.ssh/config`. Throws VerbFailure without a home. */
+export const configFile = ({ HOME }: VerbInput["env"], given: string | undefined): string => {
+  if (given !== undefined) return given;
+  if (!HOME) throw new VerbFailure("there is no home folder: set HOME, or say --file");
+  return join(HOME, ".ssh", "config");
+};
+
+/** The text without our section. Throws VerbFailure when one of its ends is missing: nobody knows then what is ours. */
+export const withoutSection = (text: string): string => {
+  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+  if (begin < 0 && end < 0) return text;
+  if (begin < 0 || end < begin)
+    throw new VerbFailure("one end of our section is missing; remove the rest of it by hand");
+  return text.slice(0, begin) + text.slice(end + END.length).replace(/^\n{1,2}/, "");
+};
+
+export type Section = { prefix: string; command: string; options: readonly string[] };
+
+/** The text with the section in front. */
+export const withSection = (text: string, { prefix, command, options }: Section): string => {
+  const lines = [
+    ...options,
+    "ConnectTimeout 0",
+    // The tunnel has proved who the workspace is; its host key is another at every start.
+    "StrictHostKeyChecking no",
+    "UserKnownHostsFile /dev/null",
+    "LogLevel ERROR",
+    `ProxyCommand ${command}`,
+  ];
+  const section = [BEGIN, `Host ${prefix}*`, ...lines.map((line) => `    ${line}`), END];
+  return `${section.join("\n")}\n${text === "" ? "" : `\n${text}`}`;
+};
+
+/** Whole or not at all; a file that is a link stays one. Throws VerbFailure. */
+export const writeConfig = (file: string, text: string): void => {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const target = existing(file) ?? file;
+    const part = `${target}.slipway-part`;
+    rmSync(part, { force: true });
+    writeFileSync(part, text, { mode: 0o600, flush: true });
+    const mode = existing(file) ? statSync(target).mode & 0o777 : 0o600;
+    chmodSync(part, mode);
+    renameSync(part, target);
+  } catch (error) {
+    throw new VerbFailure(`${file} cannot be written: ${(error as Error).message}`);
+  }
+};
+
+const existing = (file: string): string | undefined => {
+  try {
+    return realpathSync(file);
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,150 @@
+// A session of our own SSH client: with somebody at a terminal it is theirs (their keys, their size), otherwise three pipes. The host key is
+// not looked at: the tunnel underneath has proved who the other side is (rule CN-2).
+import type { Client, ClientChannel, ConnectConfig } from "ssh2";
+import { usageError } from "#base/usage-error.ts";
+import { nodeStream } from "#src/daemon/ssh/stream.ts";
+import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
+import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import { VerbFailure } from "../../failure.ts";
+import { type Streams, streamsOf } from "../../streams.ts";
+import type { VerbInput } from "../../verb.ts";
+
+export type SessionOptions = { command: string | undefined; env: readonly string[]; forwardsAgent: boolean };
+
+/** As OpenSSH says it of a session that ended without a code. */
+const NO_CODE = 255;
+/** A program that a signal has ended, as shells say it. */
+const SIGNALLED = 128;
+const KEEPALIVE_MS = 15_000;
+
+/** Runs the command, or a shell, and answers its exit code. */
+export const sshSession = async (
+  input: VerbInput,
+  peer: NetworkPeer,
+  agent_id: string,
+  options: SessionOptions,
+): Promise<number> => {
+  const env = variables(options.env);
+  const agent = options.forwardsAgent ? input.env.SSH_AUTH_SOCK : undefined;
+  if (options.forwardsAgent && !agent) throw new VerbFailure("there is no agent to forward: SSH_AUTH_SOCK is not set");
+  const streams = streamsOf(input);
+  const [{ default: ssh }, connection] = await Promise.all([
+    import("ssh2"),
+    peer.dial(agent_id, AGENT_PORT.ssh, input.signal),
+  ]);
+  const client = new ssh.Client();
+  await connected(client, {
+    ...{ sock: nodeStream(connection) as never, username: "slipway", authHandler: ["none"], hostVerifier: () => true },
+    ...{ keepaliveInterval: KEEPALIVE_MS, keepaliveCountMax: 4, ...(agent ? { agent } : {}) },
+    algorithms: { compress: ["none"] },
+  } as ConnectConfig);
+  const hasTerminal = options.command === undefined && streams.inputIsTerminal && streams.outputIsTerminal;
+  try {
+    return hasTerminal
+      ? await onTerminal(client, streams, input, env, agent !== undefined)
+      : await piped(client, streams, input, { ...options, env }, agent !== undefined);
+  } finally {
+    client.end();
+  }
+};
+
+const variables = (given: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    given.map((pair) => {
+      const at = pair.indexOf("=");
+      if (at < 1) throw usageError("--env", `expected NAME=VALUE, got ${JSON.stringify(pair)}`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+
+const connected = (client: Client, config: ConnectConfig): Promise<void> =>
+  new Promise((resolve, reject) => {
+    client.once("ready", resolve);
+    client.on("error", (error) => reject(new VerbFailure(`the connection broke: ${error.message}`)));
+    client.once("close", () => reject(new VerbFailure("the connection was closed")));
+    client.connect(config);
+  });
+
+const opened = (
+  open: (done: (error: Error | undefined, channel: ClientChannel) => void) => unknown,
+): Promise<ClientChannel> =>
+  new Promise((resolve, reject) => {
+    open((error, channel) =>
+      error ? reject(new VerbFailure(`the workspace refuses: ${error.message}`)) : resolve(channel),
+    );
+  });
+
+const onTerminal = async (
+  client: Client,
+  streams: Streams,
+  { env: own, printError }: VerbInput,
+  env: Record<string, string>,
+  agentForward: boolean,
+): Promise<number> => {
+  const { height, width } = streams.size() ?? { height: 24, width: 80 };
+  const terminal = { rows: height, cols: width, height: 0, width: 0, term: own.TERM || "xterm-256color" };
+  const channel = await opened((done) => client.shell(terminal, { env, agentForward } as never, done));
+  using _raw = streams.raw();
+  using _resize = streams.onResize(() => {
+    const size = streams.size();
+    if (size) channel.setWindow(size.height, size.width, 0, 0);
+  });
+  return await joined(channel, streams, printError);
+};
+
+const piped = async (
+  client: Client,
+  streams: Streams,
+  { printError }: VerbInput,
+  { command, env }: { command: string | undefined; env: Record<string, string> },
+  agentForward: boolean,
+): Promise<number> => {
+  const options = { env, agentForward } as never;
+  const channel = await opened((done) =>
+    command === undefined ? client.shell(false, options, done) : client.exec(command, options, done),
+  );
+  return await joined(channel, streams, printError);
+};
+
+const joined = async (
+  channel: ClientChannel,
+  streams: Streams,
+  printError: (text: string) => void,
+): Promise<number> => {
+  const code = new Promise<number>((resolve) => {
+    channel.on("exit", (exit: number | null, signal?: string) =>
+      resolve(exit ?? (signal ? SIGNALLED + numberOf(signal) : NO_CODE)),
+    );
+    channel.on("close", () => resolve(NO_CODE));
+  });
+  const closed = new Promise<void>((resolve) => channel.once("close", () => resolve()));
+  const feeding = (async () => {
+    for await (const chunk of streams.input()) {
+      if (channel.destroyed) return;
+      if (!channel.write(chunk)) await Promise.race([closed, new Promise((resolve) => channel.once("drain", resolve))]);
+    }
+    channel.end();
+  })();
+  feeding.catch(() => channel.end());
+  const errors = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of channel.stderr as AsyncIterable<Buffer>)
+      printError(decoder.decode(chunk, { stream: true }));
+  })();
+  for await (const chunk of channel as AsyncIterable<Buffer>) await streams.write(new Uint8Array(chunk));
+  await errors;
+  await closed;
+  return await code;
+};
+
+const SIGNALS: Readonly<Record<string, number>> = {
+  HUP: 1,
+  INT: 2,
+  QUIT: 3,
+  ABRT: 6,
+  KILL: 9,
+  SEGV: 11,
+  PIPE: 13,
+  TERM: 15,
+};
+const numberOf = (signal: string): number => SIGNALS[signal.replace("SIG", "")] ?? 0;

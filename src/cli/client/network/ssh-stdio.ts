@@ -1,0 +1,19 @@
+// A connection to a workspace's SSH server on standard input and output: what OpenSSH's ProxyCommand wants (rule CN-3).
+import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
+import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import { streamsOf } from "../../streams.ts";
+import { EXIT, type VerbInput } from "../../verb.ts";
+
+/** Passes bytes both ways until the workspace has ended its side. */
+export const passStdio = async (input: VerbInput, peer: NetworkPeer, agent_id: string): Promise<number> => {
+  const streams = streamsOf(input);
+  const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
+  const there = (async () => {
+    for await (const chunk of streams.input()) await connection.write(chunk);
+    await connection.end();
+  })();
+  // Whoever stops reading is told by the other direction.
+  there.catch(() => {});
+  for await (const chunk of connection) await streams.write(chunk);
+  return EXIT.ok;
+};

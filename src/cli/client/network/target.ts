@@ -1,0 +1,34 @@
+// The workspace that a verb of the network is about, found and joined.
+import type { Workspace } from "#schema/workspace.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { VerbFailure } from "../../failure.ts";
+import type { VerbInput } from "../../verb.ts";
+import type { Remote } from "../remote.ts";
+import { startedAgent } from "../workspaces/agent.ts";
+import { type Joined, join } from "./join.ts";
+
+export type Reached = { readonly workspace: Workspace; readonly agent_id: string; readonly joined: Joined };
+
+/** Does `work` with the agent that is named; ends early, with VerbFailure, when access ends. */
+export const withAgent = async (
+  input: VerbInput,
+  remote: Remote,
+  name: string,
+  work: (reached: Reached) => Promise<number>,
+  options: Pick<Parameters<typeof join>[2], "datagram"> = {},
+): Promise<number> => {
+  const { workspace, agent_id } = await startedAgent(input, remote, name);
+  await using joined = join(remote.client, agent_id, { ...options, clock: input.clock });
+  remote.onInterrupt(async () => await joined[Symbol.asyncDispose]());
+  try {
+    return await Promise.race([work({ workspace, agent_id, joined }), joined.refused]);
+  } catch (error) {
+    if (error instanceof WireError) throw new VerbFailure(wordsOf(error, workspace.name));
+    throw error;
+  }
+};
+
+const wordsOf = ({ failure, message }: WireError, name: string): string => {
+  if (failure === "timeout") return `${name} does not answer over the network (is its agent an older one?)`;
+  return failure === "refused" ? `${name} refuses: ${message}` : message;
+};

@@ -1,0 +1,54 @@
+// One TCP port of this machine that leads into a workspace.
+import { createServer, type Server, type Socket } from "node:net";
+import { nodeStream } from "#src/daemon/ssh/stream.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { VerbFailure } from "../../failure.ts";
+import type { PortPair } from "./port-pairs.ts";
+
+export class TcpForward implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** Listens; each connection is led over one that `dial` makes. Throws VerbFailure when the port cannot be had. */
+  static async open({ bind, local }: PortPair, dial: () => Promise<Duplex>): Promise<TcpForward> {
+    const server = createServer({ allowHalfOpen: true, noDelay: true });
+    const forward = new TcpForward(server);
+    server.on("connection", (socket) => void forward.#lead(socket, dial));
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (error) => reject(new VerbFailure(`${bind}:${local} cannot be had: ${error.message}`)));
+      server.listen(local, bind, resolve);
+    });
+    return forward;
+  }
+
+  /** The port that was asked for, or the free one that was found. */
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address ? address.port : 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async #lead(socket: Socket, dial: () => Promise<Duplex>): Promise<void> {
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#sockets.delete(socket));
+    socket.on("error", () => socket.destroy());
+    socket.pause();
+    try {
+      const stream = nodeStream(await dial(), { halfOpen: true });
+      stream.on("error", () => socket.destroy());
+      socket.on("close", () => stream.destroy());
+      socket.pipe(stream);
+      stream.pipe(socket);
+    } catch {
+      socket.resetAndDestroy();
+    }
+  }
+}

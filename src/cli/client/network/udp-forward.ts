@@ -1,0 +1,63 @@
+// UDP ports of this machine that lead into a workspace. Each sender here has a port of its own in the network, by which answers find it.
+
+import type { Ends } from "#src/tailnet/packets/ip6.ts";
+import type { Datagram } from "#src/tailnet/packets/udp.ts";
+import type { Remote } from "#src/tailnet/peer/remote.ts";
+import { VerbFailure } from "../../failure.ts";
+import type { PortPair } from "./port-pairs.ts";
+
+type Sender = { readonly socket: Bun.udp.Socket<"buffer">; readonly port: number; readonly address: string };
+
+const FIRST_PORT = 49_152;
+/** Senders that are remembered; the first are forgotten. */
+const MAX_SENDERS = 1_024;
+
+export class UdpForward {
+  readonly #sockets: Bun.udp.Socket<"buffer">[] = [];
+  readonly #ports = new Map<string, number>();
+  readonly #senders = new Map<number, Sender>();
+  #next = FIRST_PORT;
+  #there: { remote: Remote; ends: Ends } | undefined;
+
+  /** Listens; answers the port. Throws VerbFailure when it cannot be had. */
+  async open({ bind, local, remote }: PortPair): Promise<number> {
+    try {
+      const socket = await Bun.udpSocket({
+        ...{ hostname: bind, port: local },
+        socket: { data: (from, data, port, address) => this.#send({ socket: from, port, address }, remote, data) },
+      });
+      this.#sockets.push(socket);
+      return socket.port;
+    } catch (error) {
+      throw new VerbFailure(`${bind}:${local} cannot be had: ${(error as Error).message}`);
+    }
+  }
+
+  /** From now on datagrams go there. */
+  leadTo(remote: Remote, ends: Ends): void {
+    this.#there = { remote, ends };
+  }
+
+  /** One that has come back. */
+  take({ targetPort, data }: Datagram): void {
+    const sender = this.#senders.get(targetPort);
+    sender?.socket.send(data.slice(), sender.port, sender.address);
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.close();
+  }
+
+  #send(sender: Sender, targetPort: number, data: Uint8Array): void {
+    const name = `${sender.address}|${sender.port}|${targetPort}`;
+    let sourcePort = this.#ports.get(name);
+    if (sourcePort === undefined) {
+      sourcePort = this.#next;
+      this.#next = this.#next >= FIRST_PORT + MAX_SENDERS ? FIRST_PORT : this.#next + 1;
+      for (const [old, port] of this.#ports) if (port === sourcePort) this.#ports.delete(old);
+      this.#ports.set(name, sourcePort);
+      this.#senders.set(sourcePort, sender);
+    }
+    this.#there?.remote.send(this.#there.ends, { sourcePort, targetPort, data });
+  }
+}

@@ -1,0 +1,60 @@
+// Datagrams of one peer to UDP ports of the workspace: each pair of ports has a socket of its own, so that answers find their way back; one
+// that is quiet for two minutes is forgotten. [WN-8]
+import type { Clock } from "#base/clock.ts";
+import type { Datagram } from "#src/tailnet/packets/udp.ts";
+
+const MAX_FLOWS = 128;
+const QUIET_MS = 120_000;
+const FIRST_PORT = 9;
+
+type Flow = { socket: Promise<Bun.udp.Socket<"buffer">>; usedAt: number };
+
+export class DatagramFlows {
+  readonly #clock: Clock;
+  readonly #flows = new Map<string, Flow>();
+  readonly #looking: { cancel(): void };
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#looking = clock.every(QUIET_MS / 4, () => this.#forgetQuiet());
+  }
+
+  /** Sends one to a port of this machine; what comes back is given to `answer`. */
+  send({ sourcePort, targetPort, data }: Datagram, answer: (data: Uint8Array) => void): void {
+    if (targetPort < FIRST_PORT) return;
+    const name = `${sourcePort}:${targetPort}`;
+    let flow = this.#flows.get(name);
+    if (!flow) {
+      if (this.#flows.size >= MAX_FLOWS) return;
+      const socket = Bun.udpSocket({ hostname: "127.0.0.1", socket: { data: (_, reply) => answer(reply) } });
+      flow = { socket, usedAt: 0 };
+      this.#flows.set(name, flow);
+      socket.catch(() => this.#flows.delete(name));
+    }
+    flow.usedAt = this.#clock.monotonic();
+    const copy = data.slice();
+    flow.socket.then(
+      (socket) => void socket.send(copy, targetPort, "127.0.0.1"),
+      () => {},
+    );
+  }
+
+  close(): void {
+    this.#looking.cancel();
+    for (const name of [...this.#flows.keys()]) this.#forget(name);
+  }
+
+  #forgetQuiet(): void {
+    const before = this.#clock.monotonic() - QUIET_MS;
+    for (const [name, { usedAt }] of this.#flows) if (usedAt < before) this.#forget(name);
+  }
+
+  #forget(name: string): void {
+    const flow = this.#flows.get(name);
+    this.#flows.delete(name);
+    flow?.socket.then(
+      (socket) => socket.close(),
+      () => {},
+    );
+  }
+}

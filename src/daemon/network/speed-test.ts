@@ -1,0 +1,53 @@
+// The speed test that genuine clients ask for (facts/tailnet-peer 6): a line of JSON, an empty answer, then one side sends until its time is
+// over. [WN-8]
+import type { Clock } from "#base/clock.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+
+const MAX_LINE = 1_024;
+/** A test takes no longer, whatever is asked for. */
+const MAX_MS = 60_000;
+const BLOCK = new Uint8Array(64 * 1024);
+/** Who sends: the agent, or whoever asked. */
+const DOWNLOAD = 0;
+
+/** Serves one test. Throws WireError `protocol` for a line that makes no sense. */
+export const serveSpeedTest = async (stream: Duplex, clock: Clock): Promise<void> => {
+  const { direction, ms } = testIn(await firstLine(stream));
+  await stream.write(new TextEncoder().encode("{}\n"));
+  if (direction === DOWNLOAD) {
+    const until = clock.monotonic() + ms;
+    while (clock.monotonic() < until) await stream.write(BLOCK);
+  } else while ((await stream.read()) !== undefined);
+  await stream.end();
+};
+
+const firstLine = async (stream: Duplex): Promise<string> => {
+  let text = "";
+  while (!text.includes("\n") && !isWhole(text)) {
+    const chunk = await stream.read();
+    if (chunk === undefined || text.length > MAX_LINE) throw new WireError("protocol", "The test is not described.");
+    text += new TextDecoder().decode(chunk);
+  }
+  return text;
+};
+
+/** Not every client ends the line. */
+const isWhole = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const testIn = (text: string): { direction: number; ms: number } => {
+  try {
+    const { time, direction } = JSON.parse(text) as { time: unknown; direction: unknown };
+    if (typeof time !== "number" || (direction !== 0 && direction !== 1)) throw new Error("no test");
+    return { direction, ms: Math.min(MAX_MS, time / 1e6) };
+  } catch {
+    throw new WireError("protocol", "The test makes no sense.");
+  }
+};

@@ -1,0 +1,15 @@
+// How an SSH session's command has ended, said to its client. [WN-2]
+import type ssh2 from "ssh2";
+
+/** Where there is no code to say. */
+const NO_CODE = 255;
+
+export const exitChannel = (
+  channel: ssh2.ServerChannel,
+  { exitCode, signalCode }: { exitCode: number | null; signalCode: NodeJS.Signals | number | null },
+): void => {
+  if (channel.destroyed) return;
+  if (signalCode) channel.exit(String(signalCode).replace("SIG", ""), false, "");
+  else channel.exit(exitCode ?? NO_CODE);
+  channel.end();
+};

@@ -1,0 +1,158 @@
+// What one SSH client forwards: to ports and Unix sockets of the workspace (-L, -D), from them to itself (-R), and to its own agent. All of it
+// ends with the client. [WN-4]
+import { createConnection, createServer, type Server, type Socket } from "node:net";
+import type { Duplex as NodeDuplex } from "node:stream";
+import type ssh2 from "ssh2";
+import { AgentSocket } from "./agent-socket.ts";
+
+/** Listeners of one client, and connections through it, at once. */
+const MAX_LISTENERS = 64;
+const MAX_CONNECTIONS = 1_024;
+
+type Accept = () => ssh2.ServerChannel;
+type Opened = (error: Error | undefined, channel: NodeDuplex) => void;
+
+export class Forwards {
+  readonly #client: ssh2.Connection;
+  readonly #listeners = new Map<string, Server>();
+  readonly #sockets = new Set<Socket>();
+  #agent: Promise<AgentSocket | undefined> | undefined;
+
+  constructor(client: ssh2.Connection) {
+    this.#client = client;
+  }
+
+  /** From now on requests are taken. */
+  begin(): void {
+    const client = this.#client;
+    client.on("tcpip", (accept, reject, { destIP, destPort }) =>
+      this.#connect(createConnection({ host: destIP, port: destPort, noDelay: true }), accept, reject),
+    );
+    client.on("openssh.streamlocal", (accept, reject, { socketPath }) =>
+      this.#connect(createConnection(socketPath), accept, reject),
+    );
+    client.on("request", (accept, reject, asked, info) => {
+      const name: string = asked;
+      const given = info as { bindAddr: string; bindPort: number; socketPath: string };
+      if (name === "tcpip-forward") this.#listenOnPort(given, accept, reject);
+      else if (name === "streamlocal-forward@openssh.com") this.#listenOnPath(given, accept, reject);
+      else if (name === "cancel-tcpip-forward") this.#cancel(`${given.bindAddr}:${given.bindPort}`, accept, reject);
+      else if (name === "cancel-streamlocal-forward@openssh.com") this.#cancel(given.socketPath, accept, reject);
+      else reject?.();
+    });
+  }
+
+  /** A socket that leads to the client's agent; one for all of its sessions. */
+  agent(): Promise<AgentSocket | undefined> {
+    this.#agent ??= AgentSocket.open((socket) => this.#toAgent(socket));
+    return this.#agent;
+  }
+
+  close(): void {
+    for (const one of this.#listeners.values()) one.close();
+    for (const one of this.#sockets) one.destroy();
+    this.#listeners.clear();
+    void this.#agent?.then((socket) => socket?.remove());
+  }
+
+  #connect(socket: Socket, accept: Accept, reject: () => void): void {
+    if (this.#sockets.size >= MAX_CONNECTIONS) {
+      socket.destroy();
+      reject();
+      return;
+    }
+    socket.once("error", reject);
+    socket.once("connect", () => {
+      socket.removeListener("error", reject);
+      this.#join(socket, accept());
+    });
+  }
+
+  #listenOnPort(info: { bindAddr: string; bindPort: number }, accept: Answer, reject: Reject): void {
+    const { bindAddr, bindPort } = info;
+    const server = this.#listener((socket, opened) => {
+      const { remoteAddress = "127.0.0.1", remotePort = 0 } = socket;
+      this.#client.forwardOut(bindAddr, portOf(server, bindPort), remoteAddress, remotePort, opened as never);
+    });
+    this.#begin(server, reject, () => {
+      server.listen(bindPort, hostOf(bindAddr), () => {
+        const port = portOf(server, bindPort);
+        this.#listeners.set(`${bindAddr}:${port}`, server);
+        accept?.(port);
+      });
+    });
+  }
+
+  #listenOnPath({ socketPath }: { socketPath: string }, accept: Answer, reject: Reject): void {
+    const server = this.#listener((_, opened) => {
+      this.#client.openssh_forwardOutStreamLocal(socketPath, opened as never);
+    });
+    this.#begin(server, reject, () => {
+      server.listen(socketPath, () => {
+        this.#listeners.set(socketPath, server);
+        accept?.();
+      });
+    });
+  }
+
+  #begin(server: Server, reject: Reject, listen: () => void): void {
+    server.once("error", () => reject?.());
+    if (this.#listeners.size < MAX_LISTENERS) listen();
+    else reject?.();
+  }
+
+  #cancel(name: string, accept: Answer, reject: Reject): void {
+    const server = this.#listeners.get(name);
+    this.#listeners.delete(name);
+    server?.close();
+    if (server) accept?.();
+    else reject?.();
+  }
+
+  #listener(open: (socket: Socket, opened: Opened) => void): Server {
+    return createServer((socket) => {
+      socket.on("error", () => {});
+      if (this.#sockets.size >= MAX_CONNECTIONS) socket.destroy();
+      else open(socket, (error, channel) => (error ? socket.destroy() : this.#join(socket, channel)));
+    });
+  }
+
+  #toAgent(socket: Socket): void {
+    // ssh2 has the message but no public call that sends it: it is sent in the place of one with the same way of being answered.
+    const client = this.#client as unknown as { _protocol: ForwardingProtocol; x11: OpenX11 };
+    const protocol = client._protocol;
+    const { x11 } = protocol;
+    protocol.x11 = (channel, window, packet) => protocol.openssh_authAgent(channel, window, packet);
+    try {
+      client.x11("", 0, (error, channel) => (error ? socket.destroy() : this.#join(socket, channel)));
+    } finally {
+      protocol.x11 = x11;
+    }
+  }
+
+  #join(socket: Socket, channel: NodeDuplex): void {
+    this.#sockets.add(socket);
+    socket.on("error", () => channel.destroy());
+    channel.on("error", () => socket.destroy());
+    channel.on("close", () => socket.destroy());
+    socket.on("close", () => this.#sockets.delete(socket));
+    socket.pipe(channel);
+    channel.pipe(socket);
+  }
+}
+
+type Answer = ((port?: number) => void) | undefined;
+type Reject = (() => void) | undefined;
+type OpenX11 = (address: string, port: number, opened: Opened) => void;
+type ForwardingProtocol = {
+  x11: (channel: number, window: number, packet: number, options?: unknown) => void;
+  openssh_authAgent: (channel: number, window: number, packet: number) => void;
+};
+
+const portOf = (server: Server, fallback: number): number => {
+  const address = server.address();
+  return typeof address === "object" && address ? address.port : fallback;
+};
+
+/** As OpenSSH means it: nothing and `*` are every address. */
+const hostOf = (bindAddr: string): string => (bindAddr === "" || bindAddr === "*" ? "::" : bindAddr);

@@ -1,0 +1,65 @@
+import { within } from "../pause.ts";
+import { exitChannel } from "./exit.ts";
+import type { Running, RunOptions } from "./running.ts";
+
+/** Something in the background may keep the pipes open; they are read for so long after the command has ended. */
+const PIPES_MS = 10_000;
+
+/** Throws when the command cannot be started. */
+export const runPiped = ({ channel, command, directory, env, clock, groups }: RunOptions): Running => {
+  const child = Bun.spawn([...command], {
+    ...{ cwd: directory, env: { ...env }, stdin: "pipe", stdout: "pipe", stderr: "pipe" },
+    detached: true,
+  });
+  groups.add(child.pid);
+  channel.on("data", (chunk: Buffer) => {
+    child.stdin.write(Uint8Array.from(chunk));
+    const flushed = child.stdin.flush();
+    if (!(flushed instanceof Promise)) return;
+    channel.pause();
+    flushed.then(
+      () => channel.resume(),
+      () => channel.resume(),
+    );
+  });
+  const noMore = (): void => {
+    // The program may have closed its end before.
+    Promise.resolve(child.stdin.end()).catch(() => {});
+  };
+  channel.on("end", noMore);
+  channel.on("close", noMore);
+  const read = Promise.all([copy(child.stdout, channel), copy(child.stderr, channel.stderr)]);
+  void (async () => {
+    await child.exited;
+    await within(clock, PIPES_MS, read);
+    groups.ended(child.pid);
+    exitChannel(channel, child);
+  })();
+  return {
+    signal(name) {
+      try {
+        process.kill(-child.pid, name);
+      } catch {
+        // It has ended.
+      }
+    },
+  };
+};
+
+type Sink = {
+  write(chunk: Buffer): boolean;
+  once(event: "drain" | "close", run: () => void): unknown;
+  destroyed?: boolean;
+};
+
+/** Waits while the client does not take; once it has gone, what comes is let go. */
+const copy = async (from: ReadableStream<Uint8Array>, to: Sink): Promise<void> => {
+  for await (const chunk of from) {
+    if (to.destroyed) continue;
+    if (to.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))) continue;
+    await new Promise<void>((resolve) => {
+      to.once("drain", resolve);
+      to.once("close", resolve);
+    });
+  }
+};

@@ -1,0 +1,85 @@
+// The workspace's own SSH server. It asks nobody who they are: whoever has a connection came through a tunnel that the server opened for
+// them. The protocol is ssh2's, loaded with the first connection; the host key is fresh at every start, since the tunnel says who this is. [WN-1]
+import type ssh2 from "ssh2";
+import { log } from "#base/log.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { Forwards } from "./forwards.ts";
+import { type SessionOptions, serveSession } from "./session.ts";
+import { SessionCounts, type SessionKind } from "./session-counts.ts";
+import { nodeStream } from "./stream.ts";
+
+export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "counted">;
+
+/** Clients at once; a command line with multiplexing needs one. */
+const MAX_CLIENTS = 256;
+const KEEPALIVE_MS = 30_000;
+/** Keepalives without an answer after which a client is gone. */
+const MAX_UNANSWERED = 10;
+
+export class SshServer {
+  readonly #options: SshOptions;
+  readonly #clients = new Set<ssh2.Connection>();
+  readonly #counts = new SessionCounts();
+  #server: Promise<ssh2.Server> | undefined;
+
+  constructor(options: SshOptions) {
+    this.#options = options;
+  }
+
+  /** Sessions that are open, by what they are for. */
+  get sessions(): Readonly<Record<SessionKind, number>> {
+    return this.#counts.open;
+  }
+
+  /** Serves one client; resolves when it has gone. */
+  async serve(connection: Duplex): Promise<void> {
+    if (this.#clients.size >= MAX_CLIENTS) {
+      connection.reset("There are too many clients.");
+      return;
+    }
+    this.#server ??= this.#load();
+    const server = await this.#server;
+    server.injectSocket(nodeStream(connection) as never);
+    await connection.closed;
+  }
+
+  /** Ends every client. */
+  close(): void {
+    for (const client of this.#clients) client.end();
+  }
+
+  async #load(): Promise<ssh2.Server> {
+    const { default: ssh } = await import("ssh2");
+    const { private: hostKey } = ssh.utils.generateKeyPairSync("ed25519");
+    const options = {
+      ...{ hostKeys: [hostKey], ident: "Slipway", keepaliveInterval: KEEPALIVE_MS, keepaliveCountMax: MAX_UNANSWERED },
+      // Compression would be paid for twice: what crosses the network is in WireGuard.
+      algorithms: { compress: ["none" as const] },
+    };
+    const server = new ssh.Server(options as ssh2.ServerConfig, (client) => this.#take(client));
+    server.on("error", (error: Error) => log("daemon").debug("ssh: {error}", { error }));
+    return server;
+  }
+
+  #take(client: ssh2.Connection): void {
+    this.#clients.add(client);
+    const forwards = new Forwards(client);
+    client.on("error", (error) => log("daemon").debug("an ssh client broke: {error}", { error }));
+    client.on("authentication", (attempt) => attempt.accept());
+    client.on("close", () => {
+      this.#clients.delete(client);
+      forwards.close();
+    });
+    client.on("ready", () => {
+      forwards.begin();
+      client.on("session", (accept) =>
+        serveSession(accept(), {
+          ...this.#options,
+          client,
+          forwardAgent: () => forwards.agent(),
+          counted: (kind) => this.#counts.add(kind),
+        }),
+      );
+    });
+  }
+}

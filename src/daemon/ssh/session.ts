@@ -1,0 +1,118 @@
+// One session of an SSH client: what it asks for first (variables, a terminal, its agent), and then the one thing it is for: a shell, a command,
+// or files. What is thrown in a handler would end the client's whole connection, so nothing is. [WN-1] .. [WN-3]
+import { homedir } from "node:os";
+import type ssh2 from "ssh2";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { Environment } from "../environment.ts";
+import type { ProcessGroups } from "../scripts/groups.ts";
+import { shellOf, terminalEnvironment } from "../terminal/sessions.ts";
+import type { AgentSocket } from "./agent-socket.ts";
+import { runPiped } from "./run-piped.ts";
+import { runOnTerminal, sizeOf } from "./run-terminal.ts";
+import type { Running } from "./running.ts";
+import { kindOf, SESSION_TYPE_VARIABLES, type SessionKind } from "./session-counts.ts";
+import { serveSftp } from "./sftp/sftp.ts";
+import { userName } from "./user.ts";
+
+export type SessionOptions = {
+  client: ssh2.Connection;
+  clock: Clock;
+  groups: ProcessGroups;
+  /** What programs of the workspace find, and where they begin. */
+  env: Environment;
+  directory: string;
+  /** A socket that leads to the client's own agent; undefined when there can be none. */
+  forwardAgent(): Promise<AgentSocket | undefined>;
+  /** A session of this kind begins; called back when it has ended. */
+  counted(kind: SessionKind): () => void;
+};
+
+const MAX_VARIABLES = 256;
+
+type Terminal = { size: { height: number; width: number }; term: string };
+
+export const serveSession = (session: ssh2.Session, options: SessionOptions): void => {
+  const { env, directory, clock, groups } = options;
+  const shell = shellOf(env);
+  const set = new Map<string, string>();
+  let kind: SessionKind = "ssh";
+  let terminal: Terminal | undefined;
+  let agent: Promise<AgentSocket | undefined> | undefined;
+  let running: Running | undefined;
+
+  const begin = async (channel: ssh2.ServerChannel, command: readonly string[]): Promise<void> => {
+    const ended = options.counted(kind);
+    channel.on("error", () => {});
+    channel.once("close", ended);
+    const socket = await agent;
+    const username = userName(env);
+    const own = {
+      ...{ USER: username, LOGNAME: username, HOME: env.HOME ?? homedir(), SHELL: shell },
+      ...env,
+      ...(socket ? { SSH_AUTH_SOCK: socket.path } : {}),
+      ...Object.fromEntries(set),
+    };
+    try {
+      const common = { channel, command, directory, clock, groups };
+      if (terminal) {
+        const ofTerminal = { ...terminalEnvironment(own, shell), TERM: terminal.term };
+        running = runOnTerminal({ ...common, env: ofTerminal, size: terminal.size });
+      } else running = runPiped({ ...common, env: own });
+    } catch (error) {
+      log("daemon").warn("an ssh session cannot begin: {error}", { error });
+      channel.stderr.write(`slipway: ${(error as Error).message}\n`);
+      channel.exit(CANNOT_START);
+      channel.end();
+    }
+  };
+
+  session.on("env", (accept, reject, { key, val }: { key: string; val: string }) => {
+    if (SESSION_TYPE_VARIABLES.includes(key)) kind = kindOf(val);
+    else if (set.size < MAX_VARIABLES && /^[^=\0]+$/.test(key) && !val.includes("\0")) set.set(key, val);
+    else {
+      reject?.();
+      return;
+    }
+    accept?.();
+  });
+  session.on("pty", (accept, _reject, info) => {
+    // Types leave the terminal's name out.
+    const { term } = info as { term?: string };
+    terminal = { size: sizeOf(info), term: term || "xterm-256color" };
+    accept?.();
+  });
+  session.on("window-change", (accept, _reject, info) => {
+    if (info.cols > 0 && info.rows > 0) running?.resize?.(sizeOf(info));
+    accept?.();
+  });
+  session.on("signal", (accept, _reject, { name }) => {
+    running?.signal(`SIG${name}` as NodeJS.Signals);
+    accept?.();
+  });
+  session.on("auth-agent", (accept, reject) => {
+    agent = options.forwardAgent();
+    void agent.then((socket) => (socket ? accept?.() : reject?.()));
+  });
+  session.on("shell", (accept) => void begin(accept(), [shell, "-l"]));
+  session.on("exec", (accept, _reject, { command }) => void begin(accept(), commandOf(command, shell)));
+  session.on("subsystem", (accept, reject, { name }) => {
+    if (name !== "sftp") {
+      reject?.();
+      return;
+    }
+    const channel = accept();
+    channel.once("close", options.counted(kind));
+    void serveSftp(channel, { directory, home: env.HOME ?? homedir() });
+  });
+};
+
+/** As shells say it of a program that they cannot run. */
+const CANNOT_START = 126;
+
+/** A first line `#!` names what runs the rest (facts/tailnet-peer 7). */
+export const commandOf = (command: string, shell: string): string[] => {
+  const [, line, rest = ""] = /^#!([^\n]+)\n([\s\S]*)$/.exec(command) ?? [];
+  const [program, ...args] = line?.trim().split(/\s+/) ?? [];
+  return program === undefined ? [shell, "-c", command] : [program, ...args, "-c", rest];
+};

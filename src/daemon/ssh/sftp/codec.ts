@@ -1,0 +1,135 @@
+// Version 3 of the SSH file transfer protocol (draft-ietf-secsh-filexfer-02): packets out of a byte stream, and the fields in them. Refuses
+// packets above 256 KiB and fields that reach beyond their packet. [WN-5]
+
+export const REQUEST = {
+  init: 1,
+  open: 3,
+  close: 4,
+  read: 5,
+  write: 6,
+  lstat: 7,
+  fstat: 8,
+  setstat: 9,
+  fsetstat: 10,
+  opendir: 11,
+  readdir: 12,
+  remove: 13,
+  mkdir: 14,
+  rmdir: 15,
+  realpath: 16,
+  stat: 17,
+  rename: 18,
+  readlink: 19,
+  symlink: 20,
+  extended: 200,
+} as const;
+export const ANSWER = {
+  version: 2,
+  status: 101,
+  handle: 102,
+  data: 103,
+  name: 104,
+  attrs: 105,
+  extendedReply: 201,
+} as const;
+export const STATUS = { ok: 0, eof: 1, noSuchFile: 2, denied: 3, failure: 4, badMessage: 5, unsupported: 8 } as const;
+export const MAX_PACKET = 256 * 1024;
+
+/** A packet that makes no sense: the session ends. */
+export class SftpError extends Error {
+  override readonly name = "SftpError";
+}
+
+/** Fields of one packet, read one after the other. */
+export class Fields {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  byte(): number {
+    return this.#take(1)[0] as number;
+  }
+  word(): number {
+    return this.#take(4).readUInt32BE(0);
+  }
+  /** Above 2^53 no file has a place. */
+  long(): number {
+    return Number(this.#take(8).readBigUInt64BE(0));
+  }
+  /** A view. */
+  bytes(): Buffer {
+    return this.#take(this.word());
+  }
+  text(): string {
+    return this.bytes().toString("utf8");
+  }
+  get isOver(): boolean {
+    return this.#at >= this.#bytes.byteLength;
+  }
+
+  #take(count: number): Buffer {
+    if (count > this.#bytes.byteLength - this.#at) throw new SftpError("a field reaches beyond its packet");
+    this.#at += count;
+    return this.#bytes.subarray(this.#at - count, this.#at);
+  }
+}
+
+export type Field = { byte: number } | { word: number } | { long: number } | { bytes: Uint8Array } | { text: string };
+
+/** A packet of these fields, with its length in front. */
+export const encodePacket = (type: number, ...fields: readonly Field[]): Buffer => {
+  const parts: Buffer[] = [Buffer.from([0, 0, 0, 0, type])];
+  for (const field of fields) {
+    if ("byte" in field) parts.push(Buffer.from([field.byte]));
+    else if ("word" in field) parts.push(word(field.word));
+    else if ("long" in field) {
+      const long = Buffer.alloc(8);
+      long.writeBigUInt64BE(BigInt(Math.max(0, Math.trunc(field.long))));
+      parts.push(long);
+    } else {
+      const bytes = "text" in field ? Buffer.from(field.text, "utf8") : Buffer.from(field.bytes);
+      parts.push(word(bytes.byteLength), bytes);
+    }
+  }
+  const packet = Buffer.concat(parts);
+  packet.writeUInt32BE(packet.byteLength - 4, 0);
+  return packet;
+};
+
+const word = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value >>> 0);
+  return bytes;
+};
+
+/** Puts packets together again. */
+export class PacketReader {
+  #chunks: Buffer[] = [];
+  #held = 0;
+
+  /** The bodies of packets that are whole now, each the caller's own. Throws SftpError for one that is too large or empty. */
+  *push(chunk: Buffer): Generator<Buffer> {
+    this.#chunks.push(chunk);
+    this.#held += chunk.byteLength;
+    while (this.#held >= 4) {
+      const [first] = this.#chunks as [Buffer];
+      const joined = first.byteLength >= 4 ? first : this.#join();
+      const length = joined.readUInt32BE(0);
+      if (length === 0 || length > MAX_PACKET) throw new SftpError(`a packet of ${length} bytes`);
+      if (this.#held < 4 + length) return;
+      const all = this.#join();
+      yield all.subarray(4, 4 + length);
+      const rest = all.subarray(4 + length);
+      this.#chunks = rest.byteLength > 0 ? [rest] : [];
+      this.#held = rest.byteLength;
+    }
+  }
+
+  #join(): Buffer {
+    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)];
+    return this.#chunks[0] as Buffer;
+  }
+}

@@ -1,0 +1,52 @@
+// An SFTP session on an SSH channel: requests in order, each answered before the next is read, so a client that does not read holds up
+// itself only. ssh2's own leaves the channel open at the client's end, on which `sftp -b` waits for ever. [WN-5]
+import type ssh2 from "ssh2";
+import { log } from "#base/log.ts";
+import { ANSWER, encodePacket, Fields, PacketReader, REQUEST } from "./codec.ts";
+import { Handles } from "./handles.ts";
+import { answerTo, EXTENSION_NAMES, type Place } from "./operations.ts";
+
+const VERSION = 3;
+const FAILED = 1;
+
+/** Serves until the client ends; never rejects. */
+export const serveSftp = async (channel: ssh2.ServerChannel, place: Place): Promise<void> => {
+  const handles = new Handles();
+  const reader = new PacketReader();
+  channel.on("error", () => {});
+  let code = 0;
+  try {
+    for await (const chunk of chunksOf(channel)) {
+      for (const packet of reader.push(chunk)) {
+        const fields = new Fields(packet);
+        const type = fields.byte();
+        const answer = type === REQUEST.init ? version() : await answerTo(type, fields, { handles, place });
+        if (!channel.write(answer)) await drained(channel);
+      }
+    }
+  } catch (error) {
+    log("daemon").debug("an sftp session broke: {error}", { error });
+    code = FAILED;
+  } finally {
+    await handles.closeAll();
+  }
+  if (channel.destroyed) return;
+  channel.exit(code);
+  channel.end();
+};
+
+const version = (): Buffer =>
+  encodePacket(
+    ANSWER.version,
+    { word: VERSION },
+    ...EXTENSION_NAMES.flatMap((name) => [{ text: name }, { text: "1" }]),
+  );
+
+/** The client's end is not ours: how the session went is still to be said. */
+const chunksOf = (channel: ssh2.ServerChannel): AsyncIterable<Buffer> => channel.iterator({ destroyOnReturn: false });
+
+const drained = (channel: ssh2.ServerChannel): Promise<void> =>
+  new Promise((resolve) => {
+    channel.once("drain", resolve);
+    channel.once("close", resolve);
+  });

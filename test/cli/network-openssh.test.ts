@@ -1,0 +1,176 @@
+// The real OpenSSH client, scp, sftp, rsync and git reach a real local workspace through what `slipway config-ssh` has written.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { until } from "#test/support/until.ts";
+import { type ClientWorld, openClientWorld, type Ran, signInAs } from "./client-world.ts";
+
+let world: ClientWorld;
+let files: string;
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+  await world.must(["workspaces", "create", "dev"]);
+  await world.must(["config-ssh"]);
+  files = join(world.home, "files");
+  mkdirSync(files);
+}, 120_000);
+afterAll(async () => {
+  await world.run(["workspaces", "delete", "dev", "--yes"]);
+  await world[Symbol.asyncDispose]();
+}, 120_000);
+
+/** A line of shell; OpenSSH finds its configuration by `$F`, since it asks the password file for the home. */
+const sh = async (line: string, stdin = ""): Promise<Ran> => {
+  const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}`, F: `${world.home}/.ssh/config` };
+  const child = Bun.spawn(["sh", "-c", line], {
+    cwd: files,
+    env,
+    stdio: [new TextEncoder().encode(stdin), "pipe", "pipe"],
+  });
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, out, err };
+};
+const must = async (line: string, stdin = ""): Promise<string> => {
+  const { code, out, err } = await sh(line, stdin);
+  if (code !== 0) throw new Error(`${line}: ${code} ${err}`);
+  return out;
+};
+const random = (name: string, bytes: number): string => {
+  const data = crypto.getRandomValues(new Uint8Array(65_536));
+  writeFileSync(
+    join(files, name),
+    new Uint8Array(bytes).map((_, i) => (data[i % data.byteLength] as number) ^ (i >> 16)),
+  );
+  return name;
+};
+const has = (program: string): boolean => Bun.which(program) !== null;
+
+describe.if(has("ssh"))("OpenSSH", () => {
+  test("[CN-3] [CN-4] [WN-2] [WN-3] runs commands, with and without a terminal, and passes variables", async () => {
+    expect(await sh('ssh -F "$F" slipway.dev "cat; exit 3"', "through")).toMatchObject({ code: 3, out: "through" });
+    expect(await must("ssh -F \"$F\" -o SetEnv=FOO=bar slipway.dev.main 'echo $FOO'")).toBe("bar\n");
+    expect(await must('ssh -F "$F" -tt slipway.dev "tty; stty size"')).toMatch(/^\/dev\/pts\/\d+\r\n\d+ \d+\r\n$/);
+    expect((await sh('ssh -F "$F" slipway.nothing true')).code).toBe(255);
+  }, 60_000);
+
+  test("[WN-4] forwards ports and sockets both ways, and several sessions share a connection", async () => {
+    using app = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("from the app") });
+    const free = createServer().listen(0, "127.0.0.1");
+    const { port } = free.address() as { port: number };
+    await new Promise((resolve) => free.close(resolve));
+    const control = `-F "$F" -o ControlPath=${files}/control`;
+    await must(
+      `ssh ${control} -o ControlMaster=yes -N -f -L ${port}:127.0.0.1:${app.port} -L ${files}/local:127.0.0.1:${app.port} slipway.dev >/dev/null 2>&1`,
+    );
+    try {
+      const get = async (options: RequestInit & { unix?: string }, url: string) => (await fetch(url, options)).text();
+      expect(await get({}, `http://127.0.0.1:${port}/`)).toBe("from the app");
+      expect(await get({ unix: `${files}/local` }, "http://app/")).toBe("from the app");
+      expect(await must(`ssh ${control} slipway.dev "echo shared"`)).toBe("shared\n");
+      const given = await must(`ssh ${control} -O forward -R 0:127.0.0.1:${app.port} slipway.dev`);
+      const fetched = await must(
+        `ssh ${control} slipway.dev 'exec 3<>/dev/tcp/127.0.0.1/${given.trim()}; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; cat <&3'`,
+      );
+      expect(fetched).toEndWith("from the app");
+      await must(`ssh ${control} -O forward -R ${files}/remote:127.0.0.1:${app.port} slipway.dev`);
+      expect(await get({ unix: `${files}/remote` }, "http://app/")).toBe("from the app");
+    } finally {
+      await sh(`ssh ${control} -O exit slipway.dev`);
+    }
+  }, 60_000);
+
+  test.if(has("ssh-agent") && has("ssh-add") && has("ssh-keygen"))(
+    "[WN-4] forwards the client's agent",
+    async () => {
+      const said = await must(
+        `ssh-keygen -q -t ed25519 -N "" -C carried -f key && eval $(ssh-agent -s) >&2 && ssh-add -q key && ssh -F "$F" -A slipway.dev "ssh-add -l"; kill $SSH_AGENT_PID`,
+      );
+      expect(said).toContain("carried (ED25519)");
+    },
+    60_000,
+  );
+
+  test("[WN-2] [WN-3] a command without a terminal goes on when its client dies; one on a terminal is hung up on", async () => {
+    const begun = async (flag: string, command: string) => {
+      const args = ["ssh", "-F", `${world.home}/.ssh/config`, flag, "slipway.dev", command];
+      const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}` };
+      const child = Bun.spawn(args, { cwd: files, env, stdio: ["pipe", "pipe", "ignore"] });
+      const reader = child.stdout.getReader();
+      for (let said = ""; !said.includes("begun"); ) said += new TextDecoder().decode((await reader.read()).value);
+      child.kill("SIGKILL");
+      await child.exited;
+    };
+    const there = (name: string): Promise<unknown> => until(async () => existsSync(join(files, name)));
+    // It ends once we say so, long after its client.
+    await begun("-T", `echo begun; until [ -e ${files}/go-on ]; do sleep 0.1; done; echo > ${files}/went-on`);
+    await begun("-tt", `trap 'echo > ${files}/hung-up; exit' HUP; echo begun; while :; do sleep 0.1; done`);
+    await there("hung-up");
+    writeFileSync(join(files, "go-on"), "");
+    await there("went-on");
+  }, 60_000);
+});
+
+describe.if(has("scp") && has("sftp"))("files", () => {
+  test("[WN-5] scp copies both ways, by either protocol, trees with their modes and times too", async () => {
+    random("big", 2_500_000);
+    await must('scp -q -F "$F" -p big slipway.dev:there && scp -q -F "$F" slipway.dev:there back && cmp big back');
+    await must('scp -q -O -F "$F" slipway.dev:there old && cmp big old');
+    await must(
+      "mkdir -p tree/in && echo one > tree/a && echo two > tree/in/b && chmod 640 tree/in/b && ln -s a tree/link",
+    );
+    await must('scp -q -r -p -F "$F" tree slipway.dev:copied && scp -q -r -p -F "$F" slipway.dev:copied again');
+    expect(await must("cat again/a again/in/b; stat -c %a again/in/b")).toBe("one\ntwo\n640\n");
+  }, 60_000);
+
+  test("[WN-5] sftp lists, renames, links and removes, and ends by itself", async () => {
+    random("part", 300_000);
+    const batch = [
+      ...[
+        "mkdir work",
+        "cd work",
+        "put part whole",
+        "rename whole moved",
+        "symlink moved link",
+        "ln moved hard",
+        "chmod 600 moved",
+      ],
+      ...["ls -la", "get link back-by-link", "rm hard", "rm link", "rm moved", "cd ..", "rmdir work", "pwd"],
+    ];
+    const { code, out, err } = await sh('sftp -F "$F" -b - slipway.dev', `${batch.join("\n")}\n`);
+    expect({ code, err }).toMatchObject({ code: 0 });
+    expect(out).toMatch(/-rw-------.* 300000 .*moved/);
+    expect(out).toMatch(/lrwxrwxrwx.*link/);
+    expect(await sh("cmp part back-by-link")).toMatchObject({ code: 0 });
+    expect((await sh('sftp -F "$F" -b - slipway.dev', "get nothing-there\n")).err).toContain("not found");
+    expect((await sh('sftp -F "$F" -b - slipway.dev', "ls /root/nothing\n")).code).toBe(1);
+  }, 60_000);
+
+  test.if(has("rsync"))(
+    "[CN-3] rsync brings a tree over and only what has changed again",
+    async () => {
+      await must("mkdir -p source && for i in 1 2 3 4 5; do echo file-$i > source/$i; done");
+      const rsync = 'rsync -a --stats -e "ssh -F $F"';
+      await must(`${rsync} source/ slipway.dev:target/`);
+      await must("echo changed > source/3");
+      expect(await must(`${rsync} source/ slipway.dev:target/`)).toContain("Number of regular files transferred: 1");
+      await must(`${rsync} slipway.dev:target/ returned/ && diff -r source returned`);
+    },
+    60_000,
+  );
+
+  test.if(has("git"))(
+    "[CN-3] git clones, fetches and pushes over ssh",
+    async () => {
+      const git = 'GIT_SSH_COMMAND="ssh -F $F" git -c user.name=A -c user.email=a@b.c';
+      await must('ssh -F "$F" slipway.dev "git init -q --bare store.git"');
+      await must(
+        `${git} clone -q slipway.dev:store.git clone && cd clone && echo text > file && git add file && ${git} commit -qm first && ${git} push -q origin HEAD:main`,
+      );
+      await must(`${git} clone -q -b main slipway.dev:store.git second`);
+      expect(readFileSync(join(files, "second", "file"), "utf8")).toBe("text\n");
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,165 @@
+// `slipway ssh`, `ping`, `speedtest` and `port-forward`: the real program, a real server, the daemon of a real local workspace.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import { type ClientWorld, openClientWorld, signInAs } from "./client-world.ts";
+
+let world: ClientWorld;
+beforeAll(async () => {
+  world = await openClientWorld();
+  await signInAs(world);
+  await world.must(["workspaces", "create", "dev"]);
+}, 120_000);
+afterAll(async () => {
+  await world.run(["workspaces", "delete", "dev", "--yes"]);
+  await world[Symbol.asyncDispose]();
+}, 120_000);
+
+const ssh = (command: string, options: Parameters<ClientWorld["run"]>[1] = {}) =>
+  world.run(["ssh", "dev", "--", command], options);
+
+describe("slipway ssh", () => {
+  test("[CN-2] [WN-1] [WN-2] passes input, both outputs and the exit code on; a signal is told as shells tell it", async () => {
+    expect(await ssh("cat; echo problem >&2; exit 7", { stdin: "in and out" })).toMatchObject({
+      ...{ code: 7, out: "in and out" },
+      err: expect.stringContaining("problem\n"),
+    });
+    expect((await ssh("kill -TERM $$")).code).toBe(128 + 15);
+    expect((await ssh("#!/bin/sh\necho $0-$((40+2))")).out).toContain("42");
+    const { out } = await ssh('echo "$USER|$LOGNAME|$SLIPWAY_WORKSPACE_NAME|$HOME"; pwd');
+    const [names, folder] = out.trim().split("\n");
+    expect(names).toMatch(/^(\w[\w-]*)\|\1\|dev\|\//);
+    expect(folder).toBe(names?.split("|")[3]);
+  }, 60_000);
+
+  test("[CN-2] [WN-2] megabytes go through both ways unchanged", async () => {
+    const data = crypto.getRandomValues(new Uint8Array(60_000));
+    const big = new Uint8Array(3_000_000).map((_, i) => (data[i % data.byteLength] as number) ^ (i >> 16));
+    const { out, code } = await ssh("tee copy | sha1sum; sha1sum < copy; rm copy", { stdin: big });
+    const sha = new Bun.CryptoHasher("sha1").update(big).digest("hex");
+    expect([code, out]).toEqual([0, `${sha}  -\n${sha}  -\n`]);
+  }, 60_000);
+
+  test("[CN-2] [WN-3] gives somebody at a terminal a shell with their size and keys", async () => {
+    await using terminal = world.onTerminal("slipway ssh dev; echo left-$?");
+    await terminal.until(/[#$] $/);
+    terminal.type("stty size; echo $TERM\r");
+    await terminal.until(/24 80\r\nxterm\r\n/);
+    terminal.resize(100, 30);
+    terminal.type("until [ \"$(stty size)\" = '30 100' ]; do :; done; echo re''sized\r");
+    await terminal.until("resized\r\n");
+    terminal.type("sh -c 'echo rea\"\"dy; exec cat'\r");
+    await terminal.until("ready\r\n");
+    terminal.type("\u0003");
+    await terminal.until(/[#$] $/);
+    terminal.type("exit 5\r");
+    await terminal.until("left-5");
+    expect(await terminal.exited).toBe(0);
+  }, 60_000);
+
+  test("[CN-2] says in words what is not there", async () => {
+    expect(await world.run(["ssh", "nothing", "--", "true"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("there is no workspace nothing"),
+    });
+    expect(await world.run(["ssh", "dev", "--env", "odd", "--", "true"])).toMatchObject({ code: 2 });
+  }, 60_000);
+});
+
+test("[CN-1] a session ends in words, at once, when its token is taken away", async () => {
+  const token = (await world.must(["tokens", "create", "short-lived"])).trim().split(/\s/)[0] as string;
+  const env = { SLIPWAY_URL: world.server.url.origin, SLIPWAY_TOKEN: token };
+  await using terminal = world.onTerminal("slipway ssh dev -- 'echo begun; exec sleep 20'; echo left-$?", env);
+  await terminal.until("begun");
+  const begun = performance.now();
+  await world.must(["tokens", "remove", "short-lived"]);
+  await terminal.until("the server has ended your access");
+  await terminal.until("left-1");
+  expect(performance.now() - begun).toBeLessThan(15_000);
+}, 60_000);
+
+test("[CN-5] ping answers with milliseconds, speedtest with megabytes, each way", async () => {
+  const pings = (await world.must(["ping", "dev", "--count", "2", "--json"]))
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(pings).toHaveLength(2);
+  for (const { milliseconds } of pings) expect(milliseconds).toBeGreaterThan(0);
+  for (const direction of ["down", "up"]) {
+    const text = await world.must(["speedtest", "dev", "--time", "0.5s", "--direction", direction, "--json"]);
+    const { bytes, megabytes_per_second } = JSON.parse(text);
+    expect(bytes).toBeGreaterThan(65_536);
+    expect(megabytes_per_second).toBeGreaterThan(0);
+  }
+}, 60_000);
+
+describe("slipway port-forward", () => {
+  /** The program, and what it says of its ports. */
+  const forwarding = async (...args: string[]) => {
+    const child = world.spawn(["port-forward", "dev", ...args]);
+    const reader = child.stderr.getReader();
+    let said = "";
+    const count = args.length / 2;
+    while ((said.match(/leads to port/g) ?? []).length < count) {
+      const { value, done } = await reader.read();
+      if (done) throw new Error(`it ended: ${said}`);
+      said += new TextDecoder().decode(value);
+    }
+    const ports = [...said.matchAll(/127\.0\.0\.1:(\d+) leads/g)].map(([, port]) => Number(port));
+    return {
+      ports,
+      child,
+      async [Symbol.asyncDispose]() {
+        child.kill("SIGINT");
+        await child.exited;
+      },
+    };
+  };
+
+  test("[CN-6] [WN-7] leads TCP ports to the workspace's loopback, whole and both ways; where nothing listens the connection is refused", async () => {
+    using app = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: async (request) => new Response(await request.bytes()),
+    });
+    await using forward = await forwarding("--tcp", `0:${app.port}`, "--tcp", "0:19");
+    const body = new Uint8Array(1_500_000).map((_, i) => i * 7 + (i >> 9));
+    const answer = await fetch(`http://127.0.0.1:${forward.ports[0]}/`, { method: "POST", body });
+    expect(Buffer.compare(await answer.bytes(), body)).toBe(0);
+    await expect(fetch(`http://127.0.0.1:${forward.ports[1]}/`)).rejects.toThrow();
+    forward.child.kill("SIGINT");
+    expect(await forward.child.exited).toBe(130);
+  }, 60_000);
+
+  test("[CN-6] [WN-8] leads UDP ports, and answers find their sender", async () => {
+    const echo = await Bun.udpSocket({
+      hostname: "127.0.0.1",
+      socket: { data: (socket, data, port, address) => void socket.send(`echo ${data}`, port, address) },
+    });
+    await using forward = await forwarding("--udp", `0:${echo.port}`);
+    const ask = async (text: string): Promise<string> => {
+      const heard = Promise.withResolvers<string>();
+      const asking = await Bun.udpSocket({
+        hostname: "127.0.0.1",
+        socket: { data: (_, data) => heard.resolve(String(data)) },
+      });
+      const again = setInterval(() => asking.send(text, forward.ports[0] as number, "127.0.0.1"), 200);
+      const answer = await heard.promise;
+      clearInterval(again);
+      asking.close();
+      return answer;
+    };
+    expect(await Promise.all([ask("one"), ask("two")])).toEqual(["echo one", "echo two"]);
+    echo.close();
+  }, 60_000);
+
+  test("[CN-6] says which port cannot be had, and what is no port", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    const { port } = taken.address() as { port: number };
+    const { code, err } = await world.run(["port-forward", "dev", "--tcp", `${port}:80`]);
+    expect([code, err]).toEqual([1, expect.stringContaining(`127.0.0.1:${port} cannot be had`)]);
+    taken.close();
+    for (const odd of ["x", "1:2:3:4", "70000", "10-5", "1-3:1-2", "1:0"]) {
+      expect((await world.run(["port-forward", "dev", "--tcp", odd])).code).toBe(2);
+    }
+  }, 60_000);
+});

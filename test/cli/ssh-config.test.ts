@@ -1,0 +1,61 @@
+// What `config-ssh` does to a file that is somebody's own.
+import { expect, test } from "bun:test";
+import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { workspaceOfHost } from "#src/cli/client/network/host-names.ts";
+import { portPairs } from "#src/cli/client/network/port-pairs.ts";
+import { withoutSection, withSection, writeConfig } from "#src/cli/client/network/ssh-config.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const section = { prefix: "slipway.", command: "'/bin/slipway' 'ssh' '--stdio' %h", options: ["ForwardAgent yes"] };
+
+test("[CN-4] what stands outside the section stays byte for byte, however often it is written, and comes back when it is removed", () => {
+  for (const own of ["", "Host a\n  User b\n", "\n\n# only a comment", "Host *\n\tCompression yes\n\n\n"]) {
+    const once = withSection(own, section);
+    expect(once.startsWith("# ---")).toBe(true);
+    expect(once).toContain("Host slipway.*\n    ForwardAgent yes\n");
+    const twice = withSection(withoutSection(once), { ...section, prefix: "other." });
+    expect(withoutSection(twice)).toBe(own);
+    expect(twice.match(/Host other\./g)).toHaveLength(1);
+    expect(withoutSection(own)).toBe(own);
+  }
+  const torn = withSection("Host a\n", section).split("\n").slice(0, 3).join("\n");
+  expect(() => withoutSection(torn)).toThrow("missing");
+});
+
+test("[CN-4] the file is private, keeps its mode, and stays a link where it is one", () => {
+  using place = tempDirectory();
+  const file = join(place.path, "ssh", "config");
+  writeConfig(file, "one\n");
+  expect([readFileSync(file, "utf8"), statSync(file).mode & 0o777]).toEqual(["one\n", 0o600]);
+  const target = join(place.path, "elsewhere");
+  writeFileSync(target, "own\n", { mode: 0o644 });
+  mkdirSync(join(place.path, "home"));
+  const link = join(place.path, "home", "config");
+  symlinkSync(target, link);
+  writeConfig(link, "two\n");
+  expect([readFileSync(target, "utf8"), lstatSync(link).isSymbolicLink(), statSync(target).mode & 0o777]).toEqual([
+    "two\n",
+    true,
+    0o644,
+  ]);
+});
+
+test("[CN-4] a host's name leads to its workspace, of whatever owner and agent", () => {
+  expect(workspaceOfHost("slipway.dev", "slipway.")).toBe("dev");
+  expect(workspaceOfHost("slipway.dev.main", "slipway.")).toBe("dev.main");
+  expect(workspaceOfHost("slipway.alice--dev.main", "slipway.")).toBe("alice/dev.main");
+  expect(() => workspaceOfHost("dev", "slipway.")).toThrow("begin");
+});
+
+test("[CN-6] ports are read as people write them", () => {
+  const pair = (bind: string, local: number, remote: number) => ({ bind, local, remote });
+  expect(portPairs("--tcp", ["80", "8080:80,0.0.0.0:1:2"])).toEqual([
+    pair("127.0.0.1", 80, 80),
+    pair("127.0.0.1", 8080, 80),
+    pair("0.0.0.0", 1, 2),
+  ]);
+  expect(portPairs("--tcp", ["[::1]:8000-8001:9000-9001"])).toEqual([pair("::1", 8000, 9000), pair("::1", 8001, 9001)]);
+  for (const odd of ["", "a", "1:2:3:4", "65536", "5-1", "1-3:5-6", "80:0"])
+    expect(() => portPairs("--tcp", [odd])).toThrow();
+});

@@ -1,0 +1,99 @@
+// The parts of the workspace's SSH server that are about bytes and counts. What clients see is in test/cli/network-openssh.test.ts.
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { commandOf } from "#src/daemon/ssh/session.ts";
+import { kindOf, SessionCounts } from "#src/daemon/ssh/session-counts.ts";
+import { ANSWER, encodePacket, Fields, MAX_PACKET, PacketReader, REQUEST, STATUS } from "#src/daemon/ssh/sftp/codec.ts";
+import { Handles } from "#src/daemon/ssh/sftp/handles.ts";
+import { answerTo } from "#src/daemon/ssh/sftp/operations.ts";
+
+test("[WN-6] sessions are counted by what they are for, each once, and no longer than they are open", () => {
+  const counts = new SessionCounts();
+  const ends = ["vscode", "VSCode", "jetbrains", "ssh", "something"].map((name) => counts.add(kindOf(name)));
+  expect(counts.open).toEqual({ vscode: 2, jetbrains: 1, ssh: 2 });
+  for (const end of ends) {
+    end();
+    end();
+  }
+  expect(counts.open).toEqual({ vscode: 0, jetbrains: 0, ssh: 0 });
+});
+
+test("[WN-1] a first line names what runs the rest", () => {
+  expect(commandOf("echo hello", "/bin/zsh")).toEqual(["/bin/zsh", "-c", "echo hello"]);
+  expect(commandOf("#!/usr/bin/env python3\nprint(1)\n", "/bin/sh")).toEqual([
+    "/usr/bin/env",
+    "python3",
+    "-c",
+    "print(1)\n",
+  ]);
+  expect(commandOf("#!", "/bin/sh")).toEqual(["/bin/sh", "-c", "#!"]);
+});
+
+test("[WN-5] packets come out whole however the stream is cut; one that is too large or empty ends the session", () => {
+  const packets = fc.array(fc.uint8Array({ minLength: 1, maxLength: 300 }), { maxLength: 8 });
+  fc.assert(
+    fc.property(packets, fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), (bodies, cuts) => {
+      const stream = Buffer.concat(bodies.map((body) => encodePacket(body[0] as number, { bytes: body.subarray(1) })));
+      const reader = new PacketReader();
+      const out: Buffer[] = [];
+      for (let at = 0, i = 0; at < stream.byteLength; i += 1) {
+        const size = cuts[i % cuts.length] as number;
+        for (const packet of reader.push(stream.subarray(at, at + size))) out.push(Buffer.from(packet));
+        at += size;
+      }
+      return out.length === bodies.length && out.every((packet, i) => packet[0] === bodies[i]?.[0]);
+    }),
+  );
+  for (const length of [0, MAX_PACKET + 1, 0xffffffff]) {
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(length);
+    expect(() => [...new PacketReader().push(head)]).toThrow("packet");
+  }
+});
+
+test("[WN-5] nonsense is refused request by request, or ends the session; it never reaches the disk or stays open", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "sftp-"));
+  writeFileSync(join(directory, "kept"), "kept");
+  const at = { handles: new Handles(), place: { directory, home: directory } };
+  const types = Object.values(REQUEST).filter((type) => type !== REQUEST.init && type !== REQUEST.extended);
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...types, 77), fc.uint8Array({ maxLength: 120 }), async (type, bytes) => {
+      // The paths in it are hardly ever ones that are there.
+      const answer = await answerTo(type, new Fields(Buffer.from(bytes)), at).catch((error: Error) => error.name);
+      if (typeof answer === "string") return answer === "SftpError";
+      return answer.readUInt32BE(0) === answer.byteLength - 4;
+    }),
+    { numRuns: 500 },
+  );
+  await at.handles.closeAll();
+  rmSync(directory, { recursive: true });
+});
+
+test("[WN-5] handles are bounded, and one that was never given out is refused", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "sftp-"));
+  const at = { handles: new Handles(), place: { directory, home: directory } };
+  const ask = async (type: number, ...fields: Parameters<typeof encodePacket>[1][]) => {
+    const packet = encodePacket(type, { word: 9 }, ...fields);
+    const answer = new Fields(await answerTo(type, new Fields(packet.subarray(5)), at));
+    answer.word();
+    return { type: answer.byte(), id: answer.word(), first: answer.word() };
+  };
+  let refused = 0;
+  for (let i = 0; i < 1_100; i += 1) {
+    const { type } = await ask(REQUEST.opendir, { text: "." });
+    if (type === ANSWER.status) refused += 1;
+  }
+  expect(refused).toBe(1_100 - 1_024);
+  expect(await ask(REQUEST.close, { text: "1025" })).toEqual({ type: ANSWER.status, id: 9, first: STATUS.failure });
+  expect(await ask(REQUEST.close, { text: "1" })).toEqual({ type: ANSWER.status, id: 9, first: STATUS.ok });
+  expect(await ask(REQUEST.stat, { text: "missing" })).toEqual({
+    type: ANSWER.status,
+    id: 9,
+    first: STATUS.noSuchFile,
+  });
+  await at.handles.closeAll();
+  rmSync(directory, { recursive: true });
+});
