@@ -89,6 +89,17 @@ export type CreateModelConfig = Static<typeof CreateModelConfig>;
 export const UpdateModelConfig = t.Partial(t.Object(fields));
 export type UpdateModelConfig = Static<typeof UpdateModelConfig>;
 
+/** What came of asking a model to say hello. */
+export const TriedModel = t.Object({
+  works: t.Boolean(),
+  answer: t.String({ description: "Its words, at most 400 characters." }),
+  problem: absent(t.String({ description: "Why it did not answer." })),
+  first_ms: t.Integer({ description: "Milliseconds until its first token." }),
+  total_ms: t.Integer(),
+  output_tokens: t.Integer({ description: "As the provider counts; 0 when it does not say." }),
+});
+export type TriedModel = Static<typeof TriedModel>;
+
 /** Why a provider cannot be used now (facts/chats 5.8). */
 export const UNAVAILABLE_REASONS = ["missing_api_key", "fetch_failed", "user_api_key_required"] as const;
 

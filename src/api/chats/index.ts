@@ -35,6 +35,7 @@ import { chatPermissions, userPermissions } from "./permissions.ts";
 import { modelProviders } from "./providers.ts";
 import { chatStream } from "./stream.ts";
 import { chatTitle } from "./title.ts";
+import { tryModelConfig } from "./try-model.ts";
 import { chatUsageLimits } from "./usage-limits.ts";
 import { chatWatch } from "./watch.ts";
 
@@ -127,6 +128,7 @@ export const chats = (ctx: ApiContext) =>
     .use(userPermissions(ctx))
     .use(modelProviders(ctx))
     .use(modelConfigs(ctx))
+    .use(tryModelConfig(ctx))
     .use(availableModels(ctx))
     .get("/:chat", async ({ caller, params }) => readChat(ctx, (await visibleChat(ctx, params.chat, caller)).id), {
       user: true,

@@ -300,6 +300,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /api/v2/chats/model-configs": EVERY_USER,
   "POST /api/v2/chats/model-configs": { is: as(SITE_LEADS, 412), body: { provider_id: "{provider}", model: "{fresh}", enabled: false }, why: "412: the provider is not enabled" },
   "PATCH /api/v2/chats/model-configs/{model_config}": { is: SITE_LEADS, body: { enabled: false } },
+  "POST /api/v2/chats/model-configs/{model_config}/try": { is: as(SITE_LEADS, 409), why: "409: the model is not enabled" },
   "DELETE /api/v2/chats/model-configs/{model_config}": { is: as(SITE_LEADS, 204), fresh: "provider" },
   "GET /api/v2/chats/models": EVERY_USER,
   "POST /api/v2/chats/files": { is: "401 401 401 403 201 201 201", query: { organization: "{organization_id}" }, sends: "text/plain", why: "the organization is in the query" },

@@ -5,12 +5,14 @@ import type { Build } from "#schema/build.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { ExternalAuthList } from "#schema/external-auth.ts";
 import type { ListeningPorts } from "#schema/listening-port.ts";
+import type { CreateModelConfig, ModelConfig, TriedModel, UpdateModelConfig } from "#schema/model-config.ts";
+import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/model-provider.ts";
 import type { Organization } from "#schema/organization.ts";
 import type { PortShare, UpsertPortShare } from "#schema/port-share.ts";
 import type { LoginRefused } from "#schema/second-factor.ts";
 import type { Template } from "#schema/template.ts";
 import type { Preset, TemplateVersion } from "#schema/template-version.ts";
-import type { User } from "#schema/user.ts";
+import type { CreateUser, User } from "#schema/user.ts";
 import type { CreateWorkspace, Workspace, Workspaces } from "#schema/workspace.ts";
 
 type Call<Answer = void, Body = undefined> = { readonly answer: Answer; readonly body: Body };
@@ -68,6 +70,22 @@ export interface Calls {
   "GET /templateversions/:templateversion/presets": Call<Preset[]>;
   "GET /external-auth": Call<ExternalAuthList>;
   "GET /chats": Call<Chat[]>;
+  "GET /users": Call<{ users: User[]; count: number }>;
+  "POST /users": Call<User, CreateUser>;
+  "PUT /users/:user/roles": Call<User, { roles: string[] }>;
+  "PUT /users/:user/status/:status": Call<User>;
+  "PUT /users/:user/password": Call<void, { password: string; old_password?: string }>;
+  "DELETE /users/:user/factors": Call;
+  "DELETE /users/:user": Call;
+  "GET /chats/providers": Call<ModelProvider[]>;
+  "POST /chats/providers": Call<ModelProvider, CreateModelProvider>;
+  "PATCH /chats/providers/:provider": Call<ModelProvider, UpdateModelProvider>;
+  "DELETE /chats/providers/:provider": Call;
+  "GET /chats/model-configs": Call<ModelConfig[]>;
+  "POST /chats/model-configs": Call<ModelConfig, CreateModelConfig>;
+  "PATCH /chats/model-configs/:model_config": Call<ModelConfig, UpdateModelConfig>;
+  "POST /chats/model-configs/:model_config/try": Call<TriedModel>;
+  "DELETE /chats/model-configs/:model_config": Call;
   "GET /audit": Call<{ audit_logs: AuditLog[]; count: number; count_cap: number }>;
   "GET /audit/retention": Call<AuditRetention>;
 }

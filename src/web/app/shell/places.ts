@@ -2,7 +2,7 @@
 import type { IconName } from "../icons.ts";
 
 /** The paths of the app's pages; src/web/pages.ts serves the app at them. */
-export const PATHS = ["/", "/workspaces", "/audit"] as const;
+export const PATHS = ["/", "/workspaces", "/audit", "/admin", "/admin/:tab"] as const;
 
 /** True when the app has this page: links to it are shown. */
 export const hasPage = (path: string): boolean => (PATHS as readonly string[]).includes(path);
@@ -25,6 +25,7 @@ export const PLACES: readonly Place[] = [
 /** Below the heading Organization. */
 export const MORE_PLACES: readonly Place[] = [
   { href: "/audit", label: "Audit", icon: "list", keys: "g a", forRoles: true },
+  { href: "/admin", label: "Administration", icon: "sliders", keys: "g s", forRoles: true },
 ];
 
 /** On phones, at the lower edge. */

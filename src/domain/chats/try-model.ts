@@ -1,0 +1,66 @@
+// Asks a model to say hello, so that whoever sets one up sees at once whether it answers. It counts towards the asker's spending like any
+// other call, and belongs to no chat.
+import { conflict } from "#base/errors.ts";
+import type { TriedModel } from "#schema/model-config.ts";
+import { chatErrorOf } from "#src/llm/failure.ts";
+import { ModelError } from "#src/llm/model.ts";
+import type { DomainContext } from "../context.ts";
+
+const TIME_MS = 60_000;
+const LONGEST = 400;
+const NO_CHAT = 0;
+
+/** What it answered and how fast, or in words why it did not. 409 for a model that is disabled or gone. */
+export const tryModel = async (
+  { clock, models }: Pick<DomainContext, "clock" | "models">,
+  model_id: string,
+  user_id: string,
+  stop: AbortSignal,
+): Promise<TriedModel> => {
+  const model = models.resolve(model_id);
+  if (!model) throw conflict("The model, or its provider, is missing, disabled or without a key.");
+  const late = new AbortController();
+  const timer = clock.after(TIME_MS, () => late.abort(new ModelError("timeout", "The model took too long.")));
+  const signal = AbortSignal.any([late.signal, stop]);
+  const begun = clock.monotonic();
+  let first_ms: number | undefined;
+  let answer = "";
+  let output_tokens = 0;
+  try {
+    const events = models.stream({
+      ...{ payer: { user_id, chat_key: NO_CHAT, kind: "quickgen" }, model_id, tools: [], reasoning_effort: "" },
+      ...{ messages: [{ role: "user", content: [{ type: "text", text: "Say hello in one short sentence." }] }] },
+      ...{ attempt: 1, signal },
+    });
+    for await (const event of events) {
+      signal.throwIfAborted();
+      if (event.type === "text" || event.type === "reasoning") first_ms ??= clock.monotonic() - begun;
+      if (event.type === "text") answer += event.delta;
+      if (event.type === "text_was_reasoning") answer = "";
+      if (event.type === "usage") output_tokens = event.usage.output_tokens ?? 0;
+      if (event.type === "finish" || answer.length >= LONGEST) break;
+    }
+    const total_ms = Math.round(clock.monotonic() - begun);
+    return {
+      works: true,
+      answer: answer.slice(0, LONGEST),
+      first_ms: Math.round(first_ms ?? total_ms),
+      total_ms,
+      output_tokens,
+    };
+  } catch (error) {
+    stop.throwIfAborted();
+    const failure = signal.aborted ? signal.reason : error;
+    const { message } = chatErrorOf(failure, model, clock.now());
+    return {
+      works: false,
+      answer: "",
+      problem: message,
+      first_ms: 0,
+      total_ms: Math.round(clock.monotonic() - begun),
+      output_tokens: 0,
+    };
+  } finally {
+    timer.cancel();
+  }
+};

@@ -1,0 +1,152 @@
+// What is asked for when a provider or a model is added, or a key replaced.
+import { useSignal } from "@preact/signals";
+import type { ModelProvider } from "#schema/model-provider.ts";
+import { call } from "../../data/api.ts";
+import { Field, Select } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { KINDS, type Kind } from "./model-kinds.ts";
+import { tried } from "./model-table.tsx";
+
+type AddProviderProps = { readonly onClose: () => void; readonly onAdded: (provider: ModelProvider) => void };
+
+export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
+  const kind = useSignal<Kind>(KINDS[0] as Kind);
+  const { value: provider, needsKey, address } = kind.value;
+  return (
+    <FormDialog
+      title="Add provider"
+      submit="Add provider"
+      // What was added opens the next form instead.
+      onClose={onClose}
+      act={async ({ display_name = "", base_url = "", api_key = "" }) => {
+        const made = await call("POST /chats/providers", {
+          body: {
+            provider,
+            enabled: true,
+            ...(display_name ? { display_name } : {}),
+            ...(base_url ? { base_url } : {}),
+            ...(api_key ? { api_key } : {}),
+          },
+        });
+        setTimeout(() => onAdded(made));
+      }}
+    >
+      {(problems) => (
+        <>
+          <Select
+            label="Provider"
+            value={provider}
+            choices={KINDS}
+            onPick={(value) => {
+              kind.value = KINDS.find((one) => one.value === value) ?? kind.value;
+            }}
+          />
+          {provider === "openai-compat" && (
+            <>
+              <Field
+                label="Name"
+                name="display_name"
+                maxLength={128}
+                placeholder="Ollama"
+                error={problems.display_name}
+              />
+              <Field
+                label="Address"
+                name="base_url"
+                type="url"
+                required
+                defaultValue={address}
+                hint="Where its API begins. Ollama on this machine answers at the address given here."
+                error={problems.base_url}
+              />
+            </>
+          )}
+          {provider !== "demo" && (
+            <Field
+              label="Key"
+              name="api_key"
+              type="password"
+              required={needsKey}
+              autocomplete="off"
+              hint={needsKey ? "Kept encrypted, never shown again." : "Only where the server wants one."}
+              error={problems.api_key}
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClose: () => void }) => {
+  const kind = KINDS.find(({ value }) => value === provider.provider);
+  return (
+    <FormDialog
+      title={`Add a model of ${provider.display_name}`}
+      submit="Add and try model"
+      onClose={onClose}
+      act={async ({ model = "", display_name = "", context_limit = "" }) => {
+        const made = await call("POST /chats/model-configs", {
+          body: {
+            provider_id: provider.id,
+            model,
+            ...(display_name ? { display_name } : {}),
+            ...(context_limit ? { context_limit: Number(context_limit) } : {}),
+          },
+        });
+        void tried(made);
+      }}
+    >
+      {(problems) => (
+        <>
+          <Field
+            label="Model"
+            name="model"
+            required
+            maxLength={256}
+            placeholder={kind?.example}
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            hint="The provider's name for it."
+            error={problems.model}
+          />
+          <Field label="Name" name="display_name" maxLength={128} hint="What people see. Optional." />
+          <Field
+            label="Context"
+            name="context_limit"
+            type="number"
+            min={1}
+            placeholder="128000"
+            hint="Tokens a history may have."
+            error={problems.context_limit}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+export const ReplaceKey = ({ provider, onClose }: { provider: ModelProvider; onClose: () => void }) => (
+  <FormDialog
+    title={`Key of ${provider.display_name}`}
+    submit="Replace key"
+    onClose={onClose}
+    act={async ({ api_key = "" }) => {
+      await call("PATCH /chats/providers/:provider", { path: { provider: provider.id }, body: { api_key } });
+      say("The key is replaced");
+    }}
+  >
+    {(problems) => (
+      <Field
+        label="New key"
+        name="api_key"
+        type="password"
+        autocomplete="off"
+        hint="Kept encrypted, never shown again. Empty removes the one there is."
+        error={problems.api_key}
+      />
+    )}
+  </FormDialog>
+);

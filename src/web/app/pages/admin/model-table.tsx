@@ -1,0 +1,109 @@
+// The models there are: which one is the default, what each costs, whether it answers.
+import type { ModelConfig } from "#schema/model-config.ts";
+import { call } from "../../data/api.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import { failed, say } from "../../shell/toasts.tsx";
+
+/** Asks the model to say hello, and tells in a toast what came of it. */
+export const tried = async ({ id, display_name }: Pick<ModelConfig, "id" | "display_name">): Promise<void> => {
+  try {
+    const result = await call("POST /chats/model-configs/:model_config/try", { path: { model_config: id } });
+    if (result.works)
+      say(`${display_name} answers: “${result.answer.trim()}” First token after ${lengthOf(result.first_ms)}.`);
+    else failed(new Error(`${display_name} does not answer. ${result.problem ?? ""}`));
+  } catch (error) {
+    failed(error);
+  }
+};
+
+const thousands = (tokens: number): string => `${Math.round(tokens / 1000)}k`;
+const perMillion = (micros: number | undefined): string => (micros === undefined ? "?" : (micros / 1e6).toFixed(2));
+
+export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; again: () => Promise<void> }) => (
+  <section class="panel" aria-labelledby="models">
+    <header>
+      <h2 id="models">Models</h2>
+    </header>
+    <section class="body scroll" tabIndex={0} aria-label="Table of models">
+      <table class="table">
+        <thead>
+          <tr>
+            <th>Name</th>
+            <th>Use</th>
+            <th class="r">Context</th>
+            <th class="r">In / out, per million</th>
+            <th class="r">On</th>
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {models.map((model) => (
+            <ModelRow key={model.id} model={model} again={again} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  </section>
+);
+
+const ModelRow = ({ model, again }: { model: ModelConfig; again: () => Promise<void> }) => {
+  const path = { model_config: model.id };
+  const change = async (body: { enabled?: boolean; is_default?: boolean }): Promise<void> => {
+    await call("PATCH /chats/model-configs/:model_config", { path, body });
+    await again();
+  };
+  const remove = (): void =>
+    ask({
+      title: `Remove ${model.display_name}`,
+      text: "Chats that use it ask for another model with their next message.",
+      yes: "Remove model",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /chats/model-configs/:model_config", { path });
+        await again();
+      },
+    });
+  return (
+    <tr>
+      <td class="med">{model.display_name}</td>
+      <td>{model.is_default && <span class="badge accent">Default</span>}</td>
+      <td class="r num">{thousands(model.context_limit)}</td>
+      <td class="r num">
+        {model.price ? `${perMillion(model.price.input)} / ${perMillion(model.price.output)}` : "not known"}
+      </td>
+      <td class="r">
+        <span class="tap">
+          <input
+            class="switch"
+            type="checkbox"
+            role="switch"
+            aria-label={`${model.display_name} on`}
+            checked={model.enabled}
+            onChange={(event) => void change({ enabled: event.currentTarget.checked }).catch(failed)}
+          />
+        </span>
+      </td>
+      <td class="r">
+        <span class="line">
+          <Button small disabled={!model.enabled} onPress={() => tried(model)}>
+            Try it
+          </Button>
+          <Menu
+            label={`More for ${model.display_name}`}
+            small
+            items={() => [
+              ...(model.is_default
+                ? []
+                : [{ icon: "check" as const, label: "Make default", act: () => change({ is_default: true }) }]),
+              { icon: "trash", label: "Remove…", isDanger: true, act: remove },
+            ]}
+          />
+        </span>
+      </td>
+    </tr>
+  );
+};

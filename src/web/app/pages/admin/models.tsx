@@ -1,0 +1,154 @@
+// Providers of language models and their models: added in two steps, tried at once.
+import { useSignal } from "@preact/signals";
+import type { ModelConfig } from "#schema/model-config.ts";
+import type { ModelProvider } from "#schema/model-provider.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { AddModel, AddProvider, ReplaceKey } from "./model-forms.tsx";
+import { KINDS } from "./model-kinds.ts";
+import { ModelTable } from "./model-table.tsx";
+
+type Open =
+  | { readonly form: "provider" }
+  | { readonly form: "model" | "key"; readonly provider: ModelProvider }
+  | undefined;
+
+const read = async (): Promise<{ providers: ModelProvider[]; models: ModelConfig[] }> => {
+  const [providers, models] = await Promise.all([call("GET /chats/providers"), call("GET /chats/model-configs")]);
+  return { providers, models };
+};
+
+export const Models = () => {
+  const { state, again } = useResource("models", read);
+  const open = useSignal<Open>(undefined);
+  const close = (): void => {
+    open.value = undefined;
+    void again();
+  };
+  const { data, error } = state.value;
+  if (error) return <Failed what="The models cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const { providers, models } = data;
+  const add = (
+    <Button
+      look="primary"
+      icon="plus"
+      onPress={() => {
+        open.value = { form: "provider" };
+      }}
+    >
+      Add provider
+    </Button>
+  );
+  return (
+    <>
+      {providers.length === 0 ? (
+        <Empty
+          icon="spark"
+          title="No models yet"
+          text="Chats are answered by a demonstration until a provider is added: one of the big ones with a key, or a server of your own such as Ollama."
+        >
+          {add}
+        </Empty>
+      ) : (
+        <>
+          <section class="stack" aria-labelledby="providers">
+            <div class="head">
+              <h2 id="providers">Providers</h2>
+              <span class="push">{add}</span>
+            </div>
+            <ul class="panel list">
+              {providers.map((one) => (
+                <Provider
+                  key={one.id}
+                  provider={one}
+                  count={models.filter(({ provider_id }) => provider_id === one.id).length}
+                  again={again}
+                  edit={(form) => {
+                    open.value = { form, provider: one };
+                  }}
+                />
+              ))}
+            </ul>
+          </section>
+          {models.length > 0 && <ModelTable models={models} again={again} />}
+        </>
+      )}
+      {open.value?.form === "provider" && (
+        <AddProvider
+          onClose={close}
+          onAdded={(provider) => {
+            void again();
+            open.value = { form: "model", provider };
+          }}
+        />
+      )}
+      {open.value?.form === "model" && <AddModel provider={open.value.provider} onClose={close} />}
+      {open.value?.form === "key" && <ReplaceKey provider={open.value.provider} onClose={close} />}
+    </>
+  );
+};
+
+type ProviderProps = {
+  readonly provider: ModelProvider;
+  readonly count: number;
+  readonly again: () => Promise<void>;
+  readonly edit: (form: "model" | "key") => void;
+};
+
+const Provider = ({ provider, count, again, edit }: ProviderProps) => {
+  const kind = KINDS.find(({ value }) => value === provider.provider);
+  const lacksKey = kind?.needsKey && !provider.has_api_key;
+  const path = { provider: provider.id };
+  const toggle = async (): Promise<void> => {
+    await call("PATCH /chats/providers/:provider", { path, body: { enabled: !provider.enabled } });
+    await again();
+  };
+  const remove = (): void =>
+    ask({
+      title: `Remove ${provider.display_name}`,
+      text: "Its models go, too. Chats that use them go on with another model once one is chosen.",
+      yes: "Remove provider",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /chats/providers/:provider", { path });
+        say(`${provider.display_name} is removed`);
+        await again();
+      },
+    });
+  return (
+    <li class="item prov">
+      <State kind={lacksKey ? "failed" : provider.enabled ? "running" : "stopped"}>
+        <span class="med clip">{provider.display_name}</span>
+      </State>
+      <span class="line">
+        <span class="num small mut desk">{count === 1 ? "1 model" : `${count} models`}</span>
+        <Button small onPress={() => edit("model")}>
+          Add model
+        </Button>
+        <Menu
+          label={`More for ${provider.display_name}`}
+          small
+          items={() => [
+            { icon: "key", label: "Replace key…", act: () => edit("key") },
+            { icon: provider.enabled ? "stop" : "play", label: provider.enabled ? "Disable" : "Enable", act: toggle },
+            "line",
+            { icon: "trash", label: "Remove…", isDanger: true, act: remove },
+          ]}
+        />
+      </span>
+      <span class={lacksKey ? "sub clip t-bad" : "sub clip"}>
+        {lacksKey ? "It has no key" : provider.base_url || kind?.label}
+        {!provider.enabled && ", disabled"}
+      </span>
+    </li>
+  );
+};

@@ -1,0 +1,158 @@
+// The users of the server: add, give roles, suspend, set a password, delete.
+import { useSignal } from "@preact/signals";
+import type { User } from "#schema/user.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { isSiteOwner, me } from "../../data/session.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { AddUser, Password, Roles } from "./user-forms.tsx";
+
+const MOST = 500;
+
+export const People = () => {
+  const search = useSignal("");
+  const { state, again } = useResource("users", () => call("GET /users", { query: { limit: MOST } }));
+  const open = useSignal<{ readonly form: "add" | "roles" | "password"; readonly user?: User } | undefined>(undefined);
+  const close = (): void => {
+    open.value = undefined;
+    void again();
+  };
+  const { data, error } = state.value;
+  if (error) return <Failed what="The users cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const words = search.value.toLowerCase();
+  const found = data.users.filter(({ username, name, email }) =>
+    [username, name, email].some((text) => text.toLowerCase().includes(words)),
+  );
+  const { form, user } = open.value ?? {};
+  return (
+    <section class="stack" aria-label="Users">
+      <div class="line">
+        <search class="search">
+          <input
+            aria-label="Find people"
+            placeholder="Name or e-mail"
+            value={search.value}
+            onInput={(event) => {
+              search.value = event.currentTarget.value;
+            }}
+          />
+        </search>
+        <span class="push">
+          <Button
+            look="primary"
+            icon="plus"
+            onPress={() => {
+              open.value = { form: "add" };
+            }}
+          >
+            Add user
+          </Button>
+        </span>
+      </div>
+      {found.length === 0 ? (
+        <Empty icon="user" title="Nobody fits" text="No username, name or e-mail address holds these letters." />
+      ) : (
+        <ul class="panel list">
+          {found.map((one) => (
+            <Person
+              key={one.id}
+              user={one}
+              again={again}
+              edit={(which) => {
+                open.value = { form: which, user: one };
+              }}
+            />
+          ))}
+        </ul>
+      )}
+      {form === "add" && <AddUser onClose={close} />}
+      {form === "roles" && user && <Roles user={user} onClose={close} />}
+      {form === "password" && user && <Password user={user} onClose={close} />}
+    </section>
+  );
+};
+
+type PersonProps = {
+  readonly user: User;
+  readonly again: () => Promise<void>;
+  readonly edit: (form: "roles" | "password") => void;
+};
+
+const Person = ({ user, again, edit }: PersonProps) => {
+  const isMe = user.id === me.value?.id;
+  return (
+    <li class="item">
+      <State kind={user.status === "suspended" ? "failed" : user.status === "active" ? "running" : "stopped"}>
+        <span class="med clip">{user.name || user.username}</span>
+      </State>
+      <span class="line">
+        {user.roles.map(({ name, display_name }) => (
+          <span key={name} class="badge">
+            {display_name}
+          </span>
+        ))}
+        {user.is_service_account && <span class="badge">Service account</span>}
+        {user.status === "suspended" && <span class="badge">Suspended</span>}
+        {!isMe && <Menu label={`More for ${user.username}`} small items={() => itemsOf(user, again, edit)} />}
+      </span>
+      <span class="sub clip">
+        {[user.username, user.email].filter(Boolean).join(", ")}
+        {user.last_seen_at ? (
+          <>
+            , seen <Time at={user.last_seen_at} />
+          </>
+        ) : (
+          ", has never signed in"
+        )}
+      </span>
+    </li>
+  );
+};
+
+const itemsOf = (user: User, again: () => Promise<void>, edit: PersonProps["edit"]): MenuItem[] => [
+  ...(isSiteOwner.value ? [{ icon: "shield" as const, label: "Roles…", act: () => edit("roles") }] : []),
+  ...(user.login_type === "password"
+    ? [
+        { icon: "key" as const, label: "Set password…", act: () => edit("password") },
+        { icon: "restart" as const, label: "Reset second factor", act: () => resetFactors(user) },
+      ]
+    : []),
+  user.status === "suspended"
+    ? { icon: "play", label: "Activate", act: () => setStatus(user, "activate", again) }
+    : { icon: "stop", label: "Suspend", act: () => setStatus(user, "suspend", again) },
+  "line",
+  { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(user, again) },
+];
+
+const setStatus = async (user: User, status: "activate" | "suspend", again: () => Promise<void>): Promise<void> => {
+  await call("PUT /users/:user/status/:status", { path: { user: user.id, status } });
+  say(status === "suspend" ? `${user.username} is suspended` : `${user.username} may sign in again`);
+  await again();
+};
+
+const resetFactors = async (user: User): Promise<void> => {
+  await call("DELETE /users/:user/factors", { path: { user: user.id } });
+  say(`${user.username} signs in with the password alone`);
+};
+
+const remove = async (user: User, again: () => Promise<void>): Promise<void> =>
+  ask({
+    title: `Delete ${user.username}`,
+    text: "Their tokens and sessions end at once. What they did stays in the audit log.",
+    yes: "Delete user",
+    no: "Keep them",
+    isDanger: true,
+    act: async () => {
+      await call("DELETE /users/:user", { path: { user: user.id } });
+      say(`${user.username} is deleted`);
+      await again();
+    },
+  });

@@ -1,0 +1,76 @@
+// A dialog with a form: what is wrong is said in it, at its field where the server names one, and it closes when the work is done.
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+import { Problem, wordsOf } from "../data/api.ts";
+import { Button } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
+
+type FormDialogProps = {
+  readonly title: string;
+  /** The verb and the thing: Add user. */
+  readonly submit: string;
+  readonly onClose: () => void;
+  /** Gets the texts of the form by name; the dialog closes when it resolves. */
+  readonly act: (values: Readonly<Record<string, string>>) => Promise<unknown>;
+  /** The fields; `problems` are what the server says of each, by name. */
+  readonly children: (problems: Readonly<Record<string, string>>) => ComponentChildren;
+};
+
+const textsOf = (form: HTMLFormElement): Record<string, string> =>
+  Object.fromEntries(
+    [...new FormData(form)].flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
+  );
+
+export const FormDialog = ({ title, submit, onClose, act, children }: FormDialogProps) => {
+  const id = useId();
+  const problem = useSignal("");
+  const problems = useSignal<Readonly<Record<string, string>>>({});
+  const busy = useSignal(false);
+  const send = async (form: HTMLFormElement): Promise<void> => {
+    problem.value = "";
+    problems.value = {};
+    busy.value = true;
+    try {
+      await act(textsOf(form));
+      onClose();
+    } catch (error) {
+      problem.value = wordsOf(error);
+      if (error instanceof Problem) {
+        problems.value = Object.fromEntries((error.body.validations ?? []).map(({ field, detail }) => [field, detail]));
+      }
+    } finally {
+      busy.value = false;
+    }
+  };
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onPress={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" form={id} disabled={busy.value}>
+            {submit}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id={id}
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send(event.currentTarget);
+        }}
+      >
+        {children(problems.value)}
+        {problem.value && (
+          <p class="t-bad" role="alert">
+            {problem.value}
+          </p>
+        )}
+      </form>
+    </Dialog>
+  );
+};
