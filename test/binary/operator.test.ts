@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { page, userPages } from "#test/support/documents.ts";
+import { markedBlocks, page, userPages } from "#test/support/documents.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { takeBackNewestStep } from "./older-data.ts";
 
@@ -164,6 +164,15 @@ const upgrade = async (): Promise<void> => {
   });
   expect(await back.stderr.text()).toContain("was written by a newer Slipway");
   expect(await back.exited).toBe(1);
+
+  // The way back that the documentation describes: the build before goes on with what it had.
+  const [steps = ""] = markedBlocks(page("docs/backup.md"), "tried after an upgrade");
+  expect(steps).toContain("cd /var/lib/slipway\n");
+  await sh(`set -e\n${steps.replace("/var/lib/slipway", join(machine, "older"))}`);
+  const again = await serve(previous, "older");
+  await signIn(again.url);
+  expect(await sh("slipway workspaces list")).toMatch(/\nkept +local +stopped/);
+  expect(await again.stop()).toBe(0);
 };
 
 /** The password that everybody has forgotten. */
