@@ -91,7 +91,7 @@ const styles = async (folder: string): Promise<string> => {
 const shell = async ({ main, css, chunks }: { main: string; css: string; chunks: string[] }): Promise<string> => {
   const template = await Bun.file(join(HERE, "app/app.html")).text();
   const symbols = Object.entries(ICONS).map(
-    ([id, shape]) => `<symbol id="${id}" viewBox="0 0 16 16">${shape}</symbol>`,
+    ([id, shape]) => `<symbol id="i-${id}" viewBox="0 0 16 16">${shape}</symbol>`,
   );
   const loads = [
     `<link rel="stylesheet" href="${PREFIX}${css}">`,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 const FLAGS =
-  "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
+  "--no-sandbox --disable-gpu --disable-3d-apis --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
 
 /** Opens a browser, runs the story, prints its result as one JSON line. `file` is the browser's program. */
 export const inChromium = async (file, options, story) => {

@@ -1,14 +1,15 @@
 // The calls that pages make, each with what it answers and takes: the types are those of the server's own schemas. A page that needs
 // another call adds a line; test/web/calls.test.ts holds every line to the OpenAPI document.
 import type { AuditLog, AuditRetention } from "#schema/audit.ts";
-import type { Build } from "#schema/build.ts";
+import type { Build, BuildTimings } from "#schema/build.ts";
 import type { Chat } from "#schema/chat.ts";
-import type { ExternalAuthList } from "#schema/external-auth.ts";
+import type { ExternalAuthList, VersionExternalAuth } from "#schema/external-auth.ts";
 import type { ListeningPorts } from "#schema/listening-port.ts";
 import type { CreateModelConfig, ModelConfig, TriedModel, UpdateModelConfig } from "#schema/model-config.ts";
 import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/model-provider.ts";
 import type { Organization } from "#schema/organization.ts";
 import type { PortShare, UpsertPortShare } from "#schema/port-share.ts";
+import type { WorkspaceActivity } from "#schema/schedule.ts";
 import type { LoginRefused } from "#schema/second-factor.ts";
 import type { Template } from "#schema/template.ts";
 import type { Preset, TemplateVersion } from "#schema/template-version.ts";
@@ -39,6 +40,9 @@ export interface Calls {
   "GET /workspaces/:workspace": Call<Workspace>;
   "POST /users/:user/workspaces": Call<Workspace, CreateWorkspace>;
   "GET /workspaces/:workspace/builds": Call<Build[]>;
+  "GET /workspaces/:workspace/activity": Call<WorkspaceActivity>;
+  "GET /workspacebuilds/:workspacebuild/timings": Call<BuildTimings>;
+  "GET /applications/host": Call<{ host: string }>;
   "POST /workspaces/:workspace/builds": Call<
     Build,
     {
@@ -68,6 +72,7 @@ export interface Calls {
   "GET /templates/:template": Call<Template>;
   "GET /templateversions/:templateversion": Call<TemplateVersion>;
   "GET /templateversions/:templateversion/presets": Call<Preset[]>;
+  "GET /templateversions/:templateversion/external-auth": Call<VersionExternalAuth[]>;
   "GET /external-auth": Call<ExternalAuthList>;
   "GET /chats": Call<Chat[]>;
   "GET /users": Call<{ users: User[]; count: number }>;

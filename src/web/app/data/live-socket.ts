@@ -4,6 +4,8 @@ import { signal } from "@preact/signals";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
+/** The close code of what has ended. */
+const DONE = 1_000;
 /** The server pings each 15 s: after this much silence the connection is dead, whatever the browser thinks. */
 const SILENCE_MS = 40_000;
 
@@ -36,6 +38,8 @@ type Options = {
   readonly message: (data: string) => void;
   /** Open again (or for the first time): who has no cursor reads anew. */
   readonly opened?: () => void;
+  /** Closing with 1000 is the end: nothing more follows. */
+  readonly ends?: boolean;
   /** The server pings: a long silence means that the line is dead. */
   readonly pings?: boolean;
 };
@@ -78,7 +82,15 @@ export class LiveSocket {
       this.#heard = Date.now();
       if (typeof data === "string") this.#options.message(data);
     };
-    socket.onclose = () => this.#again();
+    socket.onclose = ({ code }) => {
+      if (this.#options.ends && code === DONE) this.end();
+      else this.#again();
+    };
+  }
+
+  /** Sends when it is open; what would wait is dropped, since `opened` is told when it is. */
+  send(data: string): void {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(data);
   }
 
   end(): void {

@@ -12,19 +12,27 @@ export const isSiteOwner = computed(() => me.value?.roles.some(({ name }) => nam
 /** Some part of the administration is theirs. */
 export const isAdministrator = computed(() => (me.value?.roles.length ?? 0) > 0);
 
+const HINT = "signed-in";
+
+/** Somebody was signed in here last: the live lists need not wait until it is known that somebody still is. */
+export const wasSignedIn = (): boolean => localStorage.getItem(HINT) !== null;
+
 /** Asks once, beside the first lists. */
 export const readSession = async (): Promise<void> => {
   try {
     const [user, of] = await Promise.all([call("GET /users/me"), call("GET /organizations")]);
     organizations.value = of;
+    localStorage.setItem(HINT, "");
     me.value = user;
   } catch (error) {
-    if (error instanceof Problem && error.status === 401) me.value = null;
-    else throw error;
+    if (!(error instanceof Problem && error.status === 401)) throw error;
+    localStorage.removeItem(HINT);
+    me.value = null;
   }
 };
 
 export const signOut = async (): Promise<void> => {
+  localStorage.removeItem(HINT);
   await call("POST /users/logout").catch(() => {});
   location.assign("/login");
 };

@@ -25,7 +25,16 @@ export const CommandPanel = () => (open.value ? <Commands /> : null);
 
 /** Copies text and says so. */
 export const copy = async (text: string): Promise<void> => {
-  await navigator.clipboard.writeText(text);
+  // Without https from another machine there is no clipboard, only what is selected.
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else {
+    const area = document.createElement("textarea");
+    area.value = text;
+    (document.querySelector("dialog[open]") ?? document.body).append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
   say("Copied");
 };
 

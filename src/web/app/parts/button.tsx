@@ -19,6 +19,10 @@ type Look = {
 export const classOf = ({ look, small, class: more }: Look, isIcon = false): string =>
   ["btn", look, small && "sm", isIcon && "icon", more].filter(Boolean).join(" ");
 
+/** As the attribute wants them. */
+const shortcut = (keys: string | undefined): string | undefined =>
+  keys?.replace("Ctrl", "Control").replace("⏎", "Enter").replaceAll(" ", "+");
+
 const Keys = ({ keys }: { keys?: string }) => (keys ? <kbd aria-hidden="true">{keys}</kbd> : null);
 
 type ButtonProps = Look & {
@@ -58,7 +62,7 @@ export const Button = ({
       form={form}
       disabled={disabled || busy.value}
       aria-pressed={pressed}
-      aria-keyshortcuts={keys}
+      aria-keyshortcuts={shortcut(keys)}
       onClick={press}
     >
       {icon && <Icon name={icon} />}
@@ -114,7 +118,7 @@ export const ButtonLink = ({
   <a
     class={classOf(look)}
     href={href}
-    aria-keyshortcuts={keys}
+    aria-keyshortcuts={shortcut(keys)}
     {...(newTab ? { target: "_blank", rel: "noreferrer" } : {})}
   >
     {icon && <Icon name={icon} />}

@@ -3,6 +3,6 @@ import type { IconName } from "../icons.ts";
 
 export const Icon = ({ name, small }: { name: IconName; small?: boolean }) => (
   <svg class={small ? "i sm" : "i"} aria-hidden="true">
-    <use href={`#${name}`} />
+    <use href={`#i-${name}`} />
   </svg>
 );

@@ -20,7 +20,7 @@ type VirtualListProps = {
   /** Rows of one height need not be measured. */
   readonly fixed?: boolean;
   /** What scrolls; the window without it. */
-  readonly scroller?: RefObject<HTMLElement>;
+  readonly scroller?: RefObject<HTMLElement | null>;
   readonly keyOf?: (index: number) => string | number;
   readonly row: (index: number) => ComponentChildren;
   readonly class?: string;

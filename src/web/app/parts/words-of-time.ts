@@ -29,8 +29,9 @@ export const shortTime = (at: number, now: number): string => {
   return date(time, today);
 };
 
-/** A length of time in milliseconds: 41 s, 12 min, 8 h 15 min, 3 days. */
+/** A length of time in milliseconds: 4 ms, 41 s, 12 min, 8 h 15 min, 3 days. */
 export const lengthOf = (milliseconds: number): string => {
+  if (milliseconds < 100) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 10_000) return `${(milliseconds / 1000).toFixed(1)} s`;
   if (milliseconds < 2 * MINUTE) return `${Math.round(milliseconds / 1000)} s`;
   if (milliseconds < 2 * HOUR) return `${Math.round(milliseconds / MINUTE)} min`;

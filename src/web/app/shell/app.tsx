@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { toSignIn } from "../data/api.ts";
 import { followChats } from "../data/chats.ts";
-import { me, readSession } from "../data/session.ts";
+import { me, readSession, wasSignedIn } from "../data/session.ts";
 import { followWorkspaces } from "../data/workspaces.ts";
 import { CommandPanel } from "../parts/as-command.tsx";
 import { ButtonLink } from "../parts/button.tsx";
@@ -39,11 +39,14 @@ const SCOPE = /^\/(?!api\/|swagger|settings\/|external-auth|cli-auth|@|assets\/|
 const Inside = () => {
   const { route, path } = useLocation();
   useEffect(() => {
+    const follow = (): void => {
+      followWorkspaces();
+      followChats();
+    };
+    if (wasSignedIn()) follow();
     void readSession()
-      .then(() => (me.value === null ? toSignIn() : undefined))
+      .then(() => (me.value === null ? toSignIn() : follow()))
       .catch(failed);
-    followWorkspaces();
-    followChats();
     const stops = [
       onKeys("mod+k", openPalette),
       onKeys("n", () => route("/new")),

@@ -2,7 +2,16 @@
 import type { IconName } from "../icons.ts";
 
 /** The paths of the app's pages; src/web/pages.ts serves the app at them. */
-export const PATHS = ["/", "/workspaces", "/audit", "/admin", "/admin/:tab"] as const;
+export const PATHS = [
+  "/",
+  "/workspaces",
+  "/workspaces/:workspace",
+  "/workspaces/:workspace/:tab",
+  "/new",
+  "/audit",
+  "/admin",
+  "/admin/:tab",
+] as const;
 
 /** True when the app has this page: links to it are shown. */
 export const hasPage = (path: string): boolean => (PATHS as readonly string[]).includes(path);

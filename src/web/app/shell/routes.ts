@@ -9,6 +9,9 @@ export const routes: Record<(typeof PATHS)[number], AnyComponent> = {
   "/admin/:tab": lazy(() => import("../pages/admin/admin.tsx")),
   "/audit": lazy(() => import("../pages/audit/audit.tsx")),
   "/workspaces": lazy(() => import("../pages/workspaces/workspaces.tsx")),
+  "/workspaces/:workspace": lazy(() => import("../pages/workspace/workspace.tsx")),
+  "/workspaces/:workspace/:tab": lazy(() => import("../pages/workspace/workspace.tsx")),
+  "/new": lazy(() => import("../pages/create/create.tsx")),
 };
 
 /** Without the frame: nobody is signed in yet. */

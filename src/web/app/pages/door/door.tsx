@@ -12,7 +12,7 @@ export const Door = ({ title, children }: { title: string; children: ComponentCh
       <div class="login stack loose">
         <div class="line">
           <svg class="i logo" aria-hidden="true">
-            <use href="#brand" />
+            <use href="#i-brand" />
           </svg>
           <h1>{title}</h1>
         </div>

@@ -1,0 +1,37 @@
+// The live form of a template version: for the values given the server says which parameters are asked and what is wrong with each.
+import { type Signal, signal } from "@preact/signals";
+import type { DynamicParameters } from "#schema/dynamic-parameters.ts";
+import { LiveSocket } from "./live-socket.ts";
+
+export type Values = Readonly<Record<string, string>>;
+
+export class FormSocket {
+  /** The newest answer; answers to older values are left out. */
+  readonly answer: Signal<DynamicParameters | undefined> = signal(undefined);
+  readonly #socket: LiveSocket;
+  #asked = -1;
+  #values: Values;
+
+  constructor(version_id: string, values: Values) {
+    this.#values = values;
+    this.#socket = new LiveSocket({
+      address: () => `/api/v2/templateversions/${version_id}/dynamic-parameters`,
+      opened: () => this.ask(this.#values),
+      message: (text) => {
+        const answer = JSON.parse(text) as DynamicParameters;
+        if (answer.id === this.#asked) this.answer.value = answer;
+      },
+    });
+  }
+
+  /** Asks what the form is for these values; answered when the line is open. */
+  ask(values: Values): void {
+    this.#values = values;
+    this.#asked += 1;
+    this.#socket.send(JSON.stringify({ id: this.#asked, inputs: values }));
+  }
+
+  end(): void {
+    this.#socket.end();
+  }
+}

@@ -1,0 +1,102 @@
+// Making a workspace: a template, a name, its parameters as the server evaluates them, and a link that opens the form filled in.
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Template } from "#schema/template.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { isSiteOwner } from "../../data/session.ts";
+import { ButtonLink } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import { Frame } from "../../shell/frame.tsx";
+import { hasPage } from "../../shell/places.ts";
+import { CreateForm } from "./form.tsx";
+import { readLink } from "./link.ts";
+
+const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
+
+export default function CreatePage() {
+  const filled = useMemo(() => readLink(location.search), []);
+  const { state, again } = useResource("templates", () => call("GET /templates"));
+  const usable = useComputed(() => (state.value.data ?? []).filter(({ deprecated }) => !deprecated));
+  const chosen = useSignal<string | undefined>(undefined);
+  useEffect(() => {
+    const named = usable.value.find(({ name }) => name === filled.template);
+    chosen.value ??= (named ?? usable.value[0])?.id;
+  }, [usable.value]);
+  const template = usable.value.find(({ id }) => id === chosen.value);
+  if (state.value.error && !state.value.data) {
+    return (
+      <Frame title="New workspace" crumbs={CRUMBS}>
+        <Failed what="The templates cannot be read" error={state.value.error} again={again} />
+      </Frame>
+    );
+  }
+  if (!state.value.data || usable.value.length === 0) {
+    return (
+      <Frame title="New workspace" crumbs={CRUMBS}>
+        <div class="page">{state.value.data ? <NoTemplate /> : <Skeleton lines={5} />}</div>
+      </Frame>
+    );
+  }
+  return (
+    <CreateForm key={chosen.value ?? ""} template={template} filled={filled} crumbs={CRUMBS}>
+      <fieldset class="stack">
+        <legend class="lg">Template</legend>
+        <div class="cards brief">
+          {usable.value.map((one) => (
+            <Card
+              key={one.id}
+              template={one}
+              checked={one.id === chosen.value}
+              pick={() => {
+                chosen.value = one.id;
+              }}
+            />
+          ))}
+        </div>
+      </fieldset>
+    </CreateForm>
+  );
+}
+
+const NoTemplate = () => (
+  <Empty
+    icon="layers"
+    title="There is no template yet"
+    text={
+      <>
+        Workspaces are made from templates. One of containers comes by itself as soon as the server reaches a Docker
+        Engine (setting <code>docker_host</code>). One of your own is made on the command line:{" "}
+        <code>slipway templates push FOLDER</code>.
+      </>
+    }
+  >
+    {isSiteOwner.value && hasPage("/templates") && (
+      <ButtonLink look="primary" href="/templates">
+        Add a template
+      </ButtonLink>
+    )}
+  </Empty>
+);
+
+const PICTURE = /^(?:\/|data:image\/)/;
+
+const Card = ({ template, checked, pick }: { template: Template; checked: boolean; pick: () => void }) => {
+  const usual = template.build_time_stats.start.P50;
+  return (
+    <label class="pick">
+      <input type="radio" name="template" checked={checked} onChange={pick} />
+      <span class="art">
+        {PICTURE.test(template.icon) ? <img src={template.icon} alt="" width="20" height="20" /> : <Icon name="box" />}
+      </span>
+      <span class="line">
+        <span class="med clip">{template.display_name || template.name}</span>
+        {usual !== null && <span class="push dim small num">{lengthOf(usual)}</span>}
+      </span>
+      <p>{template.description || `Runs by ${template.provisioner}.`}</p>
+    </label>
+  );
+};

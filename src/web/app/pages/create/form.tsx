@@ -1,0 +1,263 @@
+// The form below the template cards.
+import { useComputed, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import type { Template } from "#schema/template.ts";
+import type { Preset } from "#schema/template-version.ts";
+import { call, Problem, wordsOf } from "../../data/api.ts";
+import { nameFor } from "../../data/as-command.ts";
+import { FormSocket, type Values } from "../../data/form-socket.ts";
+import { useResource } from "../../data/resource.ts";
+import { me } from "../../data/session.ts";
+import { workspaces } from "../../data/workspaces.ts";
+import { copy } from "../../parts/as-command.tsx";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Field, Options } from "../../parts/field.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Parameter } from "../../parts/parameter.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import { Frame } from "../../shell/frame.tsx";
+import { onKeys } from "../../shell/keys.ts";
+import { type Filled, linkTo } from "./link.ts";
+
+type FormProps = {
+  readonly template: Template | undefined;
+  readonly filled: Filled;
+  readonly crumbs: readonly { label: string; href: string }[];
+  /** The choice of the template. */
+  readonly children: ComponentChildren;
+};
+
+/** A name that the person has not used yet. */
+const freeName = (template: string): string => {
+  const base =
+    template
+      .replace(/[^a-zA-Z0-9]+/g, "-")
+      .replace(/^-|-$/g, "")
+      .slice(0, 28) || "workspace";
+  const taken = new Set<string>();
+  for (const one of workspaces.value.values()) if (one.owner_id === me.value?.id) taken.add(one.name.toLowerCase());
+  let name = base;
+  for (let at = 2; taken.has(name.toLowerCase()); at++) name = `${base}-${at}`;
+  return name;
+};
+
+export const CreateForm = ({ template, filled, crumbs, children }: FormProps) => {
+  const { route } = useLocation();
+  const name = useSignal(filled.name ?? (template ? freeName(template.name) : ""));
+  const values = useSignal<Values>(filled.template === template?.name || !filled.template ? filled.parameters : {});
+  const touched = useSignal<ReadonlySet<string>>(new Set());
+  const preset = useSignal<Preset | undefined>(undefined);
+  const problem = useSignal("");
+  const nameProblem = useSignal("");
+  const version = template?.active_version_id;
+  const form = useMemo(() => (version ? new FormSocket(version, values.value) : undefined), [version]);
+  useEffect(() => () => form?.end(), [form]);
+  const path = { templateversion: version ?? "" };
+  const presets = useResource(version && `presets ${version}`, () =>
+    call("GET /templateversions/:templateversion/presets", { path }),
+  );
+  const accounts = useResource(version && `accounts ${version}`, () =>
+    call("GET /templateversions/:templateversion/external-auth", { path }),
+  );
+  const change = (next: Values): void => {
+    values.value = next;
+    form?.ask(next);
+  };
+  const pickPreset = (id: string): void => {
+    preset.value = presets.state.value.data?.find((one) => one.id === id);
+    const fixed = Object.fromEntries((preset.value?.parameters ?? []).map((one) => [one.name, one.value]));
+    change({ ...values.value, ...fixed });
+  };
+  useEffect(() => {
+    const list = presets.state.value.data ?? [];
+    const wanted = list.find((one) => one.name === filled.preset) ?? list.find((one) => one.default && !filled.preset);
+    if (wanted && !preset.value) pickPreset(wanted.id);
+  }, [presets.state.value.data]);
+  const parameters = useComputed(() => form?.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral) ?? []);
+  const currentOf = (one: { name: string; value: { value: string; valid: boolean } }): string =>
+    values.value[one.name] ?? (one.value.valid ? one.value.value : "");
+  const unlinked = (accounts.state.value.data ?? []).filter((one) => !one.authenticated && !one.optional);
+
+  const create = async (): Promise<void> => {
+    if (!template) return;
+    problem.value = "";
+    nameProblem.value = "";
+    touched.value = new Set(parameters.value.map((one) => one.name));
+    nameFor(template.id, template.name);
+    const given = parameters.value.filter((one) => values.value[one.name] !== undefined);
+    try {
+      const made = await call("POST /users/:user/workspaces", {
+        path: { user: "me" },
+        body: {
+          name: name.value.trim(),
+          template_id: template.id,
+          ...(preset.value ? { template_version_preset_id: preset.value.id } : {}),
+          rich_parameter_values: given.map((one) => ({ name: one.name, value: currentOf(one) })),
+        },
+      });
+      route(`/workspaces/${made.id}`);
+    } catch (error) {
+      if (error instanceof Problem && error.names("name")) nameProblem.value = wordsOf(error);
+      else problem.value = wordsOf(error);
+    }
+  };
+  useEffect(() => onKeys("mod+enter", () => void create()), [template]);
+  return (
+    <Frame
+      title="New workspace"
+      crumbs={crumbs}
+      actions={
+        <Button look="primary" disabled={!template || unlinked.length > 0} keys="Ctrl ⏎" onPress={create}>
+          Create
+        </Button>
+      }
+    >
+      <div class="page narrow">
+        <form
+          class="stack loose wide-gap"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void create();
+          }}
+        >
+          {children}
+          {template && (
+            <div class="split">
+              <div class="stack loose">
+                {problem.value && (
+                  <p class="banner box bad" role="alert">
+                    <Icon name="warn" />
+                    <span>{problem.value}</span>
+                  </p>
+                )}
+                <Field
+                  label="Name"
+                  required
+                  maxLength={32}
+                  autocomplete="off"
+                  autocapitalize="none"
+                  spellcheck={false}
+                  value={name.value}
+                  error={nameProblem.value}
+                  hint="Letters and digits, in groups joined by single hyphens."
+                  onInput={(event) => {
+                    name.value = event.currentTarget.value;
+                    nameProblem.value = "";
+                  }}
+                />
+                {(presets.state.value.data?.length ?? 0) > 0 && (
+                  <Options
+                    label="Preset"
+                    value={preset.value?.id ?? ""}
+                    choices={[
+                      ...(presets.state.value.data ?? []).map((one) => ({ value: one.id, label: one.name })),
+                      { value: "", label: "Custom" },
+                    ]}
+                    hint={preset.value?.description || undefined}
+                    onPick={pickPreset}
+                  />
+                )}
+                {(accounts.state.value.data ?? []).map((one) => (
+                  <Account key={one.id} account={one} again={accounts.again} />
+                ))}
+                {parameters.value.map((one) => (
+                  <Parameter
+                    key={one.name}
+                    parameter={one}
+                    value={currentOf(one)}
+                    touched={touched.value.has(one.name)}
+                    disabled={preset.value?.parameters.some((fixed) => fixed.name === one.name)}
+                    onValue={(value) => {
+                      touched.value = new Set(touched.value).add(one.name);
+                      change({ ...values.value, [one.name]: value });
+                    }}
+                  />
+                ))}
+                {form?.answer.value?.diagnostics.map((one) => (
+                  <p key={one.summary} class={one.severity === "error" ? "t-bad" : "t-attn"} role="status">
+                    {[one.summary, one.detail].filter(Boolean).join(": ")}
+                  </p>
+                ))}
+              </div>
+              <Facts
+                template={template}
+                link={linkTo({ template: template.name, preset: preset.value?.name, parameters: values.value })}
+              />
+            </div>
+          )}
+        </form>
+      </div>
+    </Frame>
+  );
+};
+
+type AccountShown = { id: string; display_name: string; authenticated: boolean; optional: boolean };
+
+/** An account elsewhere that the template uses: linked in a tab of its own, seen here when one comes back. */
+const Account = ({ account, again }: { account: AccountShown; again: () => Promise<void> }) => {
+  useEffect(() => {
+    const look = (): void => void (document.hidden || account.authenticated || again());
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [account.authenticated]);
+  return (
+    <div class="line wrap">
+      <Icon name={account.authenticated ? "check" : "key"} />
+      <span>
+        {account.display_name}{" "}
+        {account.authenticated ? "is linked" : account.optional ? "can be linked" : "must be linked"}
+      </span>
+      {!account.authenticated && (
+        <a class="btn sm" href={`/external-auth/${account.id}`} target="_blank" rel="noreferrer">
+          Link {account.display_name}
+        </a>
+      )}
+    </div>
+  );
+};
+
+const Facts = ({ template, link }: { template: Template; link: string }) => {
+  const usual = template.build_time_stats.start.P50;
+  return (
+    <aside class="stack loose" aria-label="What will be made">
+      <section class="panel">
+        <header>
+          <h2>What will be made</h2>
+        </header>
+        <div class="body">
+          <dl class="kv small">
+            <dt>Template</dt>
+            <dd>{template.display_name || template.name}</dd>
+            <dt>Runs by</dt>
+            <dd>{template.provisioner}</dd>
+            {usual !== null && (
+              <>
+                <dt>Time</dt>
+                <dd>about {lengthOf(usual)}</dd>
+              </>
+            )}
+            <dt>Stops</dt>
+            <dd>{template.default_ttl_ms > 0 ? `after ${lengthOf(template.default_ttl_ms)}` : "never by itself"}</dd>
+            <dt>Organization</dt>
+            <dd>{template.organization_display_name || template.organization_name}</dd>
+          </dl>
+        </div>
+      </section>
+      <section class="panel">
+        <header>
+          <h2>The same as a link</h2>
+          <span class="push">
+            <IconButton icon="copy" small label="Copy link" onPress={() => copy(location.origin + link)} />
+          </span>
+        </header>
+        <div class="body small">
+          <pre class="cmd mono" tabIndex={0}>
+            {link}
+          </pre>
+        </div>
+      </section>
+    </aside>
+  );
+};

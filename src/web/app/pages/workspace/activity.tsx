@@ -1,0 +1,83 @@
+// Why and when a workspace stops: what moved its deadline, what the server did by itself, and what it will do next.
+import { useEffect } from "preact/hooks";
+import type { WorkspaceActivity } from "#schema/schedule.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import type { IconName } from "../../icons.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+
+type Entry = WorkspaceActivity["entries"][number];
+
+const WORDS: Record<Entry["reason"], readonly [icon: IconName, words: string]> = {
+  start: ["play", "Started"],
+  activity: ["clock", "Kept longer by use"],
+  extend: ["clock", "Kept longer"],
+  template: ["layers", "Template changed"],
+  ttl_off: ["clock", "Stops no more by itself"],
+  autostop: ["stop", "Stopped by schedule"],
+  owner_suspended: ["user", "Owner was suspended"],
+  autostart: ["play", "Started by schedule"],
+  autostart_skipped: ["warn", "Start was skipped"],
+  failure: ["warn", "Failed"],
+  dormancy: ["moon", "Became dormant"],
+  wake: ["sun", "Woken"],
+  autodelete: ["trash", "Deleted"],
+};
+
+const NEXT: Record<string, string> = {
+  stop: "Stops",
+  start: "Starts",
+  make_dormant: "Becomes dormant",
+  delete: "Is deleted",
+};
+
+const SHOWN = 8;
+
+export const Activity = ({ workspace }: { workspace: Workspace }) => {
+  const { id, latest_build } = workspace;
+  const { state, again } = useResource(`activity ${id}`, () =>
+    call("GET /workspaces/:workspace/activity", { path: { workspace: id } }),
+  );
+  // The stream of the workspace tells when there is something new.
+  useEffect(() => void again(), [latest_build.status, latest_build.deadline, workspace.dormant_at]);
+  const { data } = state.value;
+  return (
+    <section class="panel" aria-labelledby="activity">
+      <header>
+        <h2 id="activity">Activity</h2>
+      </header>
+      <div class="body">
+        {!data ? (
+          <Skeleton />
+        ) : data.entries.length === 0 && !data.next ? (
+          <p class="dim">Nothing has moved its deadline yet.</p>
+        ) : (
+          <ol class="steps">
+            {data.next && (
+              <li>
+                <Icon name="clock" />
+                <span class="med">{NEXT[data.next.what] ?? data.next.what}</span>
+                <Time class="dim small" at={data.next.at} />
+                <p class="small">{data.next.why}</p>
+              </li>
+            )}
+            {data.entries.slice(0, SHOWN).map((entry) => (
+              <li key={`${entry.at} ${entry.reason}`}>
+                <Icon name={WORDS[entry.reason][0]} />
+                <span class="med">
+                  {WORDS[entry.reason][1]}
+                  {entry.actor.kind === "user" && ` by ${entry.actor.name}`}
+                </span>
+                <Time class="dim small" at={entry.at} />
+                {entry.detail && <p class="small">{entry.detail}</p>}
+              </li>
+            ))}
+          </ol>
+        )}
+      </div>
+    </section>
+  );
+};

@@ -1,0 +1,99 @@
+// The builds of a workspace, the newest first, each with its log.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Build } from "#schema/build.ts";
+import type { Workspace } from "#schema/workspace.ts";
+import { call } from "../../data/api.ts";
+import { LogFeed } from "../../data/logs.ts";
+import { useResource } from "../../data/resource.ts";
+import { workspaceState } from "../../data/states.ts";
+import { Failed } from "../../parts/empty.tsx";
+import { LogView } from "../../parts/log-view.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+
+const SHOWN = 50;
+const VERBS: Record<Build["transition"], string> = { start: "Start", stop: "Stop", delete: "Delete" };
+
+const tookOf = ({ job }: Build): string =>
+  job.started_at && job.completed_at ? lengthOf(Date.parse(job.completed_at) - Date.parse(job.started_at)) : "";
+
+export const Builds = ({ workspace }: { workspace: Workspace }) => {
+  const { id, latest_build } = workspace;
+  const { state, again } = useResource(`builds ${id}`, () =>
+    call("GET /workspaces/:workspace/builds", { path: { workspace: id }, query: { limit: SHOWN } }),
+  );
+  const chosen = useSignal(latest_build.id);
+  useEffect(() => void again(), [latest_build.id, latest_build.status]);
+  const { data, error } = state.value;
+  if (error && !data) return <Failed what="The builds cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={5} />;
+  const build = data.find((one) => one.id === chosen.value) ?? data[0];
+  return (
+    <div class="split even">
+      <div class="scroll" role="region" aria-label="Builds" tabIndex={0}>
+        <table class="table">
+          <thead>
+            <tr>
+              <th class="r">Build</th>
+              <th>What</th>
+              <th>Version</th>
+              <th>By</th>
+              <th class="r">Took</th>
+              <th class="r">When</th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.map((one) => (
+              <tr key={one.id}>
+                <td class="r num">{one.build_number}</td>
+                <td>
+                  <State kind={workspaceState({ status: one.status, dormant_at: undefined })}>
+                    <button
+                      type="button"
+                      class="link"
+                      aria-pressed={one.id === build?.id}
+                      onClick={() => {
+                        chosen.value = one.id;
+                      }}
+                    >
+                      {VERBS[one.transition]} {one.status === "failed" || one.status === "canceled" ? one.status : ""}
+                    </button>
+                  </State>
+                </td>
+                <td class="mut">{one.template_version_name}</td>
+                <td class="mut">
+                  {one.reason === "initiator" || one.reason === "dashboard" ? one.initiator_name : one.reason}
+                </td>
+                <td class="r num mut">{tookOf(one)}</td>
+                <td class="r dim">
+                  <Time at={one.created_at} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {build && <BuildLog key={build.id} build={build} />}
+    </div>
+  );
+};
+
+const BuildLog = ({ build }: { build: Build }) => {
+  const feed = useMemo(() => new LogFeed(), [build.id]);
+  useEffect(() => {
+    feed.follow({ source: "build", path: `/workspacebuilds/${build.id}/logs` });
+    return () => feed.end();
+  }, [feed]);
+  return (
+    <LogView
+      title={`Log of build ${build.build_number}`}
+      feed={feed}
+      sources={["build"]}
+      file={`${build.workspace_name}-build-${build.build_number}.log`}
+      empty={build.job.error || "Nothing was written."}
+    />
+  );
+};

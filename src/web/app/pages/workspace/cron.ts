@@ -1,0 +1,33 @@
+// The schedule of a start as the form has it, and as the API writes it: CRON_TZ=Europe/Berlin 0 9 * * 1-5. Pure.
+
+export const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] as const;
+
+export type Start = { readonly time: string; readonly days: readonly number[]; readonly zone: string };
+
+const two = (value: string): string => value.padStart(2, "0");
+
+const readDays = (text: string): number[] => {
+  if (text === "*") return [0, 1, 2, 3, 4, 5, 6];
+  const found = text.split(",").flatMap((part) => {
+    const [from = "", to = from] = part.split("-");
+    const index = (name: string): number => {
+      const named = DAYS.findIndex((day) => day.toLowerCase() === name.toLowerCase());
+      return named < 0 ? Number(name) % 7 : named;
+    };
+    const [first, last] = [index(from), index(to)];
+    return Array.from({ length: ((last - first + 7) % 7) + 1 }, (_, at) => (first + at) % 7);
+  });
+  return [...new Set(found)].sort();
+};
+
+/** Undefined when there is none, or one that this form cannot show. */
+export const readCron = (schedule: string | undefined): Start | undefined => {
+  const [, zone = "UTC", minute = "", hour = "", days = ""] =
+    schedule?.match(/^(?:CRON_TZ=(\S+) )?(\d{1,2}) (\d{1,2}) \* \* (\S+)$/) ?? [];
+  return minute === "" ? undefined : { zone, time: `${two(hour)}:${two(minute)}`, days: readDays(days) };
+};
+
+export const cronOf = ({ time, days, zone }: Start): string => {
+  const [hour = "0", minute = "0"] = time.split(":");
+  return `CRON_TZ=${zone} ${Number(minute)} ${Number(hour)} * * ${days.length === 7 ? "*" : days.join(",")}`;
+};

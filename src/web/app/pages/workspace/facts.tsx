@@ -1,0 +1,46 @@
+// What a workspace is made of: its resources with what they say of themselves.
+import type { Workspace } from "#schema/workspace.ts";
+import { Time } from "../../parts/time.tsx";
+
+export const Facts = ({ workspace }: { workspace: Workspace }) => {
+  const shown = workspace.latest_build.resources.filter(({ hide }) => !hide);
+  return (
+    <section class="panel" aria-labelledby="facts">
+      <header>
+        <h2 id="facts">Facts</h2>
+      </header>
+      <div class="body">
+        <dl class="kv small">
+          <dt>Made</dt>
+          <dd>
+            <Time at={workspace.created_at} />
+          </dd>
+          <dt>Used</dt>
+          <dd>
+            <Time at={workspace.last_used_at} />
+          </dd>
+          <dt>Organization</dt>
+          <dd>{workspace.organization_name}</dd>
+          {shown.flatMap((resource) => [
+            <dt key={resource.id}>{resource.name}</dt>,
+            <dd key={`${resource.id} type`} class="mono clip">
+              {resource.type}
+            </dd>,
+            ...resource.metadata.flatMap((one) => [
+              <dt key={`${resource.id} ${one.key}`}>{one.key}</dt>,
+              <dd key={`${resource.id} ${one.key} value`} class="mono">
+                {one.sensitive ? "hidden" : one.value}
+              </dd>,
+            ]),
+          ])}
+          {workspace.latest_build.daily_cost > 0 && (
+            <>
+              <dt>Cost of a day</dt>
+              <dd class="num">{workspace.latest_build.daily_cost}</dd>
+            </>
+          )}
+        </dl>
+      </div>
+    </section>
+  );
+};

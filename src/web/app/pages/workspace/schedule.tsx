@@ -1,0 +1,142 @@
+// When a workspace stops and starts by itself.
+import { useSignal } from "@preact/signals";
+import type { Workspace } from "#schema/workspace.ts";
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import { call } from "../../data/api.ts";
+import * as actions from "../../data/workspace-actions.ts";
+import { Button } from "../../parts/button.tsx";
+import { Field, Switch } from "../../parts/field.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { cronOf, DAYS, readCron } from "./cron.ts";
+
+const HOUR_MS = 3_600_000;
+
+export const Schedule = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => (
+  <div class="split even">
+    <Stop workspace={workspace} row={row} />
+    <Start workspace={workspace} />
+  </div>
+);
+
+const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => {
+  const on = useSignal(workspace.ttl_ms !== undefined);
+  const hours = useSignal(String((workspace.ttl_ms ?? 8 * HOUR_MS) / HOUR_MS));
+  const save = async (): Promise<void> => {
+    const ttl_ms = on.value ? Number(hours.value) * HOUR_MS : null;
+    await call("PUT /workspaces/:workspace/ttl", { path: { workspace: workspace.id }, body: { ttl_ms } });
+    say(on.value ? `Stops ${hours.value} h after each start` : "Stops no more by itself");
+  };
+  return (
+    <section class="panel" aria-labelledby="stop">
+      <header>
+        <h2 id="stop">Stopping</h2>
+      </header>
+      <div class="body stack loose">
+        <Switch
+          label="Stop by itself"
+          note="Work in it puts the end off."
+          checked={on.value}
+          onSwitch={(next) => {
+            on.value = next;
+          }}
+        />
+        {on.value && (
+          <Field
+            label="Hours after a start"
+            type="number"
+            min={0.5}
+            max={720}
+            step={0.5}
+            value={hours.value}
+            hint="Counts from the next start."
+            onInput={(event) => {
+              hours.value = event.currentTarget.value;
+            }}
+          />
+        )}
+      </div>
+      <footer>
+        <Button look="primary" disabled={on.value && !(Number(hours.value) > 0)} onPress={save}>
+          Save
+        </Button>
+        {row.status === "running" && row.deadline && (
+          <Button onPress={() => actions.keepLonger(row)}>Keep 1 h more</Button>
+        )}
+      </footer>
+    </section>
+  );
+};
+
+const Start = ({ workspace }: { workspace: Workspace }) => {
+  const known = readCron(workspace.autostart_schedule);
+  const on = useSignal(workspace.autostart_schedule !== undefined);
+  const time = useSignal(known?.time ?? "09:00");
+  const days = useSignal<readonly number[]>(known?.days ?? [1, 2, 3, 4, 5]);
+  const zone = useSignal(known?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const save = async (): Promise<void> => {
+    const schedule = on.value ? cronOf({ time: time.value, days: days.value, zone: zone.value }) : "";
+    await call("PUT /workspaces/:workspace/autostart", { path: { workspace: workspace.id }, body: { schedule } });
+    say(on.value ? `Starts at ${time.value}` : "Starts no more by itself");
+  };
+  return (
+    <section class="panel" aria-labelledby="start">
+      <header>
+        <h2 id="start">Starting</h2>
+      </header>
+      <div class="body stack loose">
+        <Switch
+          label="Start by itself"
+          note="It is ready when you come."
+          checked={on.value}
+          onSwitch={(next) => {
+            on.value = next;
+          }}
+        />
+        {on.value && (
+          <>
+            <Field
+              label="Time"
+              type="time"
+              value={time.value}
+              onInput={(event) => {
+                time.value = event.currentTarget.value;
+              }}
+            />
+            <fieldset class="field">
+              <legend>Days</legend>
+              <div class="opts">
+                {DAYS.map((name, day) => (
+                  <label key={name}>
+                    <input
+                      type="checkbox"
+                      checked={days.value.includes(day)}
+                      onChange={(event) => {
+                        const others = days.value.filter((one) => one !== day);
+                        days.value = event.currentTarget.checked ? [...others, day].sort() : others;
+                      }}
+                    />
+                    {name}
+                  </label>
+                ))}
+              </div>
+            </fieldset>
+            <Field
+              label="Time zone"
+              value={zone.value}
+              autocomplete="off"
+              spellcheck={false}
+              onInput={(event) => {
+                zone.value = event.currentTarget.value;
+              }}
+            />
+          </>
+        )}
+      </div>
+      <footer>
+        <Button look="primary" disabled={on.value && days.value.length === 0} onPress={save}>
+          Save
+        </Button>
+      </footer>
+    </section>
+  );
+};

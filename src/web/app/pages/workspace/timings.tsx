@@ -1,0 +1,115 @@
+// How long each step of the latest build took, as a waterfall.
+import { useEffect } from "preact/hooks";
+import type { Build, BuildTimings } from "#schema/build.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { lengthOf } from "../../parts/words-of-time.ts";
+
+type Step = {
+  readonly group: string;
+  readonly name: string;
+  readonly from: number;
+  readonly to: number;
+  readonly look: string;
+};
+
+const GROUPS = ["Build", "Agent"];
+
+/** Times in milliseconds since 1970. */
+const stepsOf = (timings: BuildTimings): Step[] => {
+  const span = ({ started_at, ended_at }: { started_at: string; ended_at: string }) => ({
+    from: Date.parse(started_at),
+    to: Date.parse(ended_at),
+  });
+  return [
+    ...timings.provisioner_timings.map((one) => ({
+      group: "Build",
+      name: one.resource || one.action || one.stage,
+      look: "p1",
+      ...span(one),
+    })),
+    ...timings.agent_connection_timings.map((one) => ({
+      group: "Agent",
+      name: `${one.workspace_agent_name} connects`,
+      look: "p4",
+      ...span(one),
+    })),
+    ...timings.agent_script_timings.map((one) => ({
+      group: "Agent",
+      name: one.display_name,
+      look: one.exit_code === 0 ? "p4" : "p2",
+      ...span(one),
+    })),
+  ].sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group) || a.from - b.from);
+};
+
+const MARKS = [0, 0.25, 0.5, 0.75, 1];
+
+export const Timings = ({ build }: { build: Build }) => {
+  const { state, again } = useResource(`timings ${build.id}`, () =>
+    call("GET /workspacebuilds/:workspacebuild/timings", { path: { workspacebuild: build.id } }),
+  );
+  const ready = build.resources.flatMap(({ agents }) => agents).map(({ lifecycle_state }) => lifecycle_state);
+  useEffect(() => void again(), [build.status, ready.join(" ")]);
+  const steps = stepsOf(
+    state.value.data ?? { provisioner_timings: [], agent_script_timings: [], agent_connection_timings: [] },
+  );
+  if (steps.length === 0) return null;
+  const from = Math.min(...steps.map((one) => one.from));
+  const whole = Math.max(1, ...steps.map((one) => one.to - from));
+  const longest = Math.max(...steps.map((one) => one.to - one.from));
+  return (
+    <section class="panel" aria-labelledby="timings">
+      <header>
+        <h2 id="timings">Timings of build {build.build_number}</h2>
+        <span class="dim small num">{lengthOf(whole)}</span>
+      </header>
+      <div class="body">
+        <div class="fall">
+          {steps.map((one, at) => (
+            <Row
+              key={`${one.name} ${one.from}`}
+              step={one}
+              begin={from}
+              whole={whole}
+              isLongest={one.to - one.from === longest && steps.length > 1}
+              isFirst={steps[at - 1]?.group !== one.group}
+            />
+          ))}
+        </div>
+      </div>
+    </section>
+  );
+};
+
+type RowProps = { step: Step; begin: number; whole: number; isFirst: boolean; isLongest: boolean };
+
+const Row = ({ step, begin, whole, isFirst, isLongest }: RowProps) => {
+  const took = step.to - step.from;
+  return (
+    <>
+      {isFirst && <span class="stage">{step.group}</span>}
+      <span class="clip" title={step.name}>
+        {step.name}
+      </span>
+      <svg
+        viewBox="0 0 100 28"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${step.name}: ${lengthOf(took)}, begins at ${lengthOf(step.from - begin)}`}
+      >
+        {MARKS.map((mark) => (
+          <path key={mark} class="grid" d={`M${mark * 100} 0v28`} />
+        ))}
+        <rect
+          class={step.look}
+          x={((step.from - begin) / whole) * 100}
+          y="8"
+          width={Math.max(0.5, (took / whole) * 100)}
+          height="12"
+        />
+      </svg>
+      <span class={isLongest ? "num right small t-attn" : "num right small mut"}>{lengthOf(took)}</span>
+    </>
+  );
+};

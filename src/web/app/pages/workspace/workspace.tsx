@@ -1,0 +1,340 @@
+// One workspace: its state and why, its logs live, apps and ports, terminal, parameters, schedule, builds.
+
+import { useEffect, useMemo } from "preact/hooks";
+import { useRoute } from "preact-iso";
+import type { Workspace } from "#schema/workspace.ts";
+import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import { Problem } from "../../data/api.ts";
+import { nameFor } from "../../data/as-command.ts";
+import { LogFeed } from "../../data/logs.ts";
+import { useWorkspace } from "../../data/one-workspace.ts";
+import { isPassing, mayStart, statusWords, whyOf, workspaceState } from "../../data/states.ts";
+import * as actions from "../../data/workspace-actions.ts";
+import { workspaces } from "../../data/workspaces.ts";
+import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { LogView } from "../../parts/log-view.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { lastTerminal, TerminalBox } from "../../parts/terminal.tsx";
+import { now } from "../../parts/time.tsx";
+import { lengthOf, shortTime } from "../../parts/words-of-time.ts";
+import { Frame } from "../../shell/frame.tsx";
+import { onKeys } from "../../shell/keys.ts";
+import { menuOf } from "../workspaces/row.tsx";
+import { Activity } from "./activity.tsx";
+import { Apps } from "./apps.tsx";
+import { Builds } from "./builds.tsx";
+import { Facts } from "./facts.tsx";
+import { Parameters } from "./parameters.tsx";
+import { Schedule } from "./schedule.tsx";
+import { Timings } from "./timings.tsx";
+
+const TABS = [
+  ["", "Overview"],
+  ["logs", "Logs"],
+  ["terminal", "Terminal"],
+  ["parameters", "Parameters"],
+  ["schedule", "Schedule"],
+  ["builds", "Builds"],
+] as const;
+
+/** All agents of what runs, with those of containers. */
+export const agentsOf = (workspace: Workspace) => workspace.latest_build.resources.flatMap(({ agents }) => agents);
+
+export default function WorkspacePage() {
+  const { params } = useRoute();
+  const id = params.workspace ?? "";
+  return <OneWorkspace key={id} id={id} tab={params.tab ?? ""} />;
+}
+
+const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
+
+const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
+  const { shown, again } = useWorkspace(id);
+  const { workspace, error } = shown.value;
+  const row = workspaces.value.get(id);
+  if (error instanceof Problem && (error.status === 410 || error.status === 404 || error.status === 400)) {
+    return (
+      <Frame title="Workspace" crumbs={CRUMBS}>
+        <Empty
+          icon="box"
+          title={error.status === 410 ? "This workspace was deleted" : "There is no such workspace"}
+          text={error.status === 410 ? undefined : "It does not exist, or it is not shared with you."}
+        >
+          <ButtonLink look="primary" href="/workspaces">
+            All workspaces
+          </ButtonLink>
+        </Empty>
+      </Frame>
+    );
+  }
+  if (error && !workspace) {
+    return (
+      <Frame title="Workspace" crumbs={CRUMBS}>
+        <Failed what="The workspace cannot be read" error={error} again={again} />
+      </Frame>
+    );
+  }
+  if (!workspace || !row) {
+    return (
+      <Frame title={workspace?.name ?? row?.name ?? "Workspace"} crumbs={CRUMBS}>
+        <div class="page">
+          {workspace && workspace.latest_build.status === "deleted" ? (
+            <Empty icon="box" title={`${workspace.name} was deleted`}>
+              <ButtonLink look="primary" href="/workspaces">
+                All workspaces
+              </ButtonLink>
+            </Empty>
+          ) : (
+            <Skeleton lines={6} />
+          )}
+        </div>
+      </Frame>
+    );
+  }
+  return <Loaded workspace={workspace} row={row} tab={tab} />;
+};
+
+const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceSummary; tab: string }) => {
+  const base = `/workspaces/${row.id}`;
+  const feed = useFeed(workspace);
+  const agents = agentsOf(workspace);
+  const [agent] = agents;
+  const isUp = agent?.status === "connected";
+  nameFor(row.id, `${row.owner_name}/${row.name}`);
+  useEffect(
+    () => onKeys("s", () => void (row.status === "running" ? actions.stop(row) : mayStart(row) && actions.start(row))),
+    [row],
+  );
+  const crumbs = [
+    ...CRUMBS,
+    { label: row.owner_name, href: `/workspaces?q=owner%3A${encodeURIComponent(row.owner_name)}` },
+  ];
+  const log = (tall: boolean) => (
+    <div class={tall ? "tall-log" : undefined}>
+      <LogView
+        key={workspace.latest_build.id}
+        title="Build and agent log"
+        feed={feed}
+        sources={["build", ...agents.map(({ name }) => name)]}
+        file={`${row.name}-build-${workspace.latest_build.build_number}.log`}
+        empty={isPassing(row) ? "The first line comes soon." : "Nothing was written."}
+      />
+    </div>
+  );
+  return (
+    <Frame
+      title={row.name}
+      crumbs={crumbs}
+      beside={
+        <IconButton
+          icon="pin"
+          class="desk"
+          label={row.favorite ? "Unpin" : "Pin"}
+          pressed={row.favorite}
+          onPress={() => actions.pin(row)}
+        />
+      }
+      actions={
+        <>
+          <MainAction row={row} />
+          <Menu label={`More for ${row.name}`} items={() => menuOf(row)} />
+        </>
+      }
+    >
+      {row.outdated && !isPassing(row) && (
+        <div class="banner">
+          <span class="t-busy">
+            <Icon name="up" />
+          </span>
+          <span>
+            Template <b>{row.template_display_name || row.template_name}</b> has a newer version.
+          </span>
+          <span class="push line">
+            <a class="btn sm ghost" href={`${base}/parameters`}>
+              Compare
+            </a>
+            <Button small onPress={() => actions.update(row)}>
+              Update
+            </Button>
+          </span>
+        </div>
+      )}
+      <div class="page top">
+        <Stats row={row} workspace={workspace} />
+        {row.status === "running" && (
+          <div class="line wrap phone">
+            <ButtonLink look="primary" icon="terminal" href={`${base}/terminal`}>
+              Terminal
+            </ButtonLink>
+            <Button icon="stop" onPress={() => actions.stop(row)}>
+              Stop
+            </Button>
+          </div>
+        )}
+      </div>
+      <div class="tabs" role="navigation" aria-label="Workspace sections">
+        {TABS.map(([path, label]) => (
+          <a key={path} href={path ? `${base}/${path}` : base} aria-current={tab === path ? "page" : undefined}>
+            {label}
+          </a>
+        ))}
+      </div>
+      {tab === "terminal" ? (
+        <div class="page-high">
+          {isUp ? (
+            <TerminalBox agent_id={agent.id} reconnect={lastTerminal(agent.id)} label={`Terminal of ${row.name}`} />
+          ) : (
+            <Empty icon="terminal" title="No agent is connected" text="A terminal opens as soon as the workspace runs.">
+              {mayStart(row) && (
+                <Button look="primary" icon="play" onPress={() => actions.start(row)}>
+                  Start
+                </Button>
+              )}
+            </Empty>
+          )}
+        </div>
+      ) : (
+        <div class="page">
+          {tab === "logs" && log(true)}
+          {tab === "parameters" && <Parameters workspace={workspace} row={row} />}
+          {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
+          {tab === "builds" && <Builds workspace={workspace} />}
+          {tab === "" && (
+            <div class="split">
+              <div class="stack loose">
+                {log(false)}
+                <Timings build={workspace.latest_build} />
+              </div>
+              <div class="stack loose">
+                <Apps workspace={workspace} />
+                <Activity workspace={workspace} />
+                <Facts workspace={workspace} />
+              </div>
+            </div>
+          )}
+        </div>
+      )}
+    </Frame>
+  );
+};
+
+const MainAction = ({ row }: { row: WorkspaceSummary }) => {
+  if (isPassing(row)) {
+    return (
+      <Button class="desk" onPress={() => actions.cancel(row)}>
+        Cancel build
+      </Button>
+    );
+  }
+  return (
+    <>
+      {mayStart(row) && (
+        <Button look="primary" icon="play" keys="S" onPress={() => actions.start(row)}>
+          Start
+        </Button>
+      )}
+      {row.status === "running" && (
+        <span class="group desk">
+          <Button icon="stop" keys="S" onPress={() => actions.stop(row)}>
+            Stop
+          </Button>
+          <Button icon="restart" onPress={() => actions.restart(row)}>
+            Restart
+          </Button>
+        </span>
+      )}
+    </>
+  );
+};
+
+/** The logs of the latest build and of its agents; a new build begins a new one. */
+const useFeed = (workspace: Workspace): LogFeed => {
+  const { id } = workspace.latest_build;
+  const feed = useMemo(() => new LogFeed(), [id]);
+  useEffect(() => () => feed.end(), [feed]);
+  useEffect(() => {
+    feed.follow({ source: "build", path: `/workspacebuilds/${id}/logs` });
+    for (const agent of agentsOf(workspace)) {
+      feed.follow({ source: agent.name, path: `/workspaceagents/${agent.id}/logs` });
+    }
+  }, [
+    feed,
+    agentsOf(workspace)
+      .map((agent) => agent.id)
+      .join(" "),
+  ]);
+  return feed;
+};
+
+/** The number in front large, its unit and the rest small. */
+const Figure = ({ text }: { text: string }) => {
+  const [, number, rest] = text.match(/^([\d.,]+)\s*(.*)$/s) ?? [];
+  if (number === undefined) return <>{text || "–"}</>;
+  return (
+    <>
+      {number} {rest && <small>{rest}</small>}
+    </>
+  );
+};
+
+const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Workspace }) => {
+  const kind = workspaceState(row);
+  const why = whyOf(row);
+  const measured = agentsOf(workspace).flatMap(({ metadata }) => metadata);
+  const [agent] = agentsOf(workspace);
+  const latency = Object.values(agent?.latency ?? {}).find(({ preferred }) => preferred);
+  const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
+  return (
+    <dl class="stats">
+      <div>
+        <dt>State</dt>
+        <dd class="line">
+          <State kind={kind} tint>
+            {statusWords(row, kind)}
+          </State>
+        </dd>
+        {why && <dd class={kind === "failed" ? "why t-bad" : "why"}>{why}</dd>}
+      </div>
+      {left !== undefined && (
+        <div>
+          <dt>Stops</dt>
+          <dd>
+            {shortTime(now.value + left, now.value)} <small>in {lengthOf(Math.max(0, left))}</small>
+          </dd>
+        </div>
+      )}
+      {row.status !== "running" && row.next_start_at && (
+        <div>
+          <dt>Starts</dt>
+          <dd>{shortTime(Date.parse(row.next_start_at), now.value)}</dd>
+        </div>
+      )}
+      {measured.map(({ description, result }) => (
+        <div key={description.key}>
+          <dt>{description.display_name || description.key}</dt>
+          <dd class={result.error ? "t-bad" : undefined} title={result.error || undefined}>
+            <Figure text={result.error ? "" : result.value.trim()} />
+          </dd>
+        </div>
+      ))}
+      {latency && (
+        <div>
+          <dt>Latency</dt>
+          <dd>
+            {Math.round(latency.latency_ms)} <small>ms</small>
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>Template</dt>
+        <dd class="clip">
+          {row.template_display_name || row.template_name} <small>{row.template_version_name}</small>
+        </dd>
+      </div>
+    </dl>
+  );
+};

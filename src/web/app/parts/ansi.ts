@@ -1,0 +1,46 @@
+// Colours of terminals in a line of text, as pieces with class names. Everything else a terminal would do is left out. Pure.
+
+export type Piece = { readonly text: string; readonly class: string };
+
+const COLOURS = ["a-d", "a-r", "a-g", "a-y", "a-b", "a-m", "a-c", ""];
+// Colours and weights (m), other control sequences, titles and links.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
+const SEQUENCE = /\x1b\[([\d;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f]/g;
+
+/** The pieces of one line. A carriage return begins the line anew, as progress bars want it. */
+export const piecesOf = (line: string): Piece[] => {
+  const shown = line.includes("\r") ? (line.replace(/\r+$/, "").split("\r").at(-1) ?? "") : line;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the same
+  if (!/[\x00-\x1f\x7f]/.test(shown)) return [{ text: shown, class: "" }];
+  const pieces: Piece[] = [];
+  let [colour, bold, dim, at] = ["", false, false, 0];
+  const push = (text: string): void => {
+    if (text !== "") pieces.push({ text, class: [colour, bold && "a-w", dim && "a-d"].filter(Boolean).join(" ") });
+  };
+  for (const match of shown.matchAll(SEQUENCE)) {
+    push(shown.slice(at, match.index));
+    at = match.index + match[0].length;
+    if (match[2] !== "m") continue;
+    const codes = (match[1] || "0").split(/[;:]/).map(Number);
+    for (let i = 0; i < codes.length; i++) {
+      const code = codes[i] ?? 0;
+      if (code === 0) [colour, bold, dim] = ["", false, false];
+      else if (code === 1) bold = true;
+      else if (code === 2) dim = true;
+      else if (code === 22) [bold, dim] = [false, false];
+      else if (code === 39) colour = "";
+      else if (code >= 30 && code <= 37) colour = COLOURS[code - 30] ?? "";
+      else if (code >= 90 && code <= 97) colour = COLOURS[code - 90] ?? "";
+      // 38;5;n and 38;2;r;g;b: their numbers are no codes of their own.
+      else if (code === 38 || code === 48) i += codes[i + 1] === 5 ? 2 : 4;
+    }
+  }
+  push(shown.slice(at));
+  return pieces;
+};
+
+/** The text alone. */
+export const plainText = (line: string): string =>
+  piecesOf(line)
+    .map(({ text }) => text)
+    .join("");

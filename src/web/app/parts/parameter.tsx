@@ -1,0 +1,152 @@
+// One parameter of a template in a form, asked for as its author wants it.
+import { useId } from "preact/hooks";
+import type { DynamicParameter } from "#schema/dynamic-parameters.ts";
+import { Area, Field, Options, Select, Switch } from "./field.tsx";
+
+type ParameterProps = {
+  readonly parameter: DynamicParameter;
+  readonly value: string;
+  /** It was touched: what is missing is said from then on. */
+  readonly touched: boolean;
+  readonly disabled?: boolean;
+  readonly onValue: (value: string) => void;
+};
+
+const FEW = 6;
+
+const listOf = (value: string): string[] => {
+  try {
+    const list: unknown = JSON.parse(value);
+    return Array.isArray(list) ? list.map(String) : [];
+  } catch {
+    return [];
+  }
+};
+
+export const Parameter = ({ parameter, value, touched, disabled, onValue }: ParameterProps) => {
+  const { name, display_name, description, type, form_type, options, diagnostics, required } = parameter;
+  const label = display_name || name;
+  const wrong = diagnostics.find(
+    ({ severity, extra }) => severity === "error" && (touched || extra.code !== "required"),
+  );
+  const error = wrong && [wrong.summary, wrong.detail].filter(Boolean).join(": ");
+  const hint = description || undefined;
+  if (type === "bool" && options.length === 0) {
+    return (
+      <Switch
+        label={label}
+        note={error ?? hint}
+        checked={value === "true"}
+        disabled={disabled}
+        onSwitch={(on) => onValue(String(on))}
+      />
+    );
+  }
+  if (type === "list(string)") return <Lists {...{ parameter, value, label, hint, error, disabled, onValue }} />;
+  if (options.length > 0) {
+    const choices = options.map((one) => ({ value: one.value.value, label: one.name || one.value.value }));
+    const chosen = options.find((one) => one.value.value === value);
+    const shared = { label, value, onPick: onValue, hint: chosen?.description || hint, error, disabled };
+    if (form_type === "radio" || (form_type !== "dropdown" && choices.length <= FEW))
+      return <Options {...shared} choices={choices} />;
+    return <Select {...shared} choices={value === "" ? [{ value: "", label: "Choose one" }, ...choices] : choices} />;
+  }
+  const [range] = parameter.validations;
+  if (form_type === "slider" && range?.validation_min != null && range.validation_max != null) {
+    return (
+      <Slider
+        label={label}
+        hint={hint}
+        min={range.validation_min}
+        max={range.validation_max}
+        value={value}
+        onValue={onValue}
+      />
+    );
+  }
+  const input = { label, hint, error, disabled, required, value, spellcheck: false, autocomplete: "off" as const };
+  if (form_type === "textarea") {
+    return <Area {...input} onInput={(event) => onValue(event.currentTarget.value)} />;
+  }
+  return (
+    <Field
+      {...input}
+      type={type === "number" ? "number" : "text"}
+      onInput={(event) => onValue(event.currentTarget.value)}
+    />
+  );
+};
+
+type SliderProps = {
+  label: string;
+  hint?: string;
+  min: number;
+  max: number;
+  value: string;
+  onValue: (value: string) => void;
+};
+
+const Slider = ({ label, hint, min, max, value, onValue }: SliderProps) => {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <div class="line">
+        <input
+          id={id}
+          type="range"
+          min={min}
+          max={max}
+          value={value === "" ? min : value}
+          onInput={(event) => onValue(event.currentTarget.value)}
+        />
+        <output class="num med out" for={id}>
+          {value === "" ? min : value}
+        </output>
+      </div>
+      {hint && <span class="hint">{hint}</span>}
+    </div>
+  );
+};
+
+type ListProps = Omit<ParameterProps, "touched"> & { label: string; hint?: string; error?: string };
+
+/** Several of the options, or texts of one's own, one on a line. */
+const Lists = ({ parameter, value, label, hint, error, disabled, onValue }: ListProps) => {
+  const chosen = listOf(value);
+  if (parameter.options.length === 0) {
+    const write = (text: string): void => onValue(JSON.stringify(text.split("\n").filter((one) => one !== "")));
+    return (
+      <Area
+        label={label}
+        hint={hint ?? "One on a line."}
+        error={error}
+        disabled={disabled}
+        defaultValue={chosen.join("\n")}
+        onInput={(event) => write(event.currentTarget.value)}
+      />
+    );
+  }
+  return (
+    <fieldset class="field">
+      <legend>{label}</legend>
+      <div class="opts">
+        {parameter.options.map((one) => (
+          <label key={one.value.value}>
+            <input
+              type="checkbox"
+              disabled={disabled}
+              checked={chosen.includes(one.value.value)}
+              onChange={(event) => {
+                const others = chosen.filter((each) => each !== one.value.value);
+                onValue(JSON.stringify(event.currentTarget.checked ? [...others, one.value.value] : others));
+              }}
+            />
+            {one.name || one.value.value}
+          </label>
+        ))}
+      </div>
+      {error ? <span class="error">{error}</span> : hint && <span class="hint">{hint}</span>}
+    </fieldset>
+  );
+};

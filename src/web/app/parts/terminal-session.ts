@@ -1,0 +1,185 @@
+// A terminal of a workspace in the page: xterm, and a socket that comes back to the same terminal after a cut. Loaded with the first one.
+import { FitAddon } from "@xterm/addon-fit";
+import { SearchAddon } from "@xterm/addon-search";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { Terminal } from "@xterm/xterm";
+import rules from "@xterm/xterm/css/xterm.css" with { type: "text" };
+import { adoptSheet, withAdoptedStyles } from "./terminal-styles.ts";
+
+export type TerminalState = "connecting" | "open" | "cut" | "ended";
+
+type Options = {
+  readonly box: HTMLElement;
+  readonly agent_id: string;
+  /** Names the terminal: the same id joins the one that runs. A UUID. */
+  readonly reconnect: string;
+  readonly command?: string;
+  readonly onState: (state: TerminalState, why: string) => void;
+  readonly onTitle?: (title: string) => void;
+};
+
+const FIRST_WAIT_MS = 300;
+const LONGEST_WAIT_MS = 10_000;
+/** The server says so when there is nothing to come back to. */
+const ENDED = [1000, 1008];
+
+const value = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** A colour of the tokens as the browser computes it now, in light or dark. */
+const colour = (box: HTMLElement, name: string): string => {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  box.append(probe);
+  const computed = getComputedStyle(probe).color;
+  probe.remove();
+  return computed;
+};
+
+const themeOf = (box: HTMLElement) => {
+  const of = (name: string): string => colour(box, name);
+  const colours = {
+    red: of("--ansi-red"),
+    green: of("--ansi-green"),
+    yellow: of("--ansi-yellow"),
+    blue: of("--ansi-blue"),
+    magenta: of("--ansi-magenta"),
+    cyan: of("--ansi-cyan"),
+  };
+  const bright = Object.fromEntries(
+    Object.entries(colours).map(([name, shade]) => [`bright${name.charAt(0).toUpperCase()}${name.slice(1)}`, shade]),
+  );
+  return {
+    ...{
+      background: of("--bg-inset"),
+      foreground: of("--text"),
+      cursor: of("--accent"),
+      cursorAccent: of("--bg-inset"),
+    },
+    ...{ selectionBackground: of("--accent-line"), black: of("--text-3"), brightBlack: of("--text-3") },
+    ...{ white: of("--text-2"), brightWhite: of("--text"), ...colours, ...bright },
+  };
+};
+
+export class TerminalSession {
+  readonly terminal: Terminal;
+  readonly search = new SearchAddon();
+  readonly #options: Options;
+  readonly #fit = new FitAddon();
+  readonly #resized: ResizeObserver;
+  readonly #dark = matchMedia("(prefers-color-scheme: dark)");
+  readonly #themed: MutationObserver;
+  #socket: WebSocket | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #tries = 0;
+  #over = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+    const { box, onTitle } = options;
+    adoptSheet(rules as unknown as string);
+    this.terminal = withAdoptedStyles(() => {
+      const terminal = new Terminal({
+        ...{ fontFamily: value("--font-mono"), fontSize: 13, lineHeight: 1.25, cursorBlink: true },
+        ...{ scrollback: 10_000, theme: themeOf(box), screenReaderMode: false, allowProposedApi: true },
+      });
+      terminal.loadAddon(this.#fit);
+      terminal.loadAddon(this.search);
+      terminal.loadAddon(new WebLinksAddon((_event, url) => void window.open(url, "_blank", "noreferrer")));
+      terminal.open(box);
+      return terminal;
+    });
+    void this.#draw();
+    this.terminal.onData((data) => this.#send({ data }));
+    this.terminal.onResize(({ cols, rows }) => this.#send({ width: cols, height: rows }));
+    if (onTitle) this.terminal.onTitleChange(onTitle);
+    this.#resized = new ResizeObserver(() => this.#fit.fit());
+    this.#resized.observe(box);
+    const retheme = (): void => {
+      this.terminal.options.theme = themeOf(box);
+    };
+    this.#dark.onchange = retheme;
+    this.#themed = new MutationObserver(retheme);
+    this.#themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    this.#fit.fit();
+    addEventListener("online", this.#now);
+    document.addEventListener("visibilitychange", this.#now);
+    this.#open();
+  }
+
+  /** Types text, as from the keyboard: keys of the row on phones. */
+  type(data: string): void {
+    this.#send({ data });
+    this.terminal.focus();
+  }
+
+  end(): void {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    removeEventListener("online", this.#now);
+    document.removeEventListener("visibilitychange", this.#now);
+    this.#dark.onchange = null;
+    this.#themed.disconnect();
+    this.#resized.disconnect();
+    if (this.#socket) this.#socket.onclose = null;
+    this.#socket?.close();
+    this.terminal.dispose();
+  }
+
+  /** On the graphics card where there is one; the DOM otherwise, and when the card is taken away. */
+  async #draw(): Promise<void> {
+    if (!document.createElement("canvas").getContext("webgl2")) return;
+    const { WebglAddon } = await import("@xterm/addon-webgl");
+    if (this.#over) return;
+    try {
+      const addon = new WebglAddon();
+      addon.onContextLoss(() => addon.dispose());
+      withAdoptedStyles(() => this.terminal.loadAddon(addon));
+    } catch {
+      // The DOM renderer goes on.
+    }
+  }
+
+  #send(input: { data?: string; width?: number; height?: number }): void {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(input));
+  }
+
+  #open(): void {
+    const { agent_id, reconnect, command, onState } = this.#options;
+    const { cols, rows } = this.terminal;
+    const query = new URLSearchParams({ reconnect, width: String(cols), height: String(rows) });
+    if (command) query.set("command", command);
+    const url = new URL(`/api/v2/workspaceagents/${agent_id}/pty?${query}`, location.href);
+    url.protocol = url.protocol.replace("http", "ws");
+    const socket = new WebSocket(url);
+    socket.binaryType = "arraybuffer";
+    this.#socket = socket;
+    if (this.#tries === 0) onState("connecting", "");
+    socket.onopen = () => {
+      // The server shows the last of the terminal again: what is here already would be there twice.
+      if (this.#tries > 0) this.terminal.reset();
+      this.#tries = 0;
+      onState("open", "");
+      this.#send({ width: this.terminal.cols, height: this.terminal.rows });
+    };
+    socket.onmessage = ({ data }) => this.terminal.write(typeof data === "string" ? data : new Uint8Array(data));
+    socket.onclose = ({ code, reason }) => {
+      this.#socket = undefined;
+      if (this.#over) return;
+      if (ENDED.includes(code)) onState("ended", reason);
+      else this.#again(reason);
+    };
+  }
+
+  #again(reason: string): void {
+    const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
+    this.#tries += 1;
+    this.#options.onState("cut", reason);
+    this.#timer = setTimeout(() => this.#open(), longest / 2 + (Math.random() * longest) / 2);
+  }
+
+  readonly #now = (): void => {
+    if (this.#socket || this.#over || document.hidden) return;
+    clearTimeout(this.#timer);
+    this.#open();
+  };
+}

@@ -1,0 +1,103 @@
+// A workspace's life in the app: made from a template, its log, its terminal with reconnecting, a port shared, a schedule, other
+// parameters, its builds, its end. node workspace.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+const LINES = 10_000;
+const SCRIPT = `seq -f 'line %.0f of many' 1 ${LINES}; printf '\\033[32mall is well\\033[0m\\n'`;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  const look = async (name) => wrong.push(...(await lookAt(page, name, folder)));
+
+  // The link fills the form in, also behind the sign-in.
+  await page.goto(at("/new?template=local&name=first"));
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  const script = page.getByLabel("Startup script");
+  await script.waitFor();
+  result.name = await page.getByLabel("Name", { exact: true }).inputValue();
+  await page.getByLabel("Name", { exact: true }).fill("not a name");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Name:").waitFor();
+  await look("create");
+  await page.getByLabel("Name", { exact: true }).fill("first");
+  await script.fill(SCRIPT);
+  result.link = await page.locator("aside pre").textContent();
+  await page.getByRole("button", { name: "Create" }).click();
+
+  // The log comes live; of ten thousand lines few are in the page, and search finds what is not.
+  await page.waitForURL("**/workspaces/*");
+  const log = page.getByRole("region", { name: "Build and agent log, lines" });
+  await log.getByText("all is well").waitFor();
+  result.nodes = await log.locator(".l").count();
+  result.green = await log.getByText("all is well").getAttribute("class");
+  await page.getByRole("button", { name: "Search in log" }).click();
+  await page.getByRole("searchbox").fill("line 5000 of");
+  await log.getByText("line 5000 of many").waitFor();
+  result.hits = await page.locator(".find [role=status]").textContent();
+  await page.keyboard.press("Escape");
+  await page.getByRole("heading", { name: "Timings of build 1" }).waitFor();
+  await look("workspace");
+
+  // The terminal, and the same one again after the page was closed.
+  const base = page.url();
+  await page.goto(`${base}/terminal`);
+  const terminal = page.getByRole("region", { name: "Terminal of first" });
+  await terminal.locator(".xterm-screen").waitFor();
+  const typed = async (text) => {
+    await terminal.locator("textarea").focus();
+    await page.keyboard.type(text);
+    await page.keyboard.press("Enter");
+  };
+  // Without a graphics card its rows are in the page.
+  const shows = (text) =>
+    page.waitForFunction((wanted) => document.querySelector(".xterm-rows")?.textContent.includes(wanted), text);
+  await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
+  await typed("kept=$((6*7)); echo the-$kept");
+  await shows("the-42");
+  await look("terminal");
+  await page.reload();
+  await terminal.locator(".xterm-screen").waitFor();
+  await shows("the-42");
+  await typed("echo again-$kept");
+  await shows("again-42");
+
+  await page.getByRole("link", { name: "Schedule" }).click();
+  await page.getByRole("switch", { name: /Stop by itself/ }).check();
+  await page.getByLabel("Hours after a start").fill("2.5");
+  await page.getByRole("region", { name: "Stopping" }).getByRole("button", { name: "Save" }).click();
+  await page.getByText("Stops 2.5 h after each start").waitFor();
+  await page.getByRole("switch", { name: /Start by itself/ }).check();
+  await page.getByRole("region", { name: "Starting" }).getByRole("button", { name: "Save" }).click();
+  await page.getByText("Starts at 09:00").waitFor();
+  await look("schedule");
+
+  // A change of a parameter is shown before it is made, and makes a second build.
+  await page.getByRole("link", { name: "Parameters" }).click();
+  await page.getByLabel("Startup script").fill("echo changed");
+  await page.getByRole("cell", { name: "echo changed" }).waitFor();
+  await look("parameters");
+  await page.getByRole("button", { name: "Update and restart" }).click();
+  await page.getByRole("link", { name: "Logs" }).click();
+  await log.getByText("changed", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "Builds" }).click();
+  await page.getByRole("button", { name: "Start" }).nth(1).waitFor();
+  result.builds = (await page.getByRole("table").getByRole("button").allTextContents()).map((text) => text.trim());
+  await look("builds");
+
+  await page.getByRole("button", { name: "More for first" }).click();
+  await page.getByRole("button", { name: "Delete…" }).click();
+  const yes = page.getByRole("button", { name: "Delete workspace" });
+  result.mayNotYet = await yes.isDisabled();
+  await page.getByLabel("Type first to confirm").fill("first");
+  await look("delete");
+  await yes.click();
+  await page.getByText("first was deleted").waitFor();
+  return result;
+});

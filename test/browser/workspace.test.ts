@@ -1,0 +1,42 @@
+// A real workspace in the app in a real browser, from its making to its end.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+const SCRIPT = fileURLToPath(new URL("workspace.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-4] [WB-6] a person makes a workspace from a link, reads ten thousand lines, comes back to a terminal, changes its schedule and parameters, and deletes it",
+  async () => {
+    await using server = await startTestServer();
+    const given = [server.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
+    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const { requests, complaints, ...told } = JSON.parse(output) as Record<string, unknown> & {
+      requests: string[];
+      complaints: string[];
+      nodes: number;
+    };
+    expect(told).toMatchObject({
+      wrong: [],
+      name: "first",
+      green: "a-g",
+      hits: "1 of 1",
+      builds: ["Start", "Stop", "Start"],
+      mayNotYet: true,
+    });
+    expect(told.link).toContain("/new?template=local&param.startup_script=");
+    expect(told.nodes).toBeLessThan(100);
+    expect(requests.filter((one) => !/^(data|blob):/.test(one) && !one.startsWith(server.url.origin))).toEqual([]);
+    // Software graphics of a machine without a card say that they are slow.
+    const own = complaints.filter((text) => !text.startsWith("Failed to load resource") && !text.includes("GPU stall"));
+    expect(own).toEqual([]);
+  },
+  240_000,
+);
