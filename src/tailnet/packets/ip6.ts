@@ -2,8 +2,6 @@
 
 export const PROTOCOL = { tcp: 6, udp: 17, icmp: 58, tsmp: 99 } as const;
 export const IP6_HEAD = 40;
-/** A packet inside the network has at most so many bytes (facts/wire 2.4). */
-export const MTU = 1280;
 const ADDRESS_BYTES = 16;
 
 export interface Packet {

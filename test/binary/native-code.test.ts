@@ -1,0 +1,31 @@
+// The compiled program runs nothing that lies where it is started: of a package that asks for native code only what is compiled in is there.
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openClientWorld, signInAs } from "#test/cli/client-world.ts";
+
+const BINARY = process.env.SLIPWAY_TEST_BINARY;
+
+if (BINARY) {
+  test("[RP-6] [CN-2] ssh, started beside a hostile node_modules, reaches the workspace and runs nothing of it", async () => {
+    await using world = await openClientWorld();
+    await signInAs(world);
+    await world.must(["workspaces", "create", "dev"]);
+    const hostile = join(world.home, "hostile");
+    const marker = join(world.home, "was-run");
+    for (const name of ["cpu-features", "sshcrypto", "ssh2"]) {
+      const folder = join(hostile, "node_modules", name);
+      mkdirSync(folder, { recursive: true });
+      const text = `require("node:fs").writeFileSync(${JSON.stringify(marker)}, "");\n`;
+      writeFileSync(join(folder, "index.js"), text);
+    }
+    const child = Bun.spawn([BINARY, "ssh", "dev", "--", "echo reached"], {
+      cwd: hostile,
+      env: { HOME: world.home, PATH: process.env.PATH },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    expect(await child.stdout.text()).toBe("reached\n");
+    expect([await child.exited, existsSync(marker)]).toEqual([0, false]);
+    await world.must(["workspaces", "delete", "dev", "--yes"]);
+  }, 120_000);
+}
