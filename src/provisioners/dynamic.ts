@@ -56,7 +56,7 @@ const show = (
     description: parameter.description ?? "",
     type: typeOf(parameter),
     form_type: formTypeOf(parameter),
-    styling: {},
+    styling: parameter.styling ?? {},
     mutable: parameter.mutable ?? false,
     default_value: text(defaultOf(parameter)),
     icon: parameter.icon ?? "",

@@ -19,7 +19,7 @@ export const DynamicParameter = t.Object({
   description: t.String(),
   type: t.String(),
   form_type: t.String({ description: "How a form asks for it." }),
-  styling: t.Object({}),
+  styling: t.Record(t.String(), t.Unknown(), { description: "Such as `placeholder`, as the template says." }),
   mutable: t.Boolean(),
   default_value: Text,
   icon: t.String(),

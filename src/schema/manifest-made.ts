@@ -43,6 +43,8 @@ export type MadeManifest<Resource> = {
     readonly has_external_agent: boolean;
     /** Which secrets of the owner its files speak of: `session_token`, `ssh_key`. No others are handed to it. */
     readonly needs: readonly string[];
+    /** Names of all its parameters, also of those that are asked for some values only. */
+    readonly names: readonly string[];
     /** Addresses of what a form needs to be planned. */
     readonly targets: readonly string[];
     /** Tags that depend on parameters. */

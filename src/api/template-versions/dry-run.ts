@@ -6,17 +6,17 @@ import { rfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { NIL_UUID, uuid } from "#base/ids.ts";
 import { countOpenDryRuns } from "#db/templates/dry-runs.ts";
-import type { ShownVersion } from "#db/templates/versions.ts";
+import { findTemplateVersion, type ShownVersion } from "#db/templates/versions.ts";
 import { findJob, type JobRow } from "#db/workspaces/jobs.ts";
 import { mayCreateWorkspaceFor, mayManageTemplates } from "#domain/access.ts";
 import { matchedProvisioners, showJob } from "#domain/builds/job.ts";
+import { valuesOf } from "#domain/builds/new-build.ts";
 import { manifestOf, versionAt, versionPath } from "#domain/template-versions/version.ts";
 import { CreateDryRun } from "#schema/dry-run.ts";
 import { Generic } from "#schema/generic.ts";
 import { isActive, JobLog, jobStatus, MatchedProvisioners, ProvisionerJob } from "#schema/job.ts";
 import { PlannedResource } from "#schema/template-version.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
-import { resolveParameters } from "#src/provisioners/parameters.ts";
 import { showPlannedResources } from "#src/provisioners/planned.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
@@ -162,7 +162,9 @@ const create = async (
   if (preset_id !== undefined && !preset) {
     throw invalidField("template_version_preset_id", "the template version has no such preset");
   }
-  const parameters = resolveParameters({ manifest, given, preset });
+  const row = await ctx.store.get(findTemplateVersion({ id: version.id }));
+  if (!row) throw notFound();
+  const parameters = await valuesOf(ctx, { row }, manifest, { given, preset }, caller.user_id);
   const open = await ctx.store.get(countOpenDryRuns({ initiator_id: caller.user_id }));
   if ((open?.count ?? 0) >= AT_ONCE) {
     throw new AppError("too_many_requests", `You have ${AT_ONCE} dry runs under way; wait for one or cancel it.`);

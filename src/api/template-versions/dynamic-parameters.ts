@@ -2,12 +2,12 @@
 // each request, by WebSocket or by POST; everything about the version is checked before the upgrade (rules DY-5 to DY-7).
 import { Value } from "@sinclair/typebox/value";
 import { Elysia, t } from "elysia";
+import { log } from "#base/log.ts";
+import { formFor } from "#domain/template-versions/form.ts";
 import { manifestOf, versionAt, versionPath } from "#domain/template-versions/version.ts";
 import { DynamicParameters, DynamicParametersRequest } from "#schema/dynamic-parameters.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import { evaluate } from "#src/provisioners/dynamic.ts";
 import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -24,8 +24,7 @@ export const dynamicParameters = (ctx: ApiContext) =>
     .get(
       "",
       async ({ caller, params, request }) => {
-        const manifest = await manifestOf(ctx, await versionAt(ctx, params.templateversion, caller));
-        const form = closeWhenKeyGone(ctx, caller, new Form(manifest));
+        const form = closeWhenKeyGone(ctx, caller, new Form(await answers(ctx, params.templateversion, caller)));
         return ctx.sockets.upgrade(request, form, { who: caller.user_id });
       },
       {
@@ -46,8 +45,9 @@ export const dynamicParameters = (ctx: ApiContext) =>
     .post(
       "/evaluate",
       async ({ caller, params, body }) => {
-        const manifest = await manifestOf(ctx, await versionAt(ctx, params.templateversion, caller));
-        return answer(manifest, body);
+        const { id = 0, inputs } = body;
+        const answer = await answers(ctx, params.templateversion, caller);
+        return { id, ...(await answer(inputs, new AbortController().signal)) };
       },
       {
         user,
@@ -62,26 +62,52 @@ export const dynamicParameters = (ctx: ApiContext) =>
       },
     );
 
-const answer = (manifest: Manifest, { id = 0, inputs }: DynamicParametersRequest): DynamicParameters => ({
-  id,
-  ...evaluate(manifest, inputs),
-});
+type Answer = (inputs: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Omit<DynamicParameters, "id">>;
 
+/** Checks everything about the version; 404 and 412 as for any reading of it. */
+const answers = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<Answer> => {
+  const found = await versionAt(ctx, id, caller);
+  const manifest = await manifestOf(ctx, found);
+  return (inputs, signal) => formFor(ctx, found.version, manifest, { inputs, user_id: caller.user_id }, signal);
+};
+
+/** The newest question is the one that counts: what was asked before it and has no answer yet gets none. */
 class Form implements SocketHandler {
-  readonly #manifest: Manifest;
+  readonly #answer: Answer;
+  #asked = new AbortController();
+  #isOpen = true;
 
-  constructor(manifest: Manifest) {
-    this.#manifest = manifest;
+  constructor(answer: Answer) {
+    this.#answer = answer;
   }
 
   open(socket: Socket): void {
-    socket.send(JSON.stringify(answer(this.#manifest, { id: -1, inputs: {} })));
+    void this.#ask(socket, { id: -1, inputs: {} });
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
     const asked = requestIn(data);
     if (!asked) socket.close(CLOSE.policy, "a message must be {id, inputs}");
-    else socket.send(JSON.stringify(answer(this.#manifest, asked)));
+    else void this.#ask(socket, asked);
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.#asked.abort(new Error("the form was closed"));
+  }
+
+  async #ask(socket: Socket, { id = 0, inputs }: DynamicParametersRequest): Promise<void> {
+    this.#asked.abort(new Error("another question was asked"));
+    const asked = new AbortController();
+    this.#asked = asked;
+    try {
+      const answer = await this.#answer(inputs, asked.signal);
+      if (this.#isOpen && !asked.signal.aborted) socket.send(JSON.stringify({ id, ...answer }));
+    } catch (error) {
+      if (asked.signal.aborted) return;
+      log("templates").error("a form cannot be answered: {error}", { error });
+      socket.close(CLOSE.policy, "the form cannot be answered");
+    }
   }
 }
 

@@ -4,10 +4,11 @@ import { log } from "#base/log.ts";
 import { findBuild, listRunning } from "#db/workspaces/builds.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { DomainContext } from "../context.ts";
+import type { FormDeps } from "../template-versions/form.ts";
 import { automaticBuilds } from "./automatic.ts";
 import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
 
-type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs">;
+type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs"> & FormDeps;
 
 /** Workspaces read at a time. */
 const PAGE = 500;

@@ -11,8 +11,9 @@ import type { CreateBuild } from "#schema/build.ts";
 import { type JobStatus, jobStatus } from "#schema/job.ts";
 import type { Manifest } from "#schema/manifest.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
-import { resolveParameters } from "#src/provisioners/parameters.ts";
+import { type ParameterInput, resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
+import { askedFor, type FormDeps, known } from "../template-versions/form.ts";
 import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
 
 /** A version with the state of its import. */
@@ -36,6 +37,29 @@ export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid"
   return JSON.parse(row.manifest) as Manifest;
 };
 
+/** The values of a start. Where questions depend on each other in Terraform's words, a plan says which are asked. */
+export const valuesOf = async (
+  deps: FormDeps,
+  { row }: Pick<KnownVersion, "row">,
+  manifest: Manifest,
+  { given, previous, preset }: Omit<ParameterInput, "manifest">,
+  owner_id: string,
+): Promise<Record<string, string>> => {
+  const named = given.map(({ name, value }) => [name, value] as const);
+  const chosen = Object.entries(preset?.parameters ?? {}).map(([name, value]) => [name, String(value)] as const);
+  const inputs = { ...previous, ...Object.fromEntries([...named, ...chosen]) };
+  const asked = await askedFor(deps, row, manifest, inputs, owner_id);
+  if (asked === manifest) return resolveParameters({ manifest, given, previous, preset });
+  const wanted = known(manifest, asked, Object.fromEntries(named));
+  const fitting = given.filter(({ name }) => Object.hasOwn(wanted, name));
+  const isAsked = (name: string): boolean => asked.parameters?.some((one) => one.name === name) === true;
+  const parameters = Object.fromEntries(chosen.filter(([name]) => isAsked(name)));
+  return resolveParameters({
+    ...{ manifest: asked, given: fitting, previous },
+    ...(preset ? { preset: { ...preset, parameters } } : {}),
+  });
+};
+
 type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_preset_id"> & {
   readonly transition: NewBuild["transition"];
   readonly initiator_id: string;
@@ -48,7 +72,7 @@ type Input = Pick<CreateBuild, "rich_parameter_values" | "template_version_prese
   readonly told?: string;
 };
 
-export type BuildDeps = { readonly store: Store; readonly config: Config };
+export type BuildDeps = { readonly store: Store; readonly config: Config } & FormDeps;
 
 /**
  * The build with fresh ids. 400 for a preset or parameter that does not fit, 403 for a local workspace that may not be; `previous` are
@@ -74,7 +98,7 @@ export const newBuild = async (
   // What is stopped or removed keeps the values it has, even when a newer version would refuse them.
   const values =
     input.transition === "start" || previous === undefined
-      ? resolveParameters({ manifest, given, previous, preset })
+      ? await valuesOf(deps, version, manifest, { given, previous, preset }, input.owner_id)
       : previous;
   return {
     id: uuid(),

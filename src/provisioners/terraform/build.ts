@@ -78,9 +78,9 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
 
 /** What a start would make, in the log; nothing is made. */
 export const planOnly = async (
-  run: Pick<BuildRun, "request" | "report" | "session" | "engine" | "mask"> & { readonly work: TerraformWork },
+  run: Pick<BuildRun, "request" | "session" | "engine" | "mask"> & { readonly work: TerraformWork },
 ): Promise<void> => {
-  const { request, work, session, engine, mask } = run;
+  const { request, work, engine, mask } = run;
   mask.add(...secretsOf(request, work));
   await unpack(run, work);
   await engine.init(STAGES.init);

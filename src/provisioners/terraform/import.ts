@@ -3,7 +3,7 @@
 import type { Manifest } from "#schema/manifest.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { needsOf, type Packed, packCache } from "./cache.ts";
-import { formTargets, isDynamic } from "./dependence.ts";
+import { formTargets, isDynamic, parameterNames } from "./dependence.ts";
 import type { Engine } from "./engine.ts";
 import { plainVariables } from "./environment.ts";
 import { initScript } from "./init-script.ts";
@@ -104,6 +104,7 @@ const manifestOf = (
       is_dynamic: isDynamic(plan.configuration?.root_module),
       has_external_agent: start.has_external_agent,
       needs: needsOf(session),
+      names: parameterNames(plan.configuration?.root_module),
       targets: formTargets(plan.configuration?.root_module),
       workspace_tags: start.tags,
     },

@@ -15,6 +15,7 @@ import { build, planOnly } from "./build.ts";
 import { endRunning, interruptRunning } from "./command.ts";
 import { Engine, type EngineOptions, type Limits } from "./engine.ts";
 import { passedOn } from "./environment.ts";
+import { Forms } from "./forms.ts";
 import { type ImportInput, importPlan, type TerraformImport } from "./import.ts";
 import { oneAtATime } from "./init-lock.ts";
 import { Mask } from "./mask.ts";
@@ -46,11 +47,14 @@ const PLUGIN_AGE_MS = 30 * 86_400_000;
 export class TerraformProvisioner implements Provisioner {
   readonly name = "terraform";
   readonly #options: TerraformOptions;
+  /** Answers what a template asks for certain values. */
+  readonly forms: Forms;
   readonly #alone = oneAtATime();
   #program: Promise<Program | string> | undefined;
 
   constructor(options: TerraformOptions) {
     this.#options = options;
+    this.forms = new Forms(join(options.root, "forms"), () => this.#engineOptions());
   }
 
   async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
@@ -69,7 +73,7 @@ export class TerraformProvisioner implements Provisioner {
     const session = new Session(join(this.#options.root, "imports", request.job_id));
     const { engine, mask } = await this.#engineFor(session, report, signal);
     try {
-      await planOnly({ request, work, report, session, engine, mask });
+      await planOnly({ request, work, session, engine, mask });
     } finally {
       session.remove();
     }

@@ -1,0 +1,136 @@
+// What is asked for certain values: read of the manifest, or where a template's questions depend on each other in Terraform's own words,
+// planned (facts/terraform section 4; rules DY-1 to DY-7, TF-15).
+import { AppError } from "#base/errors.ts";
+import { openVariables } from "#db/templates/variables.ts";
+import type { TemplateVersionRow } from "#db/templates/versions.ts";
+import type { Diagnostic, DynamicParameters } from "#schema/dynamic-parameters.ts";
+import type { Manifest, ManifestParameter } from "#schema/manifest.ts";
+import { evaluate } from "#src/provisioners/dynamic.ts";
+import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import type { FormAnswer, FormVersion } from "#src/provisioners/terraform/forms.ts";
+import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
+import { filesOf, ownerOf } from "../builds/terraform-work.ts";
+import type { DomainContext } from "../context.ts";
+
+export type FormDeps = Pick<DomainContext, "store" | "encryption" | "blobs" | "provisioners" | "accessUrl">;
+
+type Version = Pick<TemplateVersionRow, "id" | "file_id" | "organization_id" | "sealed_variable_values">;
+type Inputs = Readonly<Record<string, string>>;
+
+/** Whether the questions of a manifest have to be planned. */
+export const isPlanned = (manifest: Manifest): boolean => manifest.terraform?.is_dynamic === true;
+
+/** The form for these values. Rejects with the signal's reason when it is not wanted any more. */
+export const formFor = async (
+  deps: FormDeps,
+  version: Version,
+  manifest: Manifest,
+  { inputs, user_id }: { readonly inputs: Inputs; readonly user_id: string },
+  signal: AbortSignal,
+): Promise<Omit<DynamicParameters, "id">> => {
+  if (!isPlanned(manifest)) return evaluate(manifest, inputs);
+  let answer: FormAnswer;
+  try {
+    answer = await answerFor(deps, version, manifest, inputs, user_id, signal);
+  } catch (error) {
+    if (signal.aborted || !(error instanceof ProvisionError)) throw error;
+    const { parameters } = evaluate(manifest, known(manifest, manifest, inputs));
+    return { parameters, diagnostics: [fault(error.message, "")] };
+  }
+  const asked = withFaulty(manifest, answer);
+  const shown = evaluate(asked, known(manifest, asked, inputs));
+  const names = new Map((asked.parameters ?? []).map(({ name, address = "" }) => [name, address]));
+  const about = (address: string): Diagnostic[] =>
+    answer.faults.filter((one) => one.address === address).map((one) => fault(one.summary, one.detail));
+  return {
+    parameters: shown.parameters.map((one) => {
+      const own = about(names.get(one.name) ?? "");
+      return { ...one, diagnostics: own.length > 0 ? own : one.diagnostics };
+    }),
+    diagnostics: [
+      ...shown.diagnostics,
+      ...answer.faults
+        .filter(({ address }) => ![...names.values()].includes(address))
+        .map((one) => fault(one.summary, one.detail)),
+    ],
+  };
+};
+
+/**
+ * The manifest with the parameters that are asked for these values, for whoever makes a build of them. 400 with one entry for each value
+ * that the template refuses.
+ */
+export const askedFor = async (
+  deps: FormDeps,
+  version: Version,
+  manifest: Manifest,
+  inputs: Inputs,
+  user_id: string,
+): Promise<Manifest> => {
+  if (!isPlanned(manifest)) return manifest;
+  const { signal } = new AbortController();
+  const answer = await answerFor(deps, version, manifest, inputs, user_id, signal).catch((error) => {
+    throw error instanceof ProvisionError ? new AppError("invalid", error.message) : error;
+  });
+  if (answer.faults.length === 0) return { ...manifest, parameters: [...answer.parameters] };
+  const byAddress = new Map((withFaulty(manifest, answer).parameters ?? []).map((one) => [one.address, one.name]));
+  throw new AppError("invalid", "Parameter values are invalid.", {
+    validations: answer.faults.map(({ address, summary, detail }) => ({
+      field: byAddress.get(address) ?? address,
+      detail: `${summary} ${detail}`.trim().slice(0, 1000),
+    })),
+  });
+};
+
+/** Values for parameters that are asked, and for names that the template does not have at all: those are told of. */
+export const known = (manifest: Manifest, asked: Manifest, inputs: Inputs): Record<string, string> => {
+  const isAsked = new Set((asked.parameters ?? []).map(({ name }) => name));
+  const isSometimes = new Set(manifest.terraform?.names ?? []);
+  return Object.fromEntries(Object.entries(inputs).filter(([name]) => isAsked.has(name) || !isSometimes.has(name)));
+};
+
+/** A plan leaves out what is wrong; the import knows what it is. */
+const withFaulty = (manifest: Manifest, { parameters, faults }: FormAnswer): Manifest => {
+  const wrong = new Set(faults.map(({ address }) => address));
+  const there = new Set(parameters.map(({ name }) => name));
+  const added = (manifest.parameters ?? []).filter(({ name, address }) => !there.has(name) && wrong.has(address ?? ""));
+  if (added.length === 0) return { ...manifest, parameters: [...parameters] };
+  const order = (manifest.parameters ?? []).map(({ name }) => name);
+  const place = ({ name }: ManifestParameter): number => (order.includes(name) ? order.indexOf(name) : order.length);
+  return { ...manifest, parameters: [...parameters, ...added].sort((a, b) => place(a) - place(b)) };
+};
+
+const fault = (summary: string, detail: string): Diagnostic => ({
+  ...{ severity: "error", summary, detail },
+  extra: { code: "" },
+});
+
+const answerFor = async (
+  deps: FormDeps,
+  version: Version,
+  manifest: Manifest,
+  inputs: Inputs,
+  user_id: string,
+  signal: AbortSignal,
+): Promise<FormAnswer> => {
+  const provisioner = deps.provisioners.get("terraform");
+  if (!(provisioner instanceof TerraformProvisioner)) {
+    throw new ProvisionError("This server does not run templates of Terraform.");
+  }
+  const owner = await ownerOf(deps, user_id, version.organization_id);
+  const asked = { version: await formVersion(deps, version, manifest), owner, inputs };
+  return provisioner.forms.answer({ ...asked, access_url: deps.accessUrl.href }, signal);
+};
+
+const formVersion = async (deps: FormDeps, version: Version, manifest: Manifest): Promise<FormVersion> => {
+  const variables = openVariables(deps.encryption, version);
+  const declared = manifest.variables ?? [];
+  return {
+    id: version.id,
+    ...(await filesOf(deps, version, manifest)),
+    targets: manifest.terraform?.targets ?? [],
+    declared: declared.map(({ name, type, declared_type }) => ({ name, type: declared_type ?? type ?? "" })),
+    variables,
+    secrets: declared.filter(({ sensitive }) => sensitive).map(({ name }) => variables[name] ?? ""),
+  };
+};

@@ -1,0 +1,184 @@
+// What a template asks for certain values: one plan of its questions alone, in a folder that is prepared once for each version (facts/
+// terraform section 4). A plan with mistakes still tells everything that is well.
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ManifestParameter } from "#schema/manifest.ts";
+import { ProvisionError } from "../provisioner.ts";
+import { runCommand } from "./command.ts";
+import { Engine, type EngineOptions } from "./engine.ts";
+import { parameterVariables, plainVariables, quiet } from "./environment.ts";
+import { initScript } from "./init-script.ts";
+import { parameterIn } from "./manifest.ts";
+import { labelOf } from "./mapping/address.ts";
+import { instancesOfPlan, type PlanDocument } from "./mapping/document.ts";
+import { parametersOf, tagsOf } from "./mapping/questions.ts";
+import { Mask } from "./mask.ts";
+import { type Diagnostic, Progress } from "./progress.ts";
+import { Session } from "./session.ts";
+import { variablesFile } from "./variables.ts";
+import type { TemplateArchive, TerraformOwner } from "./work.ts";
+
+export type FormVersion = {
+  readonly id: string;
+  readonly archive: TemplateArchive;
+  readonly cache: TemplateArchive | undefined;
+  readonly targets: readonly string[];
+  /** Names and types, and the values given to them. */
+  readonly declared: readonly { readonly name: string; readonly type: string }[];
+  readonly variables: Readonly<Record<string, string>>;
+  readonly secrets: readonly string[];
+};
+
+export type FormQuestion = {
+  readonly version: FormVersion;
+  readonly owner: TerraformOwner;
+  readonly access_url: string;
+  readonly inputs: Readonly<Record<string, string>>;
+};
+
+export type FormAnswer = {
+  /** Those that are well, in order. */
+  readonly parameters: readonly ManifestParameter[];
+  readonly tags: Readonly<Record<string, string>>;
+  /** What is wrong, with the address of the parameter it is about where it says so. */
+  readonly faults: readonly Diagnostic[];
+};
+
+/** Milliseconds of one command, and until what was interrupted is killed. */
+const LIMIT_MS = 10_000;
+const GRACE_MS = 1_000;
+/** Plans at once, prepared versions and answers that are kept. */
+const AT_ONCE = 2;
+const VERSIONS = 8;
+const ANSWERS = 128;
+const READY = "ready";
+
+export class Forms {
+  readonly #root: string;
+  readonly #options: () => Promise<EngineOptions>;
+  /** By version, the one used last at the end. */
+  readonly #prepared = new Map<string, Promise<Session>>();
+  readonly #answers = new Map<string, FormAnswer>();
+  readonly #busy = new Map<string, number>();
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  #runs = 0;
+
+  constructor(root: string, options: () => Promise<EngineOptions>) {
+    this.#root = root;
+    this.#options = options;
+  }
+
+  /** Rejects with the signal's reason when the question counts no more, with ProvisionError when it cannot be answered. */
+  async answer(question: FormQuestion, signal: AbortSignal): Promise<FormAnswer> {
+    const { version, owner, inputs } = question;
+    const key = JSON.stringify([version.id, owner, Object.entries(inputs).sort()]);
+    const known = this.#answers.get(key);
+    if (known) return known;
+    await this.#turn(signal);
+    try {
+      const session = await this.#session(version);
+      const answer = await this.#plan(session, question, signal);
+      if (this.#answers.size >= ANSWERS) this.#answers.delete(this.#answers.keys().next().value ?? "");
+      this.#answers.set(key, answer);
+      return answer;
+    } finally {
+      this.#running -= 1;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    while (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#running += 1;
+    try {
+      signal.throwIfAborted();
+    } catch (error) {
+      this.#running -= 1;
+      this.#waiting.shift()?.();
+      throw error;
+    }
+  }
+
+  async #session(version: FormVersion): Promise<Session> {
+    const known = this.#prepared.get(version.id) ?? this.#prepare(version);
+    this.#prepared.delete(version.id);
+    this.#prepared.set(version.id, known);
+    known.catch(() => this.#prepared.delete(version.id));
+    for (const [id] of this.#prepared) {
+      if (this.#prepared.size <= VERSIONS) break;
+      if ((this.#busy.get(id) ?? 0) > 0 || id === version.id) continue;
+      this.#prepared.delete(id);
+      rmSync(join(this.#root, id), { recursive: true, force: true });
+    }
+    return known;
+  }
+
+  /** The template with its providers, once for each version; what a server before this one has prepared is good. */
+  async #prepare({ id, archive, cache, declared, variables }: FormVersion): Promise<Session> {
+    const session = new Session(join(this.#root, id));
+    const values = variablesFile(declared, variables);
+    if (!existsSync(join(session.folder, READY))) {
+      await session.prepare(archive, cache);
+      const run = { session, signal: new AbortController().signal, mask: new Mask(), report: SILENT };
+      await new Engine(await this.#options(), run).init("");
+      writeFileSync(join(session.folder, READY), "");
+    }
+    session.keepVariables(values);
+    return session;
+  }
+
+  async #plan(
+    session: Session,
+    { version, owner, access_url, inputs }: FormQuestion,
+    signal: AbortSignal,
+  ): Promise<FormAnswer> {
+    const { clock, program, cliConfig, pluginCache, env } = await this.#options();
+    this.#runs += 1;
+    const folder = join(session.folder, `run-${this.#runs}`);
+    mkdirSync(folder, { mode: 0o700 });
+    this.#busy.set(version.id, (this.#busy.get(version.id) ?? 0) + 1);
+    try {
+      const file = join(folder, "plan");
+      const common = {
+        program: program.path,
+        folder,
+        cwd: session.work,
+        clock,
+        signal,
+        limit: LIMIT_MS,
+        grace: GRACE_MS,
+      };
+      const base = { ...env, ...quiet(cliConfig, pluginCache) };
+      const asked = { ...plainVariables("start", { access_url, initScript, owner }), ...parameterVariables(inputs) };
+      const mask = new Mask();
+      mask.add(...version.secrets);
+      const progress = new Progress(SILENT, mask, () => clock.now());
+      const args = ["plan", "-refresh=false", "-lock=false", "-input=false", "-no-color", "-json", `-out=${file}`];
+      const targets = version.targets.map((address) => `-target=${address}`);
+      const { tooLong } = await runCommand({
+        ...common,
+        args: [...args, `-var-file=${session.variablesFile}`, ...targets],
+        env: { ...base, ...asked },
+        line: (text) => progress.line(text, "", "plan"),
+      });
+      signal.throwIfAborted();
+      if (tooLong) throw new ProvisionError("The template's questions took too long to be planned.");
+      if (!existsSync(file))
+        throw new ProvisionError(progress.reasons[0] ?? "The template's questions cannot be planned.");
+      const shown = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: base });
+      signal.throwIfAborted();
+      const instances = instancesOfPlan(JSON.parse(shown.output) as PlanDocument);
+      const faults = progress.errors.map((one) => ({
+        ...{ ...one, summary: mask.hide(one.summary), detail: mask.hide(one.detail) },
+        address: labelOf(one.address),
+      }));
+      return { parameters: parametersOf(instances).map(parameterIn), tags: tagsOf(instances), faults };
+    } finally {
+      this.#busy.set(version.id, (this.#busy.get(version.id) ?? 1) - 1);
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+}
+
+const SILENT = { log: (): void => {}, timing: (): void => {} };

@@ -1,0 +1,107 @@
+// Questions that depend on each other in Terraform's own words: by the live form and by the builds that are made of its answers.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { existsSync } from "node:fs";
+import type { DynamicParameters } from "#schema/dynamic-parameters.ts";
+import { ApiError } from "#src/client.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { filesOf, makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const wanted = [needs.terraform];
+let world: TerraformWorld;
+let version_id: string;
+let template_id: string;
+beforeAll(async () => {
+  if (!needs.terraform.found) return;
+  world = await openTerraformWorld();
+  const { template, version } = await makeTerraformTemplate(world.admin, filesOf("parameters"), "questions");
+  [template_id, version_id] = [template.id, version.id];
+}, 120_000);
+afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+
+const path = (): string => `/api/v2/templateversions/${version_id}/dynamic-parameters`;
+const asked = (inputs: Record<string, string>): Promise<DynamicParameters> =>
+  world.admin.post<DynamicParameters>(`${path()}/evaluate`, { id: 7, inputs });
+const named = ({ parameters }: DynamicParameters, name: string) => parameters.find((one) => one.name === name);
+
+testNeeding(
+  wanted,
+  "[TF-15] what is asked, with which options and defaults, follows from what was answered",
+  async () => {
+    const first = await asked({});
+    expect(first.id).toBe(7);
+    expect(first.parameters.map(({ name }) => name)).toEqual([
+      ...["notes", "required_one", "region", "cpus", "project", "gpu", "tools", "Zones of interest", "reset"],
+    ]);
+    expect(named(first, "notes")?.styling).toEqual({ placeholder: "anything" });
+    expect(named(first, "required_one")?.diagnostics[0]?.extra.code).toBe("required");
+    const near = await asked({ gpu: "true", required_one: "x" });
+    expect(named(near, "gpu_kind")?.default_value).toEqual({ value: "small", valid: true });
+    const far = await asked({ gpu: "true", region: "us", required_one: "x" });
+    expect(named(far, "gpu_kind")?.default_value).toEqual({ value: "large", valid: true });
+    // Answered before it was no longer asked: no mistake; a name that the template does not have is one.
+    expect((await asked({ gpu: "false", gpu_kind: "large", required_one: "x" })).diagnostics).toEqual([]);
+    expect((await asked({ nobody: "x" })).diagnostics.map(({ detail }) => detail)).toEqual(["nobody"]);
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-15] what the template refuses is told beside its parameter, in the template's words",
+  async () => {
+    const wrong = await asked({ cpus: "99", project: "NOT GOOD", required_one: "x" });
+    expect(wrong.parameters.map(({ name }) => name)).toContain("cpus");
+    expect(JSON.stringify(named(wrong, "cpus")?.diagnostics)).toContain("99 is not between 1 and 16");
+    expect(JSON.stringify(named(wrong, "project")?.diagnostics)).toContain("small letters, digits and hyphens");
+    expect(named(wrong, "region")?.diagnostics).toEqual([]);
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-15] on the socket the newest question counts, and its answer is that of the values it has",
+  async () => {
+    using socket = await world.admin.socket(path());
+    expect((await socket.json<DynamicParameters>()).id).toBe(-1);
+    for (const id of [1, 2, 3]) socket.send(JSON.stringify({ id, inputs: { gpu: "true", cpus: String(id) } }));
+    let answer = await socket.json<DynamicParameters>();
+    while (answer.id !== 3) answer = await socket.json<DynamicParameters>();
+    expect(named(answer, "cpus")?.value.value).toBe("3");
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-15] a build takes the parameters that its values ask for, and refuses what the template refuses",
+  async () => {
+    const create = (name: string, values: Record<string, string>) =>
+      createWorkspace(world.admin, template_id, name, {
+        rich_parameter_values: Object.entries(values).map(([one, value]) => ({ name: one, value })),
+      });
+    const refused = await create("bad", { required_one: "x", cpus: "99" }).catch((error) => error);
+    expect(refused).toBeInstanceOf(ApiError);
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([400, expect.stringContaining('"field":"cpus"')]);
+    const strange = await create("odd", { required_one: "x", nobody: "y" }).catch((error) => error);
+    expect([strange.status, JSON.stringify(strange.body)]).toEqual([400, expect.stringContaining('"field":"nobody"')]);
+    const { id } = await create("good", { required_one: "x", gpu: "true", gpu_kind: "large" });
+    const { latest_build } = await awaitBuild(world.admin, id);
+    type Value = { name: string; value: string };
+    const values = await world.admin.get<Value[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
+    expect(values.find(({ name }) => name === "gpu_kind")?.value).toBe("large");
+    expect(values.find(({ name }) => name === "Zones of interest")?.value).toBe('["a","b"]');
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-15] a template whose questions do not depend on anything is answered without any plan",
+  async () => {
+    const { version } = await makeTerraformTemplate(world.admin, filesOf("presets-prebuilds"), "plain");
+    const answer = await world.admin.post<DynamicParameters>(
+      `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`,
+      { inputs: { region: "us" } },
+    );
+    expect(named(answer, "region")?.value.value).toBe("us");
+    expect(existsSync(`${world.server.directory}/terraform/forms/${version.id}`)).toBe(false);
+  },
+);
