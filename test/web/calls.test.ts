@@ -19,4 +19,4 @@ test("[WB-7] every call of the app is an operation of the OpenAPI document", asy
   );
   expect(calls.length).toBeGreaterThan(20);
   expect(calls.filter((call) => !known.has(call))).toEqual([]);
-});
+}, 60_000);

@@ -11,7 +11,7 @@ import type { UserCaller } from "../http/caller.ts";
 import type { ChangedIds, ChangeListener } from "./changed-ids.ts";
 
 /** Rows in one message. */
-const ROWS = 250;
+const ROWS = 500;
 
 /** Where messages go. */
 export interface Outlet {
@@ -104,6 +104,8 @@ export class WorkspacesFollower implements ChangeListener {
     this.#known = new Map();
     if (this.#missed && (await this.#sendMissed(this.#missed, rows, id))) return;
     for (let at = 0; at === 0 || at < rows.length; at += ROWS) {
+      // Thousands of rows are made in several turns, so that they hold nobody else up.
+      if (at > 0) await new Promise<void>((resolve) => setImmediate(resolve));
       const shown = rows.slice(at, at + ROWS).map((row) => this.#json(row).json);
       const more = at + ROWS < rows.length;
       if (!(await this.#send(`{"type":"snapshot","workspaces":[${shown.join(",")}],"more":${more},"id":"${id}"}`)))

@@ -18,8 +18,9 @@ const take = (text: string): void => {
   if (event.type === "snapshot") {
     incoming ??= new Map();
     for (const one of event.workspaces) incoming.set(one.id, one);
-    // The first rows are shown while the rest comes.
-    if (!event.more || !workspacesLoaded.value) workspaces.value = new Map(incoming);
+    // The first rows are shown while the rest comes; each part of it would be sorted and drawn again.
+    const isFirst = workspaces.value.size === 0;
+    if (!event.more || isFirst) workspaces.value = new Map(incoming);
     if (event.more) return;
     incoming = undefined;
     lastId = event.id;
@@ -47,7 +48,7 @@ export const followWorkspaces = (): void => {
 };
 
 const byUse = (a: WorkspaceSummary, b: WorkspaceSummary): number =>
-  a.last_used_at < b.last_used_at ? 1 : a.last_used_at > b.last_used_at ? -1 : a.name.localeCompare(b.name);
+  a.last_used_at < b.last_used_at ? 1 : a.last_used_at > b.last_used_at ? -1 : a.name < b.name ? -1 : 1;
 
 /** Favourites first, then what was used last. */
 export const workspacesByUse = computed(() =>

@@ -46,6 +46,8 @@ export const VirtualList = ({
   const box = useRef<HTMLDivElement>(null);
   const drawn = useSignal(0);
   const list = useMemo(() => new Virtualizer<never, HTMLElement>({} as never), []);
+  // One function for all rows and drawings: a new one would have each row measured anew with every step of the wheel.
+  const measure = useRef((element: HTMLElement | null) => list.measureElement(element as never)).current;
   const options = {
     count,
     estimateSize: () => size,
@@ -94,7 +96,7 @@ export const VirtualList = ({
           class="virtual-row"
           role={role === "rowgroup" ? "presentation" : undefined}
           data-index={item.index}
-          ref={fixed ? undefined : (element) => list.measureElement(element as never)}
+          ref={fixed ? undefined : measure}
           style={{ transform: `translateY(${item.start - margin}px)` }}
         >
           {row(item.index)}

@@ -1,5 +1,5 @@
 // Filters one comes back to: those that everybody wants, and one's own, kept in this browser.
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { me } from "../../data/session.ts";
 import { workspacesByUse } from "../../data/workspaces.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
@@ -34,6 +34,12 @@ const keep = (filters: readonly Filter[]): void => {
 
 const naming = signal(false);
 
+/** How many fit each filter; counted anew only when the list or the filters change, not with every key. */
+const counts = computed(() => {
+  const viewer = { username: me.value?.username ?? "" };
+  return new Map([...READY, ...own.value].map(({ q }) => [q, matching(workspacesByUse.value, q, viewer).length]));
+});
+
 export const Saved = ({ q, go }: { q: string; go: (q: string) => void }) => {
   const all = [...READY, ...own.value];
   const isKnown = all.some((one) => one.q === q);
@@ -47,9 +53,7 @@ export const Saved = ({ q, go }: { q: string; go: (q: string) => void }) => {
           aria-current={filter.q === q ? "true" : undefined}
         >
           {filter.name}
-          <span class="count">
-            {matching(workspacesByUse.value, filter.q, { username: me.value?.username ?? "" }).length}
-          </span>
+          <span class="count">{counts.value.get(filter.q)}</span>
         </a>
       ))}
       <span class="push line">

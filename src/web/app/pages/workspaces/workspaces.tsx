@@ -1,7 +1,8 @@
 // The list of workspaces: live, searched as one types, with actions for one and for many. The page that shows how pages are made
 // (src/web/app/README.md).
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import type { VNode } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
 import { call } from "../../data/api.ts";
@@ -21,6 +22,10 @@ import { Row } from "./row.tsx";
 import { Saved } from "./saved.tsx";
 
 const ROW_PX = 36;
+/** There rows have two lines, which are measured. */
+const isNarrow = matchMedia("(width < 60rem), (pointer: coarse)");
+
+type Drawn = { readonly key: string; readonly node: VNode };
 /** Rows that the server may name for a search that only it can answer. */
 const REMOTE_LIMIT = 1_000;
 
@@ -51,9 +56,21 @@ export default function WorkspacesPage() {
     selected.value = next;
     last.value = row.id;
   };
+  const showsOwner = !terms.some(({ key, value }) => key === "owner" && value === "me");
+  const cells = useMemo(() => new WeakMap<WorkspaceSummary, Drawn>(), []);
+  /** A row that has not changed is the same node, which is not compared again while one scrolls. */
+  const drawn = (row: WorkspaceSummary | undefined, index: number): VNode | undefined => {
+    if (!row) return undefined;
+    const isSelected = selected.value.has(row.id);
+    const key = `${index} ${isSelected} ${showsOwner}`;
+    const known = cells.get(row);
+    if (known?.key === key) return known.node;
+    const node = <Row row={row} index={index} selected={isSelected} showsOwner={showsOwner} onSelect={select} />;
+    cells.set(row, { key, node });
+    return node;
+  };
   const chosen = rows.value.filter(({ id }) => selected.value.has(id));
   const isAll = chosen.length > 0 && chosen.length === rows.value.length;
-  const showsOwner = !terms.some(({ key, value }) => key === "owner" && value === "me");
 
   return (
     <Frame
@@ -120,21 +137,9 @@ export default function WorkspacesPage() {
             role="rowgroup"
             count={rows.value.length}
             size={ROW_PX}
+            fixed={!isNarrow.matches}
             keyOf={(index) => rows.value[index]?.id ?? index}
-            row={(index) => {
-              const row = rows.value[index];
-              return (
-                row && (
-                  <Row
-                    row={row}
-                    index={index}
-                    selected={selected.value.has(row.id)}
-                    showsOwner={showsOwner}
-                    onSelect={select}
-                  />
-                )
-              );
-            }}
+            row={(index) => drawn(rows.value[index], index)}
           />
         </div>
       )}
