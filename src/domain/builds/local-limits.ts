@@ -37,7 +37,7 @@ const stopIfForbidden = async (deps: Deps, id: string, owner_id: string | undefi
   const why = await whyForbidden(deps, workspace);
   if (why === undefined) return;
   const last = await deps.store.get(findBuild({ id: workspace.latest_build_id }));
-  if (!last || last.transition !== "start") return;
+  if (last?.transition !== "start") return;
   log("workspaces").warn("the local workspace {id} is stopped: {why}", { id, why });
   const build = await automaticBuilds(deps, deps.jobs).plan(workspace, last, {
     ...{ transition: "stop", reason: "autostop", initiator_id: workspace.owner_id },
