@@ -63,6 +63,8 @@ const readerOfObject = (schema: TSchema): Reader => {
   });
   return (value, place) => {
     if (!isObject(value)) return { field: place, detail: "Expected object" };
+    // Checks by schema do not see it and copies drop it, so that a wrong value under it would pass.
+    if (Object.hasOwn(value, "__proto__")) return { field: below(place, "__proto__"), detail: "cannot be a name here" };
     if (refusesMore) {
       const unknown = Object.keys(value).find((name) => !names.has(name));
       // Long names are somebody's mistake or attack; the answer does not repeat them whole.

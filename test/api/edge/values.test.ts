@@ -216,6 +216,15 @@ describe("names and pictures", () => {
   });
 });
 
+test("[HT-30] __proto__ is no name of a member, where any name may stand either", async () => {
+  const body = '{"name":"eu","tags":{"__proto__":{"polluted":1}}}';
+  const headers = { "content-type": "application/json" };
+  const path = "/api/v2/organizations/default/provisionerkeys";
+  const response = await admin.fetch("POST", path, body, { headers });
+  const { validations } = (await response.json()) as Generic;
+  expect([response.status, validations?.[0]?.field]).toEqual([400, "tags.__proto__"]);
+});
+
 test("[HT-16] the export of the audit log declares what it sends", async () => {
   const operation = operations.find(({ name }) => name === "GET /api/v2/audit/export");
   const declared = Object.keys(operation?.described.responses["200"]?.content ?? {});
