@@ -166,13 +166,18 @@ describeInside("what peers may", () => {
       };
       const version = [400, "Unknown or unsupported API version", "version"];
       const base = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate`;
-      for (const query of ["?version=1.1", "?version=3.0", "?version=x"])
+      for (const query of ["?version=3.0", "?version=1.x", "?version=x"])
         expect(await ask(base + query, seeded.owner_token)).toEqual(version);
       expect(await ask("/api/v2/tailnet?version=3.0", seeded.owner_token)).toEqual(version);
       const resume = [401, "Invalid resume token", "resume_token"];
       // Without a version the newest that old clients can mean is spoken.
       expect(await ask(`${base}?resume_token=made-up`, seeded.owner_token)).toEqual(resume);
-      for (const path of [`${base}?version=1.0`, `${base}?version=2.0`, "/api/v2/tailnet?version=2.3"])
+      for (const path of [
+        `${base}?version=1.0`,
+        `${base}?version=1.1`,
+        `${base}?version=2.0`,
+        "/api/v2/tailnet?version=2.3",
+      ])
         expect(await ask(`${path}&resume_token=made-up`, seeded.owner_token)).toEqual(resume);
       const stranger = await seedUser(server);
       expect((await ask(base, stranger.token))[0]).toBe(404);

@@ -15,8 +15,8 @@ export const clientQuery = (version: string) =>
     ),
   });
 
-/** What the old version of `coordinate` is served as: its clients say 1.0 where they say anything (rule TL-10). */
-export const agentVersion = (version = "2.0"): string => (version === "1.0" ? "2.0" : version);
+/** What the old versions of `coordinate` are served as: their clients say 1.x where they say anything (rule TL-10). */
+export const agentVersion = (version = "2.0"): string => (/^1\.\d{1,4}$/.test(version) ? "2.0" : version);
 
 /** 400, in words that genuine clients compare, for any major but 2. */
 export const checkVersion = (version: string): void => {
