@@ -1,12 +1,14 @@
 // The parts of a terminal in the daemon that need time to pass, and its small pieces: real programs, streams in memory, a clock that
 // stands still.
 import { describe, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { OutputRing } from "#src/daemon/terminal/ring.ts";
 import { TerminalSessions, terminalEnvironment } from "#src/daemon/terminal/sessions.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { JsonObjects } from "#src/wire/json-objects.ts";
 import { encodeTerminalRequest } from "#src/wire/terminal-protocol.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 import { type StillClock, sessionPair } from "#test/wire/support.ts";
 import { settled, WatchedClock } from "./support/clock.ts";
@@ -15,15 +17,16 @@ import { isAlive, TOKEN, tempFolder } from "./support/daemon.ts";
 type World = {
   clock: StillClock;
   sessions: TerminalSessions;
-  attach(id: string, command?: string): Promise<Duplex>;
+  attach(id: string, command?: string, backend?: string): Promise<Duplex>;
 } & AsyncDisposable;
 
-const startWorld = (): World => {
+const startWorld = (agent_id: string = uuid()): World => {
   const clock = new WatchedClock();
   const folder = tempFolder();
   const sessions = new TerminalSessions({
     clock,
     groups: new ProcessGroups({ clock, agent_id: TOKEN }),
+    agent_id,
     env: { PATH: process.env.PATH ?? "", SHELL: "/bin/sh", HOME: folder.path },
     directory: folder.path,
   });
@@ -31,12 +34,12 @@ const startWorld = (): World => {
   return {
     clock,
     sessions,
-    async attach(ID, Command = "") {
+    async attach(ID, Command = "", BackendType = "") {
       const stream = await pair.client.open();
       const theirs = await pair.server.accept();
       if (!theirs) throw new Error("the session is over");
       void sessions.serve(theirs);
-      const request = { ID, Command, Height: 24, Width: 80, Container: "", ContainerUser: "", BackendType: "" };
+      const request = { ID, Command, Height: 24, Width: 80, Container: "", ContainerUser: "", BackendType };
       await stream.write(encodeTerminalRequest(request));
       return stream;
     },
@@ -65,6 +68,12 @@ const reading = (stream: Duplex) => {
     seen.over = true;
   })();
   return seen;
+};
+
+/** Of a program that says `pid N`, once it is shown. */
+const shownPid = async (stream: Duplex): Promise<number> => {
+  const seen = reading(stream);
+  return until(() => Number(/pid (\d+)\r/.exec(seen.text)?.[1]) || false);
 };
 
 const LOUD = "while :; do echo 01234567890123456789012345678901234567890123456789; done";
@@ -135,6 +144,46 @@ describe("a terminal nobody looks at", () => {
     expect(isAlive(pid)).toBe(true);
     await world.clock.advance(2_000);
     await until(() => !isAlive(pid));
+    expect(world.sessions.size).toBe(0);
+  });
+
+  testNeeding([needs.screen], "[TM-15] of `screen` ends five minutes after its last client", async () => {
+    await using world = startWorld();
+    const stream = await world.attach("a", "echo pid $$; read x", "screen");
+    const pid = await shownPid(stream);
+    stream.reset();
+    await settled();
+    await world.clock.advance(299_000);
+    expect(isAlive(pid)).toBe(true);
+    await world.clock.advance(2_000);
+    await until(() => !isAlive(pid));
+    expect(world.sessions.size).toBe(0);
+  });
+
+  testNeeding(
+    [needs.screen],
+    "[TM-15] of `screen` ends when nobody asks the next daemon for it in five minutes",
+    async () => {
+      const agent_id = uuid();
+      await using earlier = startWorld(agent_id);
+      const forgotten = await shownPid(await earlier.attach("a", "echo pid $$; read x", "screen"));
+      const wanted = await shownPid(await earlier.attach("b", "echo pid $$; read x", "screen"));
+      await using later = startWorld(agent_id);
+      // The earlier one only shows it: who asks the later one takes it over.
+      expect(await shownPid(await later.attach("b", "echo never", "screen"))).toBe(wanted);
+      await later.clock.advance(299_000);
+      expect(isAlive(forgotten)).toBe(true);
+      await later.clock.advance(2_000);
+      await until(() => !isAlive(forgotten));
+      expect(isAlive(wanted)).toBe(true);
+    },
+  );
+
+  test("[TM-14] of a kind that there is not says so where the person looks", async () => {
+    await using world = startWorld();
+    const seen = reading(await world.attach("a", "echo never", "tmux"));
+    await until(() => seen.over);
+    expect(seen.text).toBe("A terminal is `buffered` or `screen`.\r\n");
     expect(world.sessions.size).toBe(0);
   });
 

@@ -53,6 +53,7 @@ export const needs = {
   xvfb: program("Xvfb"),
   x11vnc: program("x11vnc"),
   xterm: program("xterm"),
+  screen: program("screen"),
   /** To start programs as another user. */
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
   docker: engine(),

@@ -21,6 +21,12 @@ const sideOf = (name: "height" | "width", side = 80): number => {
   return side;
 };
 
+const backendOf = (name = "buffered", container: string): string => {
+  if (name !== "buffered" && name !== "screen") throw invalidField("backend_type", "must be buffered or screen");
+  if (name === "screen" && container !== "") throw invalidField("backend_type", "must be buffered in a container");
+  return name;
+};
+
 export const agentTerminal = (ctx: ApiContext) =>
   new Elysia().use(callers).get(
     "/:workspaceagent/pty",
@@ -34,9 +40,8 @@ export const agentTerminal = (ctx: ApiContext) =>
         Command: command,
         Container: container,
         ContainerUser: container_user,
-        BackendType: "buffered",
+        BackendType: backendOf(query.backend_type, container),
       };
-      if ((query.backend_type ?? "buffered") !== "buffered") throw invalidField("backend_type", "must be buffered");
       const used = useOf(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
       const bridge = new TerminalBridge(ctx, agent_id, terminal, used);
       const access = workspaceAccess(ctx, workspace_id, mayUseWorkspace);
@@ -65,7 +70,8 @@ export const agentTerminal = (ctx: ApiContext) =>
         backend_type: t.Optional(
           t.String({
             maxLength: 64,
-            description: "What keeps the terminal: `buffered`, the default and the only one.",
+            description:
+              "What keeps a new terminal: `buffered`, the default, is the workspace's agent; `screen` is the program of that name, where the workspace has it, and its terminal outlives an agent that is killed: come back with the same id and `screen`. Without the program the terminal says so and ends.",
           }),
         ),
       }),

@@ -69,16 +69,17 @@ export class Reach {
     this.#clock = clock;
     const env = options.programs;
     const directory = folderOf(manifest.directory, given);
+    const agent_id = idOf(manifest.agentId);
     const ports = new ListeningPorts({
       hidden: hiddenPorts(manifest, url),
-      agent_id: idOf(manifest.agentId),
+      agent_id,
       uid: process.getuid?.() ?? -1,
     });
     const engineAt = (): ContainerEngine | undefined => {
       const address = engineAddress(env);
       return address && new ContainerEngine(address, clock);
     };
-    this.#terminals = new TerminalSessions({ clock, groups, env, directory, engine: engineAt });
+    this.#terminals = new TerminalSessions({ clock, groups, agent_id, env, directory, engine: engineAt });
     const desktop = new Desktop({ clock, groups, env });
     // An agent inside another has none inside itself, and without a compiled program there is nothing to put into a container.
     const program = manifest.parentId === undefined ? ownBinary() : undefined;
@@ -101,7 +102,6 @@ export class Reach {
     this.#ssh = new SshServer({ clock, groups, env, directory });
     const reach = { ...{ url, clock, random }, services: this.#services(clock), counted: () => this.#counted() };
     this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
-    const agent_id = idOf(manifest.agentId);
     // Its addresses follow from its id.
     if (agent_id !== "") {
       joinNetwork({ ...reach, connection, agent_id, ssh: this.#ssh, signal: this.#stopping.signal });

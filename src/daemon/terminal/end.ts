@@ -7,15 +7,28 @@ const KILL_AFTER_MS = 1_000;
 const LOOK_AGAIN_MS = 20;
 
 /** Hangs up on every process of the session, and kills what is left a second later. Resolves when none is left. */
-export const endSession = async (session: number, clock: Clock): Promise<void> => {
-  send(session, "SIGHUP");
+export const endSession = (session: number, clock: Clock): Promise<void> =>
+  endProcesses(() => membersOf(session), clock);
+
+/** The same for those that `living` finds; it is asked again until there are none. */
+export const endProcesses = async (living: () => readonly number[], clock: Clock): Promise<void> => {
+  send(living(), "SIGHUP");
   const until = clock.monotonic() + KILL_AFTER_MS;
-  while (membersOf(session).length > 0 && clock.monotonic() < until) await pause(clock, LOOK_AGAIN_MS);
-  send(session, "SIGKILL");
+  while (living().length > 0 && clock.monotonic() < until) await pause(clock, LOOK_AGAIN_MS);
+  send(living(), "SIGKILL");
 };
 
-const send = (session: number, signal: "SIGHUP" | "SIGKILL"): void => {
-  for (const pid of membersOf(session)) {
+/** All of this machine; undefined where there is no /proc. */
+export const allProcesses = (): number[] | undefined => {
+  try {
+    return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+  } catch {
+    return undefined;
+  }
+};
+
+const send = (processes: readonly number[], signal: "SIGHUP" | "SIGKILL"): void => {
+  for (const pid of processes) {
     try {
       process.kill(pid, signal);
       // What is stopped does not hear of it otherwise.
@@ -27,15 +40,8 @@ const send = (session: number, signal: "SIGHUP" | "SIGKILL"): void => {
 };
 
 /** Living processes of the session; where there is no /proc, its leader alone. */
-const membersOf = (session: number): number[] => {
-  let names: string[];
-  try {
-    names = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  } catch {
-    return isAlive(session) ? [session] : [];
-  }
-  return names.map(Number).filter((pid) => isMember(pid, session));
-};
+const membersOf = (session: number): number[] =>
+  allProcesses()?.filter((pid) => isMember(pid, session)) ?? (isAlive(session) ? [session] : []);
 
 const isMember = (pid: number, session: number): boolean => {
   try {

@@ -2,7 +2,7 @@
 // TM-4). The server reaches them on port 2 of the tunnel.
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
-import type { Clock } from "#base/clock.ts";
+import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { Lookahead } from "#src/wire/lookahead.ts";
@@ -12,11 +12,13 @@ import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { startInContainer } from "./container.ts";
 import { type ProgramEvents, startProgram, type TerminalProgram } from "./program.ts";
-import { Terminal } from "./terminal.ts";
+import { Screens } from "./screen.ts";
+import { KEPT_MS, Terminal } from "./terminal.ts";
 
 export type TerminalSessionsOptions = {
   clock: Clock;
   groups: ProcessGroups;
+  agent_id: string;
   env: Environment;
   directory: string;
   /** Undefined where the workspace has none. */
@@ -29,10 +31,15 @@ const REQUEST_MS = 30_000;
 export class TerminalSessions {
   readonly #options: TerminalSessionsOptions;
   readonly #terminals = new Map<string, Terminal>();
+  readonly #screens: Screens;
+  readonly #unclaimed: Timer;
   #stopping = false;
 
   constructor(options: TerminalSessionsOptions) {
     this.#options = options;
+    this.#screens = new Screens(options);
+    // Those of a daemon before this one are kept as long as any without anybody attached.
+    this.#unclaimed = options.clock.after(KEPT_MS, () => void this.#screens.endOthers(this.#terminals.keys()));
   }
 
   /** Serves one stream until its client has gone. */
@@ -61,7 +68,9 @@ export class TerminalSessions {
   /** Ends every terminal and takes no more. */
   async endAll(): Promise<void> {
     this.#stopping = true;
+    this.#unclaimed.cancel();
     await Promise.all([...this.#terminals.values()].map((one) => one.end()));
+    await this.#screens.endAll();
   }
 
   #terminal(request: TerminalRequest): Terminal {
@@ -82,16 +91,19 @@ export class TerminalSessions {
     return terminal;
   }
 
-  #here({ Command, Height, Width }: TerminalRequest): Start {
+  #here({ ID, BackendType, Command, Height, Width }: TerminalRequest): Start {
+    if (!["", "buffered", "screen"].includes(BackendType)) throw new Error("A terminal is `buffered` or `screen`.");
     const { clock, groups, env, directory } = this.#options;
     const shell = shellOf(env);
     const command = Command === "" ? [shell, "-l"] : [shell, "-c", Command];
     const size = { height: Height, width: Width };
     const options = { command, directory, env: terminalEnvironment(env, shell), size, clock, groups };
+    if (BackendType === "screen") return (events) => this.#screens.start(ID, options, events);
     return (events) => startProgram(options, events);
   }
 
-  #inContainer({ Container, ContainerUser, Command, Height, Width }: TerminalRequest): Start {
+  #inContainer({ Container, ContainerUser, BackendType, Command, Height, Width }: TerminalRequest): Start {
+    if (BackendType === "screen") throw new Error("A terminal in a container is always `buffered`.");
     const engine = this.#options.engine?.();
     if (!engine) throw new Error("The workspace has no container engine.");
     const options = {

@@ -24,7 +24,8 @@ const HELD_AT = 128 * 1024;
 const CUT_AT = 8 * 1024 * 1024;
 /** Characters typed that the program has not read; more stay in the stream. */
 const UNREAD_INPUT = 64 * 1024;
-const KEPT_MS = 300_000;
+/** Without anybody attached. */
+export const KEPT_MS = 300_000;
 /** A client that takes nothing stands in the way of the others for so long; alone, only of the program. */
 const STALLED_SHARED_MS = 20_000;
 const STALLED_ALONE_MS = 120_000;

@@ -100,6 +100,7 @@ export class TestTerminal implements Disposable {
       width?: number;
       container?: string;
       container_user?: string;
+      backend_type?: "buffered" | "screen";
     } = {},
   ): Promise<TestTerminal> {
     const { id = uuid(), ...rest } = options;

@@ -195,7 +195,8 @@ describe("what goes wrong", () => {
     };
     expect(await statusOf("")).toBe(400);
     expect(await statusOf("reconnect=nonsense")).toBe(400);
-    expect(await statusOf(`reconnect=${uuid()}&backend_type=screen`)).toBe(400);
+    expect(await statusOf(`reconnect=${uuid()}&backend_type=tmux`)).toBe(400);
+    expect(await statusOf(`reconnect=${uuid()}&backend_type=screen&container=one`)).toBe(400);
     expect(await statusOf(`reconnect=${uuid()}&height=0`)).toBe(400);
     const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
     expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(stranger.token))).toBe(404);

@@ -1,0 +1,82 @@
+// Terminals that the program `screen` keeps: a real server, real daemon processes that come and go, the real program.
+import { expect } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { uuid } from "#base/ids.ts";
+import { isAlive } from "#test/daemon/support/daemon.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
+import { startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
+
+const backend_type = "screen";
+
+testNeeding(
+  [needs.screen],
+  "[TM-14][TM-15] a terminal of screen takes keys and sizes, is seen by all, and takes everything along when its command ends",
+  async () => {
+    await using world = await startReachable();
+    const id = uuid();
+    const pidIn = (name: string) => Number(readFileSync(join(world.home, name), "utf8"));
+    using one = await TestTerminal.open(world, { id, backend_type, height: 24, width: 100 });
+    // Ctrl-A is screen's own key elsewhere; here it reaches the shell and moves to the beginning of the line.
+    await one.until(/[#$] /);
+    one.say({ data: '$((40+2)) "on $TERM"\x01echo ' });
+    one.say({ data: "\n" });
+    await one.until(/42 on screen-256color/);
+    using two = await TestTerminal.open(world, { id, backend_type: "screen", height: 30, width: 90 });
+    await two.until(/42 on screen-256color/);
+    // Screen hears of the new size a little later.
+    one.say({ data: 'while [ "$(stty size)" != "30 90" ]; do sleep 0.05; done; echo in $PWD\n' });
+    await two.until(new RegExp(`in ${world.home}`));
+    two.say({ data: "(trap '' HUP; exec sleep 1000) & echo $! > job; echo $$ > shell; disown -a; echo ok$((1+1))\n" });
+    await one.until(/ok2/);
+    const [job, shell] = [pidIn("job"), pidIn("shell")];
+    expect([job, shell].map(isAlive)).toEqual([true, true]);
+    one.say({ data: "exit\n" });
+    const end = { code: 1000, reason: "the command has ended" };
+    expect(await Promise.all([one.socket.closed, two.socket.closed])).toEqual([end, end]);
+    await until(() => ![job, shell].some(isAlive));
+  },
+);
+
+testNeeding(
+  [needs.screen],
+  "[TM-14][TM-15] a program on a screen outlives a daemon that is killed, and ends with one that stops",
+  async () => {
+    await using world = await startReachable();
+    const command = "echo pid $$; read first; echo got $first; read second";
+    using before = await TestTerminal.open(world, { backend_type, command });
+    const [, shown] = /pid (\d+)\r/.exec(await before.until(/pid \d+\r/)) ?? [];
+    const pid = Number(shown);
+    world.daemon.process.kill("SIGKILL");
+    expect((await before.socket.closed).code).toBe(1011);
+    await world.daemon.process.exited;
+    expect(isAlive(pid)).toBe(true);
+
+    const daemon = await startAgentProcess(world.server, world.seeded, world.home);
+    using after = await TestTerminal.open(world, { id: before.id, backend_type, command: "echo a new one" });
+    expect(await after.until(/pid \d+/)).toContain(`pid ${pid}`);
+    after.say({ data: "word\n" });
+    expect(await after.until(/got word/)).not.toContain("a new one");
+    await daemon[Symbol.asyncDispose]();
+    expect(await after.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
+    expect(isAlive(pid)).toBe(false);
+  },
+);
+
+testNeeding([needs.screen], "[TM-14] a workspace without the program says so on the terminal", async () => {
+  await using world = await startReachable();
+  await world.daemon[Symbol.asyncDispose]();
+  const programs = mkdtempSync(join(tmpdir(), "slipway-programs-"));
+  symlinkSync(Bun.which("bash") ?? "", join(programs, "bash"));
+  await using _bare = await startAgentProcess(world.server, world.seeded, world.home, { env: { PATH: programs } });
+  using refused = await TestTerminal.open(world, { backend_type, command: "echo never" });
+  expect(await refused.until(/\n/)).toBe(
+    "This workspace has no program `screen`: open the terminal as `buffered`.\r\n",
+  );
+  expect((await refused.socket.closed).code).toBe(1000);
+  using buffered = await TestTerminal.open(world, { id: refused.id, backend_type: "buffered", command: "echo here" });
+  await buffered.until(/here/);
+  rmSync(programs, { recursive: true, force: true });
+});
