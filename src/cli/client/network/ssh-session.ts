@@ -65,13 +65,25 @@ const connected = (client: Client, config: ConnectConfig): Promise<void> =>
     client.connect(config);
   });
 
-const opened = (
-  open: (done: (error: Error | undefined, channel: ClientChannel) => void) => unknown,
-): Promise<ClientChannel> =>
+/** A channel, how it ends, and its exit code. All of it may come in one packet, so whoever listens must listen at once. */
+type Opened = { readonly channel: ClientChannel; readonly closed: Promise<void>; readonly code: Promise<number> };
+
+const opened = (open: (done: (error: Error | undefined, channel: ClientChannel) => void) => unknown): Promise<Opened> =>
   new Promise((resolve, reject) => {
-    open((error, channel) =>
-      error ? reject(new VerbFailure(`the workspace refuses: ${error.message}`)) : resolve(channel),
-    );
+    open((error, channel) => {
+      if (error) {
+        reject(new VerbFailure(`the workspace refuses: ${error.message}`));
+        return;
+      }
+      const closed = new Promise<void>((done) => channel.once("close", () => done()));
+      const code = new Promise<number>((done) => {
+        channel.on("exit", (exit: number | null, signal?: string) =>
+          done(exit ?? (signal ? SIGNALLED + numberOf(signal) : NO_CODE)),
+        );
+        void closed.then(() => done(NO_CODE));
+      });
+      resolve({ channel, closed, code });
+    });
   });
 
 const onTerminal = async (
@@ -83,13 +95,13 @@ const onTerminal = async (
 ): Promise<number> => {
   const { height, width } = streams.size() ?? { height: 24, width: 80 };
   const terminal = { rows: height, cols: width, height: 0, width: 0, term: own.TERM || "xterm-256color" };
-  const channel = await opened((done) => client.shell(terminal, { env, agentForward } as never, done));
+  const session = await opened((done) => client.shell(terminal, { env, agentForward } as never, done));
   using _raw = streams.raw();
   using _resize = streams.onResize(() => {
     const size = streams.size();
-    if (size) channel.setWindow(size.height, size.width, 0, 0);
+    if (size) session.channel.setWindow(size.height, size.width, 0, 0);
   });
-  return await joined(channel, streams, printError);
+  return await joined(session, streams, printError);
 };
 
 const piped = async (
@@ -100,24 +112,17 @@ const piped = async (
   agentForward: boolean,
 ): Promise<number> => {
   const options = { env, agentForward } as never;
-  const channel = await opened((done) =>
+  const session = await opened((done) =>
     command === undefined ? client.shell(false, options, done) : client.exec(command, options, done),
   );
-  return await joined(channel, streams, printError);
+  return await joined(session, streams, printError);
 };
 
 const joined = async (
-  channel: ClientChannel,
+  { channel, closed, code }: Opened,
   streams: Streams,
   printError: (text: string) => void,
 ): Promise<number> => {
-  const code = new Promise<number>((resolve) => {
-    channel.on("exit", (exit: number | null, signal?: string) =>
-      resolve(exit ?? (signal ? SIGNALLED + numberOf(signal) : NO_CODE)),
-    );
-    channel.on("close", () => resolve(NO_CODE));
-  });
-  const closed = new Promise<void>((resolve) => channel.once("close", () => resolve()));
   const feeding = (async () => {
     for await (const chunk of streams.input()) {
       if (channel.destroyed) return;
