@@ -14,12 +14,15 @@ export class Coordinator {
   /** Tunnels by source, and the same by destination. */
   readonly #from = new Map<string, Set<string>>();
   readonly #to = new Map<string, Set<string>>();
+  /** Peers that were lost, and who was shown them and keeps them for a while. */
+  readonly #lost = new Map<string, readonly string[]>();
 
   /** A new stream of this peer. One that it has already ends; its tunnels go on. */
   join(options: PeerOptions): Peer {
     const peer = new Peer(this, options);
     const before = this.#peers.get(peer.id);
     this.#peers.set(peer.id, peer);
+    this.#lost.delete(peer.id);
     before?.overwrite();
     peer.show(this.#partnersOf(peer.id));
     return peer;
@@ -78,8 +81,32 @@ export class Coordinator {
     if (this.#peers.get(peer.id) !== peer) return;
     this.#peers.delete(peer.id);
     const reason = kind === Kind.LOST ? "the peer's connection was lost" : "the peer has disconnected";
-    for (const partner of [...this.#partnersOf(peer.id)]) partner.hide(peer.id, kind, reason);
+    const partners = [...this.#partnersOf(peer.id)];
+    if (kind === Kind.LOST && peer.isWatched)
+      this.#lost.set(
+        peer.id,
+        partners.filter((one) => one.shown.has(peer.id)).map(({ id }) => id),
+      );
+    for (const partner of partners) partner.hide(peer.id, kind, reason);
     for (const id of [...(this.#from.get(peer.id) ?? NOBODY)]) this.#forget(peer.id, id);
+  }
+
+  /** True while partners may keep this peer although its connection was lost. */
+  isLost(id: string): boolean {
+    return this.#lost.has(id);
+  }
+
+  /** A lost peer may not come back: those who keep it, or this one of them, are told that it has gone. */
+  revoke(id: string, partner_id?: string): void {
+    const keepers = this.#lost.get(id) ?? [];
+    for (const keeper of keepers) {
+      if (partner_id === undefined || keeper === partner_id) this.#peers.get(keeper)?.tellRevoked(id);
+    }
+  }
+
+  /** Nobody keeps it any longer. */
+  forgetLost(id: string): void {
+    this.#lost.delete(id);
   }
 
   *#partnersOf(id: string): Generator<Peer> {

@@ -30,6 +30,8 @@ export type KnownNode = { readonly node: Node; readonly bytes: Uint8Array };
 export type PeerOptions = {
   id: string;
   rules: PeerRules;
+  /** Somebody goes on watching its access once it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
+  isWatched?: boolean;
   /** Told when the peer reads too slowly to be kept, with the reason. */
   dropped?(reason: string): void;
 };
@@ -43,6 +45,7 @@ export interface PeerHub {
   /** False when nobody waits for it. */
   tellReady(agent: Peer, id: string): boolean;
   leave(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void;
+  revoke(id: string, partner_id?: string): void;
 }
 
 export class Peer {
@@ -60,6 +63,10 @@ export class Peer {
     this.id = options.id;
     this.#coordinator = coordinator;
     this.#options = options;
+  }
+
+  get isWatched(): boolean {
+    return this.#options.isWatched === true;
   }
 
   /** What is to be sent to the peer, to the end of its stream. */
@@ -92,9 +99,10 @@ export class Peer {
     this.#queue.close({ error: OVERWRITTEN });
   }
 
-  /** The tunnel to this peer is closed for it, by somebody else's decision. */
+  /** The tunnel to this peer is closed for it, by somebody else's decision; also when it was lost, and is only kept by the other. */
   closeTunnel(id: string): void {
-    if (!this.#over) this.#coordinator.removeTunnel(this, id);
+    if (this.#over) this.#coordinator.revoke(this.id, id);
+    else this.#coordinator.removeTunnel(this, id);
   }
 
   /** Shows it these partners' nodes, those it does not have yet, in one response. */
@@ -116,6 +124,12 @@ export class Peer {
   hide(id: string, kind: Kind.LOST | Kind.DISCONNECTED, reason: string): void {
     if (!this.shown.delete(id)) return;
     this.send({ peerUpdates: [{ id: uuidBytes(id), kind, reason }] }, UPDATE_BYTES);
+  }
+
+  /** A peer that was lost, and that it may still have a tunnel with, may not be there any more. */
+  tellRevoked(id: string): void {
+    const update = { id: uuidBytes(id), kind: Kind.DISCONNECTED, reason: "access has ended" };
+    this.send({ peerUpdates: [update] }, UPDATE_BYTES);
   }
 
   /** The agent with this id has set this peer up and waits for its handshake. */

@@ -4,13 +4,13 @@ import { Elysia, t } from "elysia";
 import { mayUseWorkspace } from "#domain/access.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { clientRules } from "#src/tailnet/peer-rules.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { agentVersion, checkVersion, clientQuery, peerId } from "./client-peer.ts";
+import { WatchedTunnels } from "./watched-tunnels.ts";
 
 export const agentCoordinate = (ctx: ApiContext) =>
   new Elysia().use(callers).get(
@@ -19,11 +19,16 @@ export const agentCoordinate = (ctx: ApiContext) =>
       const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
       checkVersion(agentVersion(query.version));
       const holder = `agent:${agent_id}:${caller.user_id}`;
-      const rules = clientRules(async (id) => (id === agent_id ? undefined : "this connection is for one agent only"));
-      const connection = new ClientConnection(ctx, {
-        peer: { id: peerId(ctx, holder, query.resume_token), rules },
-        holder,
-      });
+      const tunnels = new WatchedTunnels(ctx, caller, agent_id);
+      const connection = new ClientConnection(
+        ctx,
+        {
+          peer: tunnels.peer(peerId(ctx, holder, query.resume_token)),
+          holder,
+          joined: (peer) => tunnels.belongTo(peer),
+        },
+        () => tunnels.stop(),
+      );
       const closing = closeWhenAccessLost(ctx, caller, workspaceAccess(ctx, workspace_id, mayUseWorkspace), connection);
       return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
     },

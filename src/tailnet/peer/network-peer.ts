@@ -14,6 +14,7 @@ import {
 import { WireError } from "#src/wire/wire-error.ts";
 import { type KeyPair, keyPair } from "../box.ts";
 import { RELAY_REGION } from "../derp-map.ts";
+import { LOST_MS } from "../lost.ts";
 import { addressKey } from "../packets/ip6.ts";
 import type { Datagram } from "../packets/udp.ts";
 import type { TcpConnection } from "../tcp/connection.ts";
@@ -42,8 +43,8 @@ export type Coordinator = Pick<ReturnType<typeof tailnetClient>, "coordinate">;
 
 /** Tunnels at once. */
 export const MAX_REMOTES = 512;
-/** A partner that vanished without a word may come back within this time. */
-export const LOST_MS = 15 * 60_000;
+/** Who does not come back after our own connection was made anew has gone meanwhile, and nobody watches its access. */
+const ABSENT_MS = 2 * 60_000;
 const TICK_MS = 1_000;
 /** How long a client waits for an agent to appear; and, once it has, to say that it is ready. */
 const APPEAR_MS = 15_000;
@@ -60,7 +61,7 @@ export class NetworkPeer {
   readonly #host: RemoteHost;
   readonly #byId = new Map<string, Remote>();
   readonly #byKey = new Map<string, Remote>();
-  /** When partners were lost, by id. */
+  /** Until when partners that were lost are kept, by id. */
   readonly #lost = new Map<string, number>();
   readonly #ready = new Set<string>();
   readonly #wanted = new Set<string>();
@@ -101,7 +102,7 @@ export class NetworkPeer {
     const call = await coordinator.coordinate();
     this.#call = call;
     // Whoever does not come back has gone while nobody told us.
-    for (const id of this.#byId.keys()) this.#lose(id);
+    for (const id of this.#byId.keys()) this.#lose(id, ABSENT_MS);
     try {
       await call.send({
         updateSelf: {
@@ -187,7 +188,7 @@ export class NetworkPeer {
       if (this.#o.role === "agent") await call.send({ readyForHandshake: [{ id: bytes }] });
     } else if (kind === Kind.READY_FOR_HANDSHAKE) this.#ready.add(id);
     else if (kind === Kind.DISCONNECTED) this.#forget(id, "The peer has left, or may not be here any more.");
-    else if (kind === Kind.LOST) this.#lose(id);
+    else if (kind === Kind.LOST) this.#lose(id, LOST_MS);
     this.#ring();
   }
 
@@ -226,8 +227,8 @@ export class NetworkPeer {
     remote.close(reason);
   }
 
-  #lose(id: string): void {
-    if (this.#byId.has(id) && !this.#lost.has(id)) this.#lost.set(id, this.#o.clock.monotonic());
+  #lose(id: string, kept_ms: number): void {
+    if (this.#byId.has(id) && !this.#lost.has(id)) this.#lost.set(id, this.#o.clock.monotonic() + kept_ms);
   }
 
   /** Gives up the one that was lost first. */
@@ -240,7 +241,7 @@ export class NetworkPeer {
   #tick(): void {
     for (const remote of this.#byId.values()) remote.tunnel.tick();
     const now = this.#o.clock.monotonic();
-    for (const [id, since] of this.#lost) if (now - since >= LOST_MS) this.#forget(id, "The peer was lost.");
+    for (const [id, until] of this.#lost) if (now >= until) this.#forget(id, "The peer was lost.");
   }
 
   #receive(from: Uint8Array, packet: Uint8Array): void {

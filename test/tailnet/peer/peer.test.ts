@@ -1,8 +1,10 @@
 // Our own peers over the real coordinator and the real relay: connections, pings, what happens when parts of the way go away.
 import { afterAll, beforeAll, expect } from "bun:test";
+import { Client } from "#src/client.ts";
 import { describeInside, testInside as test } from "#test/support/inside.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
-import { seededWorld } from "./world.ts";
+import { until } from "#test/support/until.ts";
+import { clientPeer, seededWorld } from "./world.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -69,5 +71,43 @@ describeInside("an agent's peer", () => {
     await client.again();
     await says("after");
     await (await client.peer.dial(seeded.agent_id, 81)).end();
+  });
+});
+
+describeInside("access that ends", () => {
+  const access = async () => {
+    const world = await seededWorld(server);
+    const { client, agent, seeded } = world;
+    const connection = await client.peer.dial(seeded.agent_id, 80);
+    await connection.write(bytes("in"));
+    await connection.read();
+    const [remote] = agent.peer.remotes;
+    const cutOff = new Promise<number>((resolve) => {
+      const begun = performance.now();
+      remote?.over.signal.addEventListener("abort", () => resolve(performance.now() - begun));
+    });
+    const key = new Client(server.url, seeded.owner_token);
+    return { world, cutOff, revoke: () => key.post("/api/v2/users/logout") };
+  };
+
+  test("[TL-28] cuts a live tunnel off at the agent within a second, whatever runs in it", async () => {
+    const { world, cutOff, revoke } = await access();
+    await using _world = world;
+    await revoke();
+    expect(await cutOff).toBeLessThan(1_000);
+    expect(world.agent.peer.remotes).toEqual([]);
+    expect((await world.client.closed).code).toBe(1008);
+  });
+
+  test("[TL-28] cuts off one that has let go of the coordinator and kept its tunnel, too", async () => {
+    const { world, cutOff, revoke } = await access();
+    await using _world = world;
+    await world.client.lose();
+    const second = await clientPeer(server, world.seeded.agent_id, world.seeded.owner_token);
+    await using _second = second;
+    expect(await world.client.peer.ping(world.seeded.agent_id, 5_000)).toBeGreaterThan(0);
+    await revoke();
+    expect(await cutOff).toBeLessThan(1_500);
+    await until(() => world.agent.peer.remotes.length === 0);
   });
 });
