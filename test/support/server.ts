@@ -66,6 +66,7 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
   const own = options.directory === undefined ? tempDirectory() : undefined;
   const directory = options.directory ?? (own as { path: string }).path;
   const binary = process.env.SLIPWAY_TEST_BINARY;
+  if (isUsual(options)) await fillPrepared(directory, testConfig, ADMIN.password);
   const running =
     binary && !options.clock && !options.models
       ? await startBinary(binary, directory, options)
@@ -86,7 +87,6 @@ const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
   clock === undefined && directory === undefined && !Object.keys(env).some((name) => name.startsWith("SLIPWAY_ADMIN_"));
 
 const startHere = async (directory: string, options: TestServerOptions) => {
-  if (isUsual(options)) await fillPrepared(directory, testConfig, ADMIN.password);
   const config = testConfig(directory, options);
   const { clock, models, environment } = options;
   const context = await openContext({ config, clock, models, environment, copyMessages: true });
