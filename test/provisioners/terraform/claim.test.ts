@@ -1,0 +1,53 @@
+// A workspace that was kept ready from a Terraform template and is claimed: what runs keeps its token, so nothing of it is replaced.
+import { expect } from "bun:test";
+import type { Workspace } from "#schema/workspace.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { filesOf, makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, awaitWorkspace, createBuild } from "#test/support/workspaces.ts";
+
+testNeeding(
+  [needs.terraform],
+  "[TF-16] a claimed workspace goes on with the machine and the token it has, and is its owner's",
+  async () => {
+    await using world = await openTerraformWorld();
+    const { admin } = world;
+    const preset = 'data "coder_workspace_preset" "one" {\n  name = "One"\n  prebuilds { instances = 1 }\n}\n';
+    // What an agent is made of must not depend on its owner: the provider replaces one whose startup script changes.
+    const own = "${data.coder_workspace_owner.me.name}";
+    const files = { ...filesOf("minimal", { [own]: "you" }), "preset.tf": preset };
+    const { template, version } = await makeTerraformTemplate(admin, files, "kept-ready");
+    const owned = async (owner: string): Promise<readonly Workspace[]> => {
+      const query = encodeURIComponent(`owner:${owner}`);
+      return (await admin.get<{ workspaces: Workspace[] }>(`/api/v2/workspaces?q=${query}`)).workspaces;
+    };
+    const isReady = ({ latest_build }: Workspace): boolean =>
+      latest_build.resources.some(({ agents = [] }) => agents.some((one) => one.lifecycle_state === "ready"));
+    await until(async () => (await owned("prebuilds")).some(isReady));
+    const [ready] = (await owned("prebuilds")).filter(isReady);
+    if (!ready) throw new Error("none is ready");
+    expect(ready.latest_build.job.error).toBeUndefined();
+    const stateOf = async ({ latest_build }: Workspace): Promise<string> =>
+      (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
+    const before = await stateOf(ready);
+    const [one] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${version.id}/presets`);
+    const body = { name: "mine", template_id: template.id, template_version_preset_id: one?.id };
+    const claimed = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
+    expect(claimed.id).toBe(ready.id);
+    const mine = await awaitBuild(admin, claimed.id);
+    expect([mine.latest_build.status, mine.latest_build.job.error]).toEqual(["running", undefined]);
+    const after = await stateOf(mine);
+    const machineIn = (state: string): unknown => {
+      const { resources } = JSON.parse(state) as { resources: { name: string; instances: { attributes: object }[] }[] };
+      const one = (name: string) => resources.find((found) => found.name === name)?.instances[0]?.attributes as never;
+      return { machine: (one("machine") as { id: string }).id, token: (one("main") as { token: string }).token };
+    };
+    expect(machineIn(after)).toEqual(machineIn(before));
+    // The program that runs is the owner's agent now.
+    await awaitWorkspace(admin, mine.id, (now) => isReady(now) && now.latest_build.id === mine.latest_build.id);
+    await admin.patch(`/api/v2/templates/${template.id}`, { deprecation_message: "no more are kept ready" });
+    await createBuild(admin, mine.id, "delete");
+    await until(async () => (await owned("prebuilds")).length + (await owned("me")).length === 0);
+  },
+  240_000,
+);
