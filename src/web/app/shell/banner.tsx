@@ -4,10 +4,11 @@ import { useEffect } from "preact/hooks";
 import { line, tryNow } from "../data/live-socket.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { Time } from "../parts/time.tsx";
 
 /** A cut that mends itself at once is not worth a word. */
 const AFTER_MS = 1_500;
+
+const clock = (at: number): string => new Date(at).toTimeString().slice(0, 8);
 
 export const CutBanner = () => {
   const cut = line.value.state === "cut" ? line.value : undefined;
@@ -27,7 +28,7 @@ export const CutBanner = () => {
         <Icon name="warn" />
       </span>
       <span>
-        The server does not answer. Shown as of <Time at={cut.since} />.{" "}
+        The server does not answer. Shown as of {clock(cut.since)}.{" "}
         {seconds > 0 ? `Next try in ${seconds} s.` : "Trying now."}
       </span>
       <span class="push line">
