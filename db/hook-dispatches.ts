@@ -8,7 +8,7 @@ export type HookDispatchRow = typeof hook_dispatches.$inferSelect;
 export const insertHookDispatch = insertInto(hook_dispatches);
 
 const like = (column: (typeof hook_dispatches)["event" | "result" | "chat_id"], name: string) =>
-  sql`(${sql.placeholder(name)} is null or ${column} = ${sql.placeholder(name)})`;
+  sql`(cast(${sql.placeholder(name)} as text) is null or ${column} = ${sql.placeholder(name)})`;
 
 const matching = and(
   like(hook_dispatches.event, "event"),

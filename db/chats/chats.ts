@@ -112,7 +112,12 @@ const guardRules = statement<{ id: string; known: string | null }>(
   build
     .update(chats)
     .set({ permissions: sql`${chats.permissions}` })
-    .where(and(eq(chats.id, sql.placeholder("id")), sql`${chats.permissions} is ${sql.placeholder("known")}`)),
+    .where(
+      and(
+        eq(chats.id, sql.placeholder("id")),
+        sql`${chats.permissions} is not distinct from ${sql.placeholder("known")}`,
+      ),
+    ),
   { expect: 1 },
 );
 /** `stale` when somebody else has changed what the chat may do. */

@@ -31,9 +31,9 @@ const isShared = sql<boolean>`exists (select 1 from chat_shares s where s.chat =
 );
 
 const buildId = sql<string | null>`(select w.latest_build_id from workspaces w
-  where w.id = ${chats.workspace_id} and not w.deleted)`;
+  where w.id = ${chats.workspace_id} and w.deleted = 0)`;
 const agentId = sql<string | null>`(select a.id from workspaces w join agents a on a.build_id = w.latest_build_id
-  where w.id = ${chats.workspace_id} and not w.deleted and a.parent_id is null
+  where w.id = ${chats.workspace_id} and w.deleted = 0 and a.parent_id is null
   order by a.display_order, a.name limit 1)`;
 
 const select = () =>

@@ -7,6 +7,7 @@ import { Readers } from "./readers.ts";
 import { Sequences } from "./sequences.ts";
 import type { Query, Statement } from "./sql.ts";
 import { CommitError, type SequenceName, type Store } from "./store.ts";
+import { Versions } from "./versions.ts";
 import { Writer } from "./writer.ts";
 
 /** How long one try to begin may stop the loop while another program holds the database. */
@@ -49,11 +50,7 @@ export class LocalStore implements Store {
   readonly #sequences: Sequences;
   readonly #unlock: () => void;
   #closing: Promise<void> | undefined;
-  #shown = 0;
-  #callers = 0;
-  /** Writes of what several workspaces may show, and those of one workspace's agents by its id. */
-  #shared = 0;
-  readonly #ofAgents = new Map<string, number>();
+  readonly #versions = new Versions();
 
   constructor(
     db: Database,
@@ -72,41 +69,19 @@ export class LocalStore implements Store {
   }
 
   get shownVersion(): number {
-    return this.#shown;
+    return this.#versions.shown;
   }
 
   get callersVersion(): number {
-    return this.#callers;
+    return this.#versions.callers;
   }
 
   versionOf(workspace_id: string): number {
-    return this.#shared + (this.#ofAgents.get(workspace_id) ?? 0);
+    return this.#versions.of(workspace_id);
   }
 
-  async commit(batch: readonly Statement[], about?: string): Promise<void> {
-    const touched = new Set(batch.flatMap(({ touches = ALL }) => touches));
-    if (touched.size === 0) return this.writer.submit(batch);
-    try {
-      await this.writer.submit(batch);
-    } finally {
-      // Also when it is not known whether it was written.
-      if (touched.has("callers")) this.#callers += 1;
-      const isOfOne = !touched.has("workspaces");
-      if (!isOfOne || touched.has("agents")) {
-        this.#shown += 1;
-        this.#raise(isOfOne ? about : undefined);
-      }
-    }
-  }
-
-  #raise(workspace_id: string | undefined): void {
-    if (workspace_id !== undefined && (this.#ofAgents.size < WORKSPACES || this.#ofAgents.has(workspace_id))) {
-      this.#ofAgents.set(workspace_id, (this.#ofAgents.get(workspace_id) ?? 0) + 1);
-      return;
-    }
-    // Above every sum there has been, also when the single counts are given up.
-    this.#shared += workspace_id === undefined ? 1 : 2 ** 32;
-    if (workspace_id !== undefined) this.#ofAgents.clear();
+  commit(batch: readonly Statement[], about?: string): Promise<void> {
+    return this.#versions.around(batch, about, () => this.writer.submit(batch));
   }
 
   async get<T>(query: Query<T>): Promise<T | undefined> {
@@ -158,9 +133,3 @@ export class LocalStore implements Store {
     return prepared;
   }
 }
-
-/** Workspaces whose agents' writes are counted by themselves; with more of them the counting begins anew. */
-const WORKSPACES = 50_000;
-
-/** What a statement touches that says nothing of it. */
-const ALL: readonly Touch[] = ["workspaces", "callers"];

@@ -54,13 +54,18 @@ const encodersOf = (params: unknown[]): ((values: Bindings) => Value)[] =>
   });
 
 /** Made on the first use: the program knows hundreds of queries and a start needs a few of them (45 ms of 300, test/bench). */
-const lazily = <T>(make: () => T): (() => T) => {
-  let made: { value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
+const lazily = <T extends { readonly text: string }>(make: () => T): (() => T) => {
+  let made: T | undefined;
+  const compiled = (): T => {
+    made ??= make();
+    return made;
   };
+  compiledTexts.push(() => compiled().text);
+  return compiled;
 };
+
+/** Of every statement and query that this program has compiled, or will: its text. For the test that prepares each on PostgreSQL. */
+export const compiledTexts: (() => string)[] = [];
 
 const bound = (values: Bindings, name: string): Value => {
   if (!(name in values)) throw new Error(`no value for placeholder "${name}"`);

@@ -2,6 +2,7 @@
 import { Sequences } from "../engine/sequences.ts";
 import type { Query, Statement, Value } from "../engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
+import { Versions } from "../engine/versions.ts";
 import { queryText } from "./bind.ts";
 import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
@@ -41,6 +42,7 @@ export class PgStore implements Store {
   readonly writer: PgWriter;
   readonly #primary: Primary;
   readonly #sequences: Sequences;
+  readonly #versions = new Versions();
   #closing: Promise<void> | undefined;
 
   constructor(primary: Primary, epoch: number, { fatal, queueBytes }: Pick<PgStoreOptions, "fatal" | "queueBytes">) {
@@ -55,8 +57,20 @@ export class PgStore implements Store {
     this.#sequences = new Sequences(this);
   }
 
-  commit(batch: readonly Statement[]): Promise<void> {
-    return this.writer.submit(batch);
+  get shownVersion(): number {
+    return this.#versions.shown;
+  }
+
+  get callersVersion(): number {
+    return this.#versions.callers;
+  }
+
+  versionOf(workspace_id: string): number {
+    return this.#versions.of(workspace_id);
+  }
+
+  commit(batch: readonly Statement[], about?: string): Promise<void> {
+    return this.#versions.around(batch, about, () => this.writer.submit(batch));
   }
 
   async get<T>(query: Query<T>): Promise<T | undefined> {

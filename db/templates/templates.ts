@@ -57,7 +57,7 @@ const shown = {
   use: { active_user_count: activeUsers },
   /** 1 when its active version declares an AI task. */
   has_ai_task: sql<number>`exists (select 1 from ${template_versions} where ${template_versions.id} = ${templates.active_version_id}
-    and ${template_versions.has_ai_task})`,
+    and ${template_versions.has_ai_task} = 1)`,
 };
 
 /** A template with what its answer shows of others: {id}. */

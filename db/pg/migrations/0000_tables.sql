@@ -312,6 +312,7 @@ create table "chats" (
   "retry_state" text,
   "requires_action_deadline" bigint,
   "pending_calls" text not null default '[]',
+  "compaction" text,
   "snapshot_version" bigint not null,
   "history_version" bigint not null,
   "queue_version" bigint not null default 0,

@@ -41,13 +41,13 @@ const shownColumns = {
   owner: { username: owners.username },
   /** 1 when it is gone; null for kinds that are not looked up. */
   gone: sql<number | null>`case ${audit_logs.resource_type}
-    when 'user' then not exists (select 1 from ${users} x where x.id = ${audit_logs.resource_id} and not x.deleted)
-    when 'organization' then not exists (select 1 from ${organizations} x where x.id = ${audit_logs.resource_id} and not x.deleted)
-    when 'template' then not exists (select 1 from ${templates} x where x.id = ${audit_logs.resource_id} and not x.deleted)
+    when 'user' then not exists (select 1 from ${users} x where x.id = ${audit_logs.resource_id} and x.deleted = 0)
+    when 'organization' then not exists (select 1 from ${organizations} x where x.id = ${audit_logs.resource_id} and x.deleted = 0)
+    when 'template' then not exists (select 1 from ${templates} x where x.id = ${audit_logs.resource_id} and x.deleted = 0)
     when 'template_version' then not exists (select 1 from ${template_versions} x where x.id = ${audit_logs.resource_id})
     when 'chat' then not exists (select 1 from ${chats} x where x.id = ${audit_logs.resource_id})
-    when 'ai_provider' then not exists (select 1 from ${model_providers} x where x.id = ${audit_logs.resource_id} and not x.deleted)
-    when 'ai_model' then not exists (select 1 from ${model_configs} x where x.id = ${audit_logs.resource_id} and not x.deleted)
+    when 'ai_provider' then not exists (select 1 from ${model_providers} x where x.id = ${audit_logs.resource_id} and x.deleted = 0)
+    when 'ai_model' then not exists (select 1 from ${model_configs} x where x.id = ${audit_logs.resource_id} and x.deleted = 0)
     when 'provisioner_key' then not exists (select 1 from ${provisioner_keys} x where x.id = ${audit_logs.resource_id})
     when 'organization_member' then not exists (select 1 from ${organization_members} x
       where x.organization_id = ${audit_logs.organization_id} and x.user_id = ${audit_logs.resource_id})
