@@ -1,6 +1,7 @@
 // Versions of what is shown, by which answers kept in memory are told from those that must be made anew (rule ST-23). Counted by the store
 // of a server that is the only one to write.
-import type { Statement, Touch } from "./sql.ts";
+import type { Touch } from "../schema/touching.ts";
+import type { Statement } from "./sql.ts";
 
 /** Workspaces whose agents' writes are counted by themselves; with more of them the counting begins anew. */
 const WORKSPACES = 50_000;

@@ -184,6 +184,9 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`POST ${C}/messages`]: SAID,
   [`PATCH ${C}/messages/{message}`]: SAID,
   [`POST ${C}/title/propose`]: SAID,
+  [`POST ${C}/compact`]: "needs a history: its entry is shown by context-control.test.ts",
+  [`POST ${C}/clear`]: "needs a history: its entry is shown by context-control.test.ts",
+  "POST /api/v2/chats/model-configs/{model_config}/try": "keeps nothing but what it cost",
   [`PUT ${C}/context`]: SAID,
 };
 
