@@ -18,22 +18,15 @@ import type { Check, CheckOptions } from "./store-crash.ts";
 export const STORY_ENV = { SLIPWAY_CHAT_TITLES: "false" };
 const STEPS = 8;
 
-/** A server with the model and a local workspace; nothing is said yet. */
-export const openStory = async () => {
+/** A server whose chats use the model whose address `begin` answers, with a local workspace called story that is running. */
+export const openPlace = async (begin: (place: ServerPlace, stack: AsyncDisposableStack) => Promise<string>) => {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await ServerPlace.make());
-  const origin = join(place.scratch, "origin");
-  await makeOrigin(origin);
-  const model = stack.use(await CodingModel.start(origin));
+  const base_url = await begin(place, stack);
   await place.start({ env: STORY_ENV });
   const world = await enter(place);
   const { admin } = world;
-  const provider = {
-    provider: "openai-compat",
-    display_name: "Coder",
-    base_url: `${model.server.url}/v1`,
-    api_key: "k",
-  };
+  const provider = { provider: "openai-compat", display_name: "Coder", base_url, api_key: "k" };
   const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
   await admin.post("/api/v2/chats/model-configs", { provider_id: id, model: "coder", is_default: true });
   const workspace = await makeWorkspace(admin, "story", await localTemplate(world));
@@ -43,8 +36,21 @@ export const openStory = async () => {
   });
   const home = join(place.directory, "workspaces", workspace.id, "home");
   const kept = stack.move();
-  return { place, model, world, workspace_id: workspace.id, home, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { place, world, workspace_id: workspace.id, home, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 };
+
+/** The same with the model that works on a repository; nothing is said yet. */
+export const openStory = async () => {
+  let model: CodingModel | undefined;
+  const opened = await openPlace(async (place, stack) => {
+    const origin = join(place.scratch, "origin");
+    await makeOrigin(origin);
+    model = stack.use(await CodingModel.start(origin));
+    return `${model.server.url}/v1`;
+  });
+  return { ...opened, model: model as CodingModel };
+};
+
 /** A fresh install has it once it is imported. */
 const localTemplate = async ({ admin }: World): Promise<string> => {
   let id: string | undefined;

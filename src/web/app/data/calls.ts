@@ -2,10 +2,29 @@
 // another call adds a line; test/web/calls.test.ts holds every line to the OpenAPI document.
 import type { AuditLog, AuditRetention } from "#schema/audit.ts";
 import type { Build, BuildTimings } from "#schema/build.ts";
-import type { Chat } from "#schema/chat.ts";
+import type {
+  Chat,
+  CompactChat,
+  CreateChat,
+  CreatedMessage,
+  CreateMessage,
+  EditedMessage,
+  EditMessage,
+  ForkChat,
+  MessagePage,
+  UpdateChat,
+} from "#schema/chat.ts";
+import type { ChatCost } from "#schema/chat-cost.ts";
+import type { PermissionAnswers } from "#schema/chat-permissions.ts";
 import type { ExternalAuthList, VersionExternalAuth } from "#schema/external-auth.ts";
 import type { ListeningPorts } from "#schema/listening-port.ts";
-import type { CreateModelConfig, ModelConfig, TriedModel, UpdateModelConfig } from "#schema/model-config.ts";
+import type {
+  AvailableModels,
+  CreateModelConfig,
+  ModelConfig,
+  TriedModel,
+  UpdateModelConfig,
+} from "#schema/model-config.ts";
 import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/model-provider.ts";
 import type { Organization } from "#schema/organization.ts";
 import type { PortShare, UpsertPortShare } from "#schema/port-share.ts";
@@ -93,6 +112,23 @@ export interface Calls {
   "DELETE /chats/model-configs/:model_config": Call;
   "GET /audit": Call<{ audit_logs: AuditLog[]; count: number; count_cap: number }>;
   "GET /audit/retention": Call<AuditRetention>;
+  "POST /chats": Call<Chat, CreateChat>;
+  "GET /chats/models": Call<AvailableModels>;
+  "GET /chats/:chat": Call<Chat>;
+  "PATCH /chats/:chat": Call<void, UpdateChat>;
+  "DELETE /chats/:chat": Call;
+  "GET /chats/:chat/messages": Call<MessagePage>;
+  "POST /chats/:chat/messages": Call<CreatedMessage, CreateMessage>;
+  "PATCH /chats/:chat/messages/:message": Call<EditedMessage, EditMessage>;
+  "POST /chats/:chat/interrupt": Call<Chat>;
+  "DELETE /chats/:chat/queue/:queued": Call;
+  "POST /chats/:chat/queue/:queued/promote": Call<unknown>;
+  "POST /chats/:chat/permissions": Call<void, PermissionAnswers>;
+  "POST /chats/:chat/fork": Call<Chat, ForkChat>;
+  "POST /chats/:chat/compact": Call<Chat, CompactChat>;
+  "POST /chats/:chat/clear": Call<Chat>;
+  "PUT /chats/:chat/context": Call<Chat>;
+  "GET /chats/:chat/cost": Call<ChatCost>;
 }
 
 export type Route = keyof Calls & string;

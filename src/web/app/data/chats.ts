@@ -31,12 +31,25 @@ const take = (text: string): void => {
   if (kind === "action_required") waits.set(chat.id, { kind: event.action_kind, tool_calls: event.tool_calls ?? [] });
   else if (chat.status !== "requires_action") waits.delete(chat.id);
   asked.value = waits;
-  // Sub-chats belong to their root's page.
-  if (chat.parent_chat_id) return;
   const next = new Map(chats.value);
+  if (chat.parent_chat_id) {
+    const root = next.get(chat.root_chat_id ?? chat.parent_chat_id);
+    if (!root) return;
+    const others = root.children.filter(({ id }) => id !== chat.id);
+    const isGone = kind === "deleted" || chat.archived;
+    const children = (isGone ? others : [...others, chat]).sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
+    chats.value = next.set(root.id, { ...root, children: children as Chat["children"] });
+    return;
+  }
   if (kind === "deleted" || chat.archived) next.delete(chat.id);
   else next.set(chat.id, { ...chat, children: next.get(chat.id)?.children ?? [] });
   chats.value = new Map([...next].sort(([, a], [, b]) => (a.updated_at < b.updated_at ? 1 : -1)));
+};
+
+/** Changes what is known of a chat: pins, labels and what was read are announced by nobody. */
+export const patchChat = (id: string, patch: Partial<Chat>): void => {
+  const known = chats.value.get(id);
+  if (known) chats.value = new Map(chats.value).set(id, { ...known, ...patch });
 };
 
 /** Begins to follow; once for the app. */

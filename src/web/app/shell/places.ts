@@ -8,6 +8,8 @@ export const PATHS = [
   "/workspaces/:workspace",
   "/workspaces/:workspace/:tab",
   "/new",
+  "/chats",
+  "/chats/:chat",
   "/audit",
   "/admin",
   "/admin/:tab",
@@ -29,6 +31,7 @@ export type Place = {
 export const PLACES: readonly Place[] = [
   { href: "/", label: "Home", icon: "home", keys: "g h" },
   { href: "/workspaces", label: "Workspaces", icon: "box", keys: "g w" },
+  { href: "/chats", label: "Chats", icon: "chat", keys: "g c" },
 ];
 
 /** Below the heading Organization. */
@@ -42,4 +45,5 @@ export const TABS: readonly Omit<Place, "keys">[] = [
   { href: "/", label: "Home", icon: "home" },
   { href: "/workspaces", label: "Workspaces", icon: "box" },
   { href: "/new", label: "New", icon: "plus" },
+  { href: "/chats", label: "Chats", icon: "chat" },
 ];

@@ -12,6 +12,8 @@ export const routes: Record<(typeof PATHS)[number], AnyComponent> = {
   "/workspaces/:workspace": lazy(() => import("../pages/workspace/workspace.tsx")),
   "/workspaces/:workspace/:tab": lazy(() => import("../pages/workspace/workspace.tsx")),
   "/new": lazy(() => import("../pages/create/create.tsx")),
+  "/chats": lazy(() => import("../pages/chats/chats.tsx")),
+  "/chats/:chat": lazy(() => import("../pages/chat/chat.tsx")),
 };
 
 /** Without the frame: nobody is signed in yet. */

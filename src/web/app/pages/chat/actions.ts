@@ -1,0 +1,70 @@
+// What one does to a chat.
+import type { Chat, CreateMessage } from "#schema/chat.ts";
+import { call } from "../../data/api.ts";
+import { patchChat } from "../../data/chats.ts";
+import { ask } from "../../parts/dialog.tsx";
+import { say } from "../../shell/toasts.tsx";
+import type { LiveChat } from "./live-chat.ts";
+
+/** Sends a text as it is. */
+export const sendText = async (
+  { id }: Pick<LiveChat, "id">,
+  text: string,
+  more: Partial<CreateMessage> = {},
+): Promise<void> => {
+  await call("POST /chats/:chat/messages", {
+    path: { chat: id },
+    body: { content: [{ type: "text", text }], ...more },
+  });
+};
+
+export const interrupt = async ({ id }: Pick<LiveChat, "id">): Promise<void> => {
+  await call("POST /chats/:chat/interrupt", { path: { chat: id } });
+};
+
+/** The new chat's address. `message_id`: the last message that is copied. */
+export const fork = async (id: string, message_id?: number): Promise<string> => {
+  const body = message_id === undefined ? {} : { message_id };
+  const made = await call("POST /chats/:chat/fork", { path: { chat: id }, body });
+  say("Forked: this is the copy");
+  return `/chats/${made.id}`;
+};
+
+export const pinChat = async ({ id, pin_order }: Pick<Chat, "id" | "pin_order">): Promise<void> => {
+  const next = pin_order > 0 ? 0 : 1_000;
+  await call("PATCH /chats/:chat", { path: { chat: id }, body: { pin_order: next } });
+  patchChat(id, { pin_order: next });
+};
+
+export const archiveChat = async ({ id }: Pick<Chat, "id">): Promise<void> => {
+  await call("PATCH /chats/:chat", { path: { chat: id }, body: { archived: true } });
+  say("Archived", { label: "Bring it back", act: () => unarchiveChat({ id }) });
+};
+
+export const unarchiveChat = async ({ id }: Pick<Chat, "id">): Promise<void> => {
+  await call("PATCH /chats/:chat", { path: { chat: id }, body: { archived: false } });
+};
+
+export const renameChat = async (id: string, title: string): Promise<void> => {
+  await call("PATCH /chats/:chat", { path: { chat: id }, body: { title } });
+  patchChat(id, { title });
+};
+
+export const deleteChat = ({ id, title }: Pick<Chat, "id" | "title">, deleted: () => void): void =>
+  ask({
+    title: `Delete ${title}?`,
+    text: "Its messages, files and sub-agents go for good. The workspace stays.",
+    yes: "Delete chat",
+    no: "Keep it",
+    isDanger: true,
+    act: async () => {
+      await call("DELETE /chats/:chat", { path: { chat: id } });
+      deleted();
+    },
+  });
+
+export const COMPOSER_ID = "composer";
+
+export const focusComposer = (): void => {
+  document.getElementById(COMPOSER_ID)?.focus();
+};

@@ -1,0 +1,10 @@
+// Whether a question or a plan has been followed by a person's word.
+import type { ShownPart } from "#schema/chat-part.ts";
+import type { LiveChat } from "./live-chat.ts";
+
+/** True when somebody has written since, or the chat goes on. */
+export const isAnswered = (chat: LiveChat, { tool_call_id }: ShownPart): boolean => {
+  const messages = chat.messages.value;
+  const at = messages.findLastIndex(({ content }) => content.some((part) => part.tool_call_id === tool_call_id));
+  return chat.isBusy.value || messages.slice(at + 1).some(({ role }) => role === "user");
+};

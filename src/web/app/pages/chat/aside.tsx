@@ -1,0 +1,152 @@
+// Beside the conversation: changes, ports, what the chat goes by.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Chat } from "#schema/chat.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { sizeOf } from "../../parts/words-of-time.ts";
+import { Changes, changedFiles } from "./changes.tsx";
+import { followGit } from "./git.ts";
+import type { LiveChat } from "./live-chat.ts";
+
+const TABS = ["Changes", "Ports", "Context"] as const;
+
+type AsideProps = {
+  readonly chat: LiveChat;
+  readonly known: Chat | undefined;
+  readonly isOwner: boolean;
+  readonly onClose: () => void;
+};
+
+export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
+  const tab = useSignal<(typeof TABS)[number]>("Changes");
+  const agent = known?.agent_id;
+  useEffect(() => (agent ? followGit(chat.id) : undefined), [chat.id, agent]);
+  const count = changedFiles().length;
+  return (
+    <aside class="aside" aria-label="Beside the chat">
+      <div class="tabs">
+        <div class="line" role="tablist" aria-label="Beside the chat">
+          {TABS.map((one) => (
+            <button
+              key={one}
+              type="button"
+              role="tab"
+              id={`tab-${one}`}
+              aria-selected={tab.value === one}
+              aria-controls="beside"
+              onClick={() => {
+                tab.value = one;
+              }}
+            >
+              {one}
+              {one === "Changes" && count > 0 && <span class="count">{count}</span>}
+            </button>
+          ))}
+        </div>
+        <IconButton icon="x" small class="push" label="Close" onPress={onClose} />
+      </div>
+      <div class="body" id="beside" role="tabpanel" aria-labelledby={`tab-${tab.value}`} tabIndex={0}>
+        {!known ? null : tab.value === "Context" ? (
+          <Context chat={chat} known={known} isOwner={isOwner} />
+        ) : !agent ? (
+          <p class="pad mut">The chat has no workspace.</p>
+        ) : tab.value === "Changes" ? (
+          <Changes chat={chat} isOwner={isOwner} />
+        ) : (
+          <Ports agent={agent} />
+        )}
+      </div>
+    </aside>
+  );
+};
+
+const Ports = ({ agent }: { agent: string }) => {
+  const { state, again } = useResource(`ports ${agent}`, () =>
+    call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent } }),
+  );
+  const { data, error } = state.value;
+  if (error !== undefined && data === undefined)
+    return <Failed what="The ports cannot be read" error={error} again={again} />;
+  return (
+    <>
+      <div class="line pad">
+        <span class="mut">
+          {data?.ports.length === 0 ? "Nothing listens in the workspace." : "What listens in the workspace"}
+        </span>
+        <span class="push">
+          <Button small onPress={again}>
+            Look again
+          </Button>
+        </span>
+      </div>
+      <ul class="list">
+        {data?.ports.map(({ port, process_name }) => (
+          <li key={port} class="item">
+            <span class="num">{port}</span>
+            <span class="dim small">{process_name}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+};
+
+const KINDS = {
+  instruction_file: "Instructions",
+  skill: "Skill",
+  mcp_config: "MCP",
+  mcp_server: "MCP server",
+} as const;
+
+/** What a chat was told by its workspace, and whether the workspace tells something else now. */
+const Context = ({ chat, known, isOwner }: Pick<AsideProps, "chat" | "isOwner"> & { known: Chat }) => {
+  const { context, files } = known;
+  const take = async (): Promise<void> => {
+    chat.chat.value = await call("PUT /chats/:chat/context", { path: { chat: chat.id } });
+  };
+  return (
+    <>
+      {context?.dirty && (
+        <div class="banner attn">
+          <span>The workspace tells something else now.</span>
+          {isOwner && (
+            <span class="push">
+              <Button small onPress={take}>
+                Take it over
+              </Button>
+            </span>
+          )}
+        </div>
+      )}
+      {context?.error && <p class="pad t-bad">{context.error}</p>}
+      {(context?.resources.length ?? 0) + files.length === 0 && (
+        <p class="pad mut">The chat goes by no instruction files or skills, and nothing is attached.</p>
+      )}
+      <ul class="list">
+        {context?.resources.map(({ kind, source, status, error, skill_name, size_bytes }) => (
+          <li key={`${kind} ${source}`} class="item">
+            <span class="clip">{skill_name ?? source}</span>
+            <span class="dim small">{size_bytes > 0 ? sizeOf(size_bytes) : ""}</span>
+            <span class="sub clip">
+              {KINDS[kind]}
+              {status !== "ok" && `, ${status}`}
+              {error && `: ${error}`}
+            </span>
+          </li>
+        ))}
+        {files.map(({ id, name, size_bytes }) => (
+          <li key={id} class="item">
+            <a class="clip" href={`/api/v2/chats/files/${id}`} target="_blank" rel="noreferrer">
+              {name}
+            </a>
+            <span class="dim small">{sizeOf(size_bytes)}</span>
+            <span class="sub">Attached</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+};

@@ -1,0 +1,156 @@
+// The changes of a chat, file by file, live; a comment on a line goes back to the chat with the line.
+import { useSignal } from "@preact/signals";
+import type { GitRepository } from "#schema/git-message.ts";
+import { call } from "../../data/api.ts";
+import { Button } from "../../parts/button.tsx";
+import { Diff } from "../../parts/diff.tsx";
+import { type DiffLine, type FileDiff, filesOf } from "../../parts/diff-lines.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { gitProblem, repositories } from "./git.ts";
+import type { LiveChat } from "./live-chat.ts";
+
+/** Files that are open by themselves. */
+const OPEN = 8;
+
+export const changedFiles = (): readonly string[] => [
+  ...new Set(
+    [...repositories.value.values()].flatMap(({ unified_diff }) => filesOf(unified_diff).map(({ path }) => path)),
+  ),
+];
+
+export const Changes = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) => {
+  const all = [...repositories.value.values()];
+  if (gitProblem.value !== "" && all.length === 0) return <p class="pad mut">{gitProblem.value}</p>;
+  if (all.length === 0) {
+    return <p class="pad mut">No changes yet. What the chat edits in a git repository is shown here as it happens.</p>;
+  }
+  return (
+    <>
+      {all.map((one) => (
+        <Repository key={one.repo_root} repository={one} chat={chat} isOwner={isOwner} />
+      ))}
+    </>
+  );
+};
+
+type Of = { readonly chat: LiveChat; readonly isOwner: boolean };
+
+const Repository = ({ repository, chat, isOwner }: Of & { repository: GitRepository }) => {
+  const files = filesOf(repository.unified_diff);
+  const sum = (name: "added" | "removed"): number => files.reduce((total, file) => total + file[name], 0);
+  return (
+    <section aria-label={repository.repo_root}>
+      <div class="line pad small">
+        <span class="line mono clip" title={repository.repo_root}>
+          <Icon name="branch" small />
+          {repository.branch || "no branch"}
+        </span>
+        <span class="push num">
+          <span class="plus">+{sum("added")}</span> <span class="minus">−{sum("removed")}</span>
+        </span>
+      </div>
+      {files.length === 0 && <p class="pad mut">Nothing differs from the last commit.</p>}
+      {files.map((file, at) => (
+        <File key={file.path} file={file} isFirst={at < OPEN} chat={chat} isOwner={isOwner} />
+      ))}
+    </section>
+  );
+};
+
+const File = ({ file, isFirst, chat, isOwner }: Of & { file: FileDiff; isFirst: boolean }) => {
+  const open = useSignal(isFirst);
+  const line = useSignal<DiffLine | undefined>(undefined);
+  const { path, kind, added, removed, lines } = file;
+  // The diff is read anew with each change: the line is known by its numbers.
+  const isPicked = (one: DiffLine): boolean =>
+    line.value !== undefined &&
+    line.value.after === one.after &&
+    line.value.before === one.before &&
+    one.kind !== "hunk";
+  const pick = (one: DiffLine): void => {
+    line.value = isPicked(one) ? undefined : one;
+  };
+  return (
+    <>
+      <button
+        type="button"
+        class="file"
+        aria-expanded={open.value}
+        onClick={() => {
+          open.value = !open.value;
+        }}
+      >
+        <Icon name={open.value ? "down" : "chev"} small />
+        <span class="mono clip">{path}</span>
+        {kind !== "changed" && <span class={kind === "new" ? "badge ok" : "badge"}>{kind}</span>}
+        <span class="push line small num">
+          {added > 0 && <span class="plus">+{added}</span>}
+          {removed > 0 && <span class="minus">−{removed}</span>}
+        </span>
+      </button>
+      {open.value && (
+        <Diff
+          label={`Diff of ${path}`}
+          lines={lines}
+          {...(isOwner ? { onPick: pick } : {})}
+          note={(one) =>
+            isPicked(one) ? (
+              <Comment
+                chat={chat}
+                path={path}
+                line={one}
+                close={() => {
+                  line.value = undefined;
+                }}
+              />
+            ) : null
+          }
+        />
+      )}
+    </>
+  );
+};
+
+const Comment = ({ chat, path, line, close }: { chat: LiveChat; path: string; line: DiffLine; close: () => void }) => {
+  const words = useSignal("");
+  const number = line.after ?? line.before ?? 0;
+  const send = async (): Promise<void> => {
+    const { queued } = await call("POST /chats/:chat/messages", {
+      path: { chat: chat.id },
+      body: {
+        content: [
+          { type: "file-reference", file_name: path, start_line: number, end_line: number, content: line.text },
+          { type: "text", text: words.value.trim() },
+        ],
+      },
+    });
+    say(queued ? "Queued: it is sent when the turn has ended" : "Sent to the chat");
+    close();
+  };
+  return (
+    <div class="note-box">
+      <textarea
+        class="input"
+        rows={2}
+        aria-label={`Comment on line ${number} of ${path}`}
+        ref={(element) => {
+          if (element && words.peek() === "") element.focus();
+        }}
+        value={words.value}
+        onInput={(event) => {
+          words.value = event.currentTarget.value;
+        }}
+        onKeyDown={(event) => event.key === "Escape" && close()}
+      />
+      <p class="line">
+        <Button small look="primary" disabled={words.value.trim() === ""} onPress={send}>
+          Send to chat
+        </Button>
+        <Button small look="ghost" onPress={close}>
+          Drop it
+        </Button>
+      </p>
+    </div>
+  );
+};

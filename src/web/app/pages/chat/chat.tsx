@@ -1,0 +1,175 @@
+// One chat: the list beside it, the conversation, and what it does to its workspace.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso";
+import { call } from "../../data/api.ts";
+import { chats } from "../../data/chats.ts";
+import { me } from "../../data/session.ts";
+import { Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { onKeys } from "../../shell/keys.ts";
+import { failed } from "../../shell/toasts.tsx";
+import { archiveChat, focusComposer, fork, interrupt, renameChat } from "./actions.ts";
+import { Aside } from "./aside.tsx";
+import { changedFiles } from "./changes.tsx";
+import { Choices, useChoice } from "./choices.tsx";
+import { Composer } from "./composer.tsx";
+import { Flow } from "./flow.tsx";
+import { Head } from "./head.tsx";
+import { type LiveChat, liveChat } from "./live-chat.ts";
+import { Permission } from "./permission.tsx";
+import { Queue } from "./queue.tsx";
+import { Side } from "./side.tsx";
+import { StatusLine, Trouble } from "./status.tsx";
+import type { Command } from "./suggest.ts";
+
+export default function ChatPage() {
+  const id = useRoute().params.chat ?? "";
+  return <OneChat key={id} id={id} />;
+}
+
+const isWide = (): boolean => matchMedia("(width >= 80rem)").matches;
+
+const OneChat = ({ id }: { id: string }) => {
+  const { route } = useLocation();
+  const chat = liveChat(id);
+  const shows = useSignal<"list" | "aside" | undefined>(undefined);
+  const hasAside = useSignal(isWide());
+  useEffect(() => chat.follow(), [id]);
+  useEffect(() => {
+    const stops = [onKeys("c", () => route("/chats")), onKeys("i", focusComposer)];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, []);
+  // The list is told of titles and states first; the chat itself knows more.
+  const listed = chats.value.get(id);
+  const read = chat.chat.value;
+  const known = read && listed ? { ...read, title: listed.title, pin_order: listed.pin_order } : (read ?? listed);
+  const isOwner = known !== undefined && known.owner_id === me.value?.id;
+  const title = known?.title ?? "Chat";
+  useEffect(() => {
+    document.title = `${title} · Slipway`;
+  }, [title]);
+  useEffect(() => {
+    // A turn that has ended may have changed its model, its files, its workspace.
+    if (chat.status.value === "waiting") void chat.refresh().catch(() => {});
+  }, [chat.status.value]);
+  const toggleAside = (): void => {
+    if (isWide()) hasAside.value = !hasAside.value;
+    else shows.value = shows.value === "aside" ? undefined : "aside";
+  };
+  const failure = chat.failure.value;
+  return (
+    <>
+      <h1 class="vh">Chat: {title}</h1>
+      <div class="chat" data-shows={shows.value} data-aside={hasAside.value ? undefined : "off"}>
+        <Side
+          current={id}
+          onClose={() => {
+            shows.value = undefined;
+          }}
+        />
+        <section class="talk" aria-label="Conversation">
+          <Head
+            chat={chat}
+            known={known}
+            isOwner={isOwner}
+            hasAside={isWide() ? hasAside.value : shows.value === "aside"}
+            onAside={toggleAside}
+            onList={() => {
+              shows.value = "list";
+            }}
+          />
+          {failure !== undefined && !chat.isLoaded.value ? (
+            <Failed what="This chat cannot be read" error={failure} again={() => location.reload()} />
+          ) : chat.isLoaded.value ? (
+            <Flow chat={chat} isOwner={isOwner}>
+              {chat.picture.value.asked?.kind === "permission" && isOwner && (
+                <Permission
+                  key={chat.picture.value.asked.tool_calls[0]?.tool_call_id}
+                  chat={chat}
+                  asked={chat.picture.value.asked}
+                />
+              )}
+              <Trouble chat={chat} isOwner={isOwner} />
+            </Flow>
+          ) : (
+            <div class="flow">
+              <Skeleton lines={6} />
+            </div>
+          )}
+          <Dock chat={chat} isOwner={isOwner} isArchived={known?.archived ?? false} />
+        </section>
+        {(hasAside.value || shows.value === "aside") && (
+          <Aside chat={chat} known={known} isOwner={isOwner} onClose={toggleAside} />
+        )}
+      </div>
+    </>
+  );
+};
+
+const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean; isArchived: boolean }) => {
+  const { route } = useLocation();
+  const choice = useChoice();
+  const known = chat.chat.value;
+  const busy = chat.isBusy.value;
+  if (known && (!isOwner || isArchived)) {
+    return (
+      <div class="dock">
+        <p class="pad mut">
+          {isArchived ? "The chat is archived." : `${known.owner_name} shares this chat with you. You can read along.`}
+        </p>
+      </div>
+    );
+  }
+  const path = { chat: chat.id };
+  const commands: Command[] = [
+    {
+      name: "compact",
+      about: "Make the history shorter for the model",
+      act: (rest) => call("POST /chats/:chat/compact", { path, body: rest === "" ? {} : { instructions: rest } }),
+    },
+    { name: "clear", about: "Let the model begin anew", act: () => call("POST /chats/:chat/clear", { path }) },
+    { name: "fork", about: "Copy the chat", act: async () => route(await fork(chat.id)) },
+    { name: "rename", about: "Give it another title", act: (rest) => renameChat(chat.id, rest) },
+    { name: "stop", about: "Interrupt the turn", act: () => interrupt(chat) },
+    { name: "archive", about: "Put it away", act: () => known && archiveChat(known) },
+    { name: "new", about: "Begin another chat", act: () => route("/chats") },
+  ];
+  const mayStop = busy && chat.status.value !== "interrupting";
+  return (
+    <div class="dock">
+      <Queue chat={chat} />
+      <Composer
+        draftKey={chat.id}
+        organization={known?.organization_id ?? ""}
+        placeholder={`${busy ? "Add to the queue" : "Write a message"}. / for commands, @ for files`}
+        sendLabel={busy ? "Queue message" : "Send message"}
+        commands={commands}
+        files={changedFiles}
+        onSend={async (content, interrupts) => {
+          const sent = choice.value;
+          await call("POST /chats/:chat/messages", {
+            path,
+            body: { content, ...sent, ...(interrupts && busy ? { busy_behavior: "interrupt" } : {}) },
+          });
+          void chat.refresh().then(() => {
+            if (choice.value === sent) choice.value = {};
+          }, failed);
+        }}
+        {...(mayStop ? { onInterrupt: () => interrupt(chat) } : {})}
+      >
+        <Choices
+          choice={choice}
+          now={{
+            ...(known ? { model_config_id: known.last_model_config_id } : {}),
+            ...(known?.last_reasoning_effort ? { reasoning_effort: known.last_reasoning_effort } : {}),
+            ...(known?.plan_mode ? { plan_mode: known.plan_mode } : {}),
+          }}
+        />
+      </Composer>
+      <StatusLine chat={chat} known={known} />
+    </div>
+  );
+};

@@ -1,0 +1,39 @@
+// A block of code with its language, to copy; coloured when it is whole.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { copy } from "../../parts/as-command.tsx";
+import { IconButton } from "../../parts/button.tsx";
+import type { Piece } from "./highlight.ts";
+
+export const Code = ({ text, language, isLive }: { text: string; language: string; isLive: boolean }) => {
+  const pieces = useSignal<readonly Piece[] | undefined>(undefined);
+  useEffect(() => {
+    pieces.value = undefined;
+    if (isLive || language === "") return;
+    let isOver = false;
+    void import("./highlight.ts")
+      .then(({ highlight }) => highlight(text, language))
+      .then((found) => {
+        if (!isOver) pieces.value = found;
+      });
+    return () => {
+      isOver = true;
+    };
+  }, [text, language, isLive]);
+  return (
+    <div class="code">
+      <pre class="mono" tabIndex={0} role="region" aria-label={language === "" ? "Code" : `Code, ${language}`}>
+        {pieces.value?.map(([piece, name], at) =>
+          name === "" ? (
+            piece
+          ) : (
+            <span key={at} class={name}>
+              {piece}
+            </span>
+          ),
+        ) ?? text}
+      </pre>
+      <IconButton icon="copy" small label="Copy code" onPress={() => copy(text)} />
+    </div>
+  );
+};

@@ -1,0 +1,250 @@
+// Where one writes: text, files by drop and paste, lines of a diff, commands and paths as one types. Kept until it was sent.
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { InputPart } from "#schema/chat-part.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { sizeOf } from "../../parts/words-of-time.ts";
+import { failed } from "../../shell/toasts.tsx";
+import { COMPOSER_ID } from "./actions.ts";
+import { contentOf, draftOf, isEmptyDraft, NO_DRAFT, setDraft, upload } from "./draft.ts";
+import { type Command, commandIn, offersFor } from "./suggest.ts";
+
+type ComposerProps = {
+  /** The chat's id, or `new`. */
+  readonly draftKey: string;
+  readonly organization: string;
+  readonly placeholder: string;
+  readonly sendLabel: string;
+  readonly commands: readonly Command[];
+  readonly files: () => readonly string[];
+  readonly onSend: (content: InputPart[], interrupts: boolean) => Promise<unknown>;
+  /** There is something to interrupt. */
+  readonly onInterrupt?: () => Promise<unknown>;
+  /** Model, effort, plan. */
+  readonly children: ComponentChildren;
+};
+
+export const Composer = (props: ComposerProps) => {
+  const { draftKey, organization, placeholder, sendLabel, commands, onSend, onInterrupt } = props;
+  const draft = draftOf(draftKey).value;
+  const area = useRef<HTMLTextAreaElement>(null);
+  const picker = useRef<HTMLInputElement>(null);
+  const caret = useSignal(0);
+  const chosen = useSignal(0);
+  const isClosed = useSignal(false);
+  const uploading = useSignal(0);
+  const isOver = useSignal(false);
+  const offers = isClosed.value ? [] : offersFor(draft.text, caret.value, commands, props.files());
+
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) area.current?.focus();
+  }, [draftKey]);
+  useEffect(() => {
+    const box = area.current;
+    if (!box) return;
+    // As high as its text, up to a third of the page.
+    box.style.blockSize = "auto";
+    box.style.blockSize = `${Math.min(box.scrollHeight, innerHeight / 3)}px`;
+  }, [draft.text]);
+
+  const change = (text: string): void => {
+    isClosed.value = false;
+    chosen.value = 0;
+    setDraft(draftKey, { ...draftOf(draftKey).value, text });
+  };
+  const attach = async (files: readonly File[]): Promise<void> => {
+    uploading.value += files.length;
+    for (const file of files) {
+      await upload(organization, file)
+        .then((made) => {
+          const now = draftOf(draftKey).value;
+          setDraft(draftKey, { ...now, files: [...now.files, made] });
+        }, failed)
+        .finally(() => {
+          uploading.value -= 1;
+        });
+    }
+  };
+  const send = async (interrupts = false): Promise<void> => {
+    const now = draftOf(draftKey).value;
+    if (isEmptyDraft(now) || uploading.value > 0) return;
+    const command = commandIn(now.text, commands);
+    setDraft(draftKey, NO_DRAFT);
+    try {
+      await (command ? command() : onSend(contentOf(now), interrupts));
+    } catch (error) {
+      // Nothing was taken: it stands where it stood, unless one has gone on writing.
+      if (isEmptyDraft(draftOf(draftKey).value)) setDraft(draftKey, now);
+      throw error;
+    }
+  };
+  const take = (at: number): void => {
+    const offer = offers[at];
+    if (!offer) return;
+    change(offer.replace(draft.text));
+    isClosed.value = true;
+    area.current?.focus();
+  };
+  const press = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (offers.length > 0 && step !== 0) {
+      event.preventDefault();
+      chosen.value = (chosen.value + step + offers.length) % offers.length;
+    } else if (offers.length > 0 && (event.key === "Tab" || event.key === "Enter") && !event.shiftKey) {
+      event.preventDefault();
+      const whole = commandIn(draft.text, commands);
+      if (whole && event.key === "Enter" && offers[chosen.value]?.label === draft.text.trim())
+        void send().catch(failed);
+      else take(chosen.value);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      if (offers.length > 0) isClosed.value = true;
+      else if (onInterrupt) void onInterrupt().catch(failed);
+    } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing && isDesk()) {
+      event.preventDefault();
+      void send(event.ctrlKey || event.metaKey).catch(failed);
+    }
+  };
+  const drop = (event: DragEvent): void => {
+    event.preventDefault();
+    isOver.value = false;
+    void attach([...(event.dataTransfer?.files ?? [])]);
+  };
+  return (
+    <form
+      class={isOver.value ? "composer over" : "composer"}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send().catch(failed);
+      }}
+      onDragOver={(event) => {
+        event.preventDefault();
+        isOver.value = true;
+      }}
+      onDragLeave={() => {
+        isOver.value = false;
+      }}
+      onDrop={drop}
+    >
+      {offers.length > 0 && (
+        <div class="menu offers up" id="offers" role="listbox" aria-label="Suggestions">
+          {offers.map(({ label, note }, at) => (
+            <button
+              key={label}
+              id={`offer-${at}`}
+              type="button"
+              role="option"
+              tabIndex={-1}
+              aria-selected={at === chosen.value}
+              onMouseDown={(event) => {
+                event.preventDefault();
+                take(at);
+              }}
+            >
+              <span class="mono clip">{label}</span>
+              <span class="dim small">{note}</span>
+            </button>
+          ))}
+        </div>
+      )}
+      <Attached draftKey={draftKey} uploading={uploading.value} />
+      <textarea
+        ref={area}
+        id={COMPOSER_ID}
+        rows={1}
+        aria-label="Message"
+        aria-autocomplete="list"
+        aria-controls={offers.length > 0 ? "offers" : undefined}
+        aria-activedescendant={offers.length > 0 ? `offer-${chosen.value}` : undefined}
+        placeholder={isOver.value ? "Drop files here" : placeholder}
+        value={draft.text}
+        onInput={({ currentTarget }) => {
+          caret.value = currentTarget.selectionStart;
+          change(currentTarget.value);
+        }}
+        onSelect={({ currentTarget }) => {
+          caret.value = currentTarget.selectionStart;
+        }}
+        onKeyDown={press}
+        onPaste={(event) => {
+          const files = [...(event.clipboardData?.files ?? [])];
+          if (files.length === 0) return;
+          event.preventDefault();
+          void attach(files);
+        }}
+      />
+      <div class="tools">
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          onChange={({ currentTarget }) => {
+            void attach([...(currentTarget.files ?? [])]);
+            currentTarget.value = "";
+          }}
+        />
+        <IconButton icon="clip" small label="Attach files" onPress={() => picker.current?.click()} />
+        {props.children}
+        <span class="push line">
+          {onInterrupt && (
+            <Button small icon="stop" keys="Escape" onPress={onInterrupt}>
+              Interrupt
+            </Button>
+          )}
+          <button
+            type="submit"
+            class="btn primary icon sm"
+            aria-label={sendLabel}
+            title={sendLabel}
+            disabled={isEmptyDraft(draft) || uploading.value > 0}
+          >
+            <Icon name="up" />
+          </button>
+        </span>
+      </div>
+    </form>
+  );
+};
+
+/** Where fingers write, Enter is a new line. */
+const isDesk = (): boolean => matchMedia("(pointer: fine)").matches;
+
+const Attached = ({ draftKey, uploading }: { draftKey: string; uploading: number }) => {
+  const draft = draftOf(draftKey).value;
+  const { files, references } = draft;
+  if (files.length + references.length + uploading === 0) return null;
+  return (
+    <div class="files">
+      {references.map((one) => (
+        <Chip
+          key={`${one.file_name}:${one.start_line}`}
+          label={`${one.file_name}:${one.start_line}`}
+          remove={() => setDraft(draftKey, { ...draft, references: references.filter((other) => other !== one) })}
+        />
+      ))}
+      {files.map((file) => (
+        <Chip
+          key={file.id}
+          label={file.name}
+          note={file.size > 0 ? sizeOf(file.size) : ""}
+          remove={() => setDraft(draftKey, { ...draft, files: files.filter((other) => other !== file) })}
+        />
+      ))}
+      {uploading > 0 && <span class="badge busy">Uploading {uploading === 1 ? "a file" : `${uploading} files`}</span>}
+    </div>
+  );
+};
+
+const Chip = ({ label, note, remove }: { label: string; note?: string; remove: () => void }) => (
+  <span class="badge">
+    <Icon name="file" />
+    {label}
+    {note && <span class="dim">{note}</span>}
+    <button type="button" class="badge-x" aria-label={`Remove ${label}`} onClick={remove}>
+      <Icon name="x" small />
+    </button>
+  </span>
+);

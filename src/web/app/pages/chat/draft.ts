@@ -1,0 +1,94 @@
+// What one is writing, kept by the browser until it was sent: a reload, a closed lid or another page do not lose it.
+import { type Signal, signal } from "@preact/signals";
+import type { InputPart, ShownPart } from "#schema/chat-part.ts";
+
+export type DraftFile = { readonly id: string; readonly name: string; readonly size: number };
+export type DraftReference = Required<Pick<InputPart, "file_name" | "start_line" | "end_line" | "content">>;
+export type Draft = {
+  readonly text: string;
+  readonly files: readonly DraftFile[];
+  readonly references: readonly DraftReference[];
+};
+
+export const NO_DRAFT: Draft = { text: "", files: [], references: [] };
+const PREFIX = "slipway.draft.";
+const open = new Map<string, Signal<Draft>>();
+
+const stored = (key: string): Draft => {
+  try {
+    return { ...NO_DRAFT, ...(JSON.parse(localStorage.getItem(PREFIX + key) ?? "{}") as Partial<Draft>) };
+  } catch {
+    return NO_DRAFT;
+  }
+};
+
+/** The draft of a chat, or of a new one. */
+export const draftOf = (key: string): Signal<Draft> => {
+  let known = open.get(key);
+  if (!known) {
+    known = signal(stored(key));
+    open.set(key, known);
+  }
+  return known;
+};
+
+export const setDraft = (key: string, draft: Draft): void => {
+  draftOf(key).value = draft;
+  const isEmpty = draft.text === "" && draft.files.length === 0 && draft.references.length === 0;
+  try {
+    if (isEmpty) localStorage.removeItem(PREFIX + key);
+    else localStorage.setItem(PREFIX + key, JSON.stringify(draft));
+  } catch {
+    // A full or forbidden store costs the draft after a reload, not what is written now.
+  }
+};
+
+export const isEmptyDraft = ({ text, files, references }: Draft): boolean =>
+  text.trim() === "" && files.length === 0 && references.length === 0;
+
+/** What the API takes. */
+export const contentOf = ({ text, files, references }: Draft): InputPart[] => [
+  ...references.map((one) => ({ type: "file-reference", ...one })),
+  ...files.map(({ id }) => ({ type: "file", file_id: id })),
+  ...(text.trim() === "" ? [] : [{ type: "text", text: text.trim() }]),
+];
+
+const idOf = (file_id: ShownPart["file_id"]): string => (typeof file_id === "string" ? file_id : (file_id?.uuid ?? ""));
+
+/** What was sent once, to be sent again. */
+export const inputOf = (content: readonly ShownPart[]): InputPart[] =>
+  content.flatMap((part): InputPart[] => {
+    const { type, text = "", file_name = "", start_line = 0, end_line = 0, content: lines = "" } = part;
+    if (type === "text") return [{ type, text }];
+    if (type === "file") return [{ type, file_id: idOf(part.file_id) }];
+    if (type === "file-reference") return [{ type, file_name, start_line, end_line, content: lines }];
+    return [];
+  });
+
+/** A message as a draft, such as one that is taken out of the queue. */
+export const draftFrom = (content: readonly ShownPart[]): Draft => ({
+  text: content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join("\n"),
+  files: content.flatMap((part) =>
+    part.type === "file" ? [{ id: idOf(part.file_id), name: part.name ?? "file", size: 0 }] : [],
+  ),
+  references: content.flatMap(({ type, file_name = "", start_line = 0, end_line = 0, content: lines = "" }) =>
+    type === "file-reference" ? [{ file_name, start_line, end_line, content: lines }] : [],
+  ),
+});
+
+/** Uploads a file for a chat of the organization. */
+export const upload = async (organization: string, file: File): Promise<DraftFile> => {
+  const name = file.name || `pasted.${file.type.split("/")[1] ?? "txt"}`;
+  const response = await fetch(`/api/v2/chats/files?organization=${organization}`, {
+    method: "POST",
+    body: file,
+    headers: {
+      "content-type": file.type || "application/octet-stream",
+      "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
+    },
+  });
+  const answer = (await response.json().catch(() => ({}))) as { id?: string; message?: string; detail?: string };
+  if (!answer.id)
+    throw new Error(`${name}: ${[answer.message, answer.detail].filter(Boolean).join(" ") || response.status}`);
+  return { id: answer.id, name, size: file.size };
+};

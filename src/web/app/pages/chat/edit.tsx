@@ -1,0 +1,73 @@
+// Editing a message of one's own: what came after it goes, and the workspace's files come back if one wants.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { ChatMessage } from "#schema/chat.ts";
+import { call } from "../../data/api.ts";
+import { Button } from "../../parts/button.tsx";
+import { Switch } from "../../parts/field.tsx";
+import { failed, say } from "../../shell/toasts.tsx";
+import { inputOf } from "./draft.ts";
+import type { LiveChat } from "./live-chat.ts";
+
+type EditProps = {
+  readonly chat: LiveChat;
+  readonly message: ChatMessage;
+  readonly text: string;
+  readonly close: () => void;
+};
+
+export const Edit = ({ chat, message, text, close }: EditProps) => {
+  const words = useSignal(text);
+  const restores = useSignal(false);
+  const area = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => area.current?.focus(), []);
+  const save = async (): Promise<void> => {
+    // What was attached stays.
+    const others = inputOf(message.content).filter(({ type }) => type !== "text");
+    const { warnings } = await call("PATCH /chats/:chat/messages/:message", {
+      path: { chat: chat.id, message: message.id },
+      body: { content: [{ type: "text", text: words.value }, ...others], restore_files: restores.value },
+    });
+    for (const warning of warnings) say(warning);
+    close();
+  };
+  return (
+    <div class="composer edit" role="group" aria-label="Edit message">
+      <textarea
+        ref={area}
+        rows={3}
+        aria-label="Message"
+        value={words.value}
+        onInput={(event) => {
+          words.value = event.currentTarget.value;
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") close();
+          else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void save().catch(failed);
+        }}
+      />
+      <div class="pad">
+        <Switch
+          label="Bring the files back"
+          note="as they were when this was sent; commits stay"
+          checked={restores.value}
+          disabled={!chat.chat.value?.workspace_id}
+          onSwitch={(on) => {
+            restores.value = on;
+          }}
+        />
+      </div>
+      <div class="tools">
+        <span class="small mut">What came after it leaves the chat.</span>
+        <span class="push line">
+          <Button small look="ghost" onPress={close}>
+            Keep as it is
+          </Button>
+          <Button small look="primary" disabled={words.value.trim() === ""} onPress={save}>
+            Send again
+          </Button>
+        </span>
+      </div>
+    </div>
+  );
+};

@@ -1,0 +1,106 @@
+// The messages, the newest in view. Older ones come when one scrolls up; what is far out of view is a box of the same height.
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { Button } from "../../parts/button.tsx";
+import { failed } from "../../shell/toasts.tsx";
+import type { LiveChat } from "./live-chat.ts";
+import { PAGE } from "./live-chat.ts";
+import { Live, Message } from "./message.tsx";
+
+/** How far out of view a message is still drawn. */
+const MARGIN = "1200px 0px";
+
+export const Flow = ({
+  chat,
+  isOwner,
+  children,
+}: {
+  chat: LiveChat;
+  isOwner: boolean;
+  children: ComponentChildren;
+}) => {
+  const scroller = useRef<HTMLDivElement>(null);
+  const top = useRef<HTMLDivElement>(null);
+  const shown = useSignal(PAGE);
+  const isAway = useSignal(false);
+  const all = chat.messages.value;
+  const rows = all.slice(-shown.value).filter(({ role }) => role === "user" || role === "assistant");
+  const hasMore = chat.hasMore.value || shown.value < all.length;
+  const more = async (): Promise<void> => {
+    if (shown.value >= chat.messages.value.length) await chat.older();
+    shown.value += PAGE;
+  };
+  useEffect(() => {
+    const end = top.current;
+    if (!end || !hasMore) return;
+    const eye = new IntersectionObserver(([one]) => void (one?.isIntersecting && more().catch(failed)), {
+      root: scroller.current,
+      rootMargin: "600px 0px",
+    });
+    eye.observe(end);
+    return () => eye.disconnect();
+  }, [hasMore, rows.length]);
+  useEffect(() => {
+    shown.value = PAGE;
+    scroller.current?.scrollTo({ top: 0 });
+  }, [chat.id]);
+  const follow = (): void => {
+    const away = (scroller.current?.scrollTop ?? 0) < -600;
+    if (away !== isAway.value) isAway.value = away;
+  };
+  return (
+    <div class="flow" ref={scroller} tabIndex={0} role="region" aria-label="Messages of this chat" onScroll={follow}>
+      {isAway.value && (
+        <div class="to-end">
+          <Button small icon="down" onPress={() => scroller.current?.scrollTo({ top: 0 })}>
+            Newest
+          </Button>
+        </div>
+      )}
+      <ol>
+        {hasMore && (
+          <li>
+            <div ref={top} class="dim small">
+              Earlier messages
+            </div>
+          </li>
+        )}
+        {rows.map((message) => (
+          <Row key={message.id} scroller={scroller}>
+            <Message chat={chat} message={message} isOwner={isOwner} />
+          </Row>
+        ))}
+        <li>
+          <Live chat={chat} />
+          {children}
+        </li>
+      </ol>
+    </div>
+  );
+};
+
+/** Drawn while it is near; far away it keeps its place with the height it had. */
+const Row = ({ scroller, children }: { scroller: RefObject<HTMLElement | null>; children: ComponentChildren }) => {
+  const box = useRef<HTMLLIElement>(null);
+  const height = useSignal<number | undefined>(undefined);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const told = ([one]: readonly IntersectionObserverEntry[]): void => {
+      if (one?.isIntersecting) height.value = undefined;
+      // What one writes in, or has focus in, stays.
+      else if (height.peek() === undefined && !element.contains(document.activeElement)) {
+        height.value = element.getBoundingClientRect().height;
+      }
+    };
+    const eye = new IntersectionObserver(told, { root: scroller.current, rootMargin: MARGIN });
+    eye.observe(element);
+    return () => eye.disconnect();
+  }, []);
+  return height.value === undefined ? (
+    <li ref={box}>{children}</li>
+  ) : (
+    <li ref={box} style={{ blockSize: `${height.value}px` }} />
+  );
+};

@@ -1,0 +1,38 @@
+// What a chat changes in the repositories of its workspace, live.
+import { signal } from "@preact/signals";
+import type { GitMessage, GitRepository } from "#schema/git-message.ts";
+import { LiveSocket } from "../../data/live-socket.ts";
+
+export type Repositories = ReadonlyMap<string, GitRepository>;
+
+/** By the folder; only what has changed comes again. */
+export const withChanges = (known: Repositories, { repositories = [] }: GitMessage): Repositories => {
+  const next = new Map(known);
+  for (const one of repositories) {
+    if (one.removed) next.delete(one.repo_root);
+    else next.set(one.repo_root, one);
+  }
+  return next;
+};
+
+/** Of the chat that is open. */
+export const repositories = signal<Repositories>(new Map());
+export const gitProblem = signal("");
+
+/** Follows until it is told to stop. */
+export const followGit = (chat: string): (() => void) => {
+  repositories.value = new Map();
+  gitProblem.value = "";
+  const socket = new LiveSocket({
+    address: () => `/api/v2/chats/${chat}/stream/git`,
+    message: (text) => {
+      const message = JSON.parse(text) as GitMessage;
+      if (message.type === "error") gitProblem.value = message.message ?? "";
+      else {
+        gitProblem.value = "";
+        repositories.value = withChanges(repositories.value, message);
+      }
+    },
+  });
+  return () => socket.end();
+};

@@ -1,0 +1,28 @@
+// In which group of the list a chat stands. Pure.
+import type { Chat } from "#schema/chat.ts";
+
+export type Way = "state" | "workspace" | "archived";
+export type Group = { readonly name: string; readonly isPressing?: boolean; readonly chats: readonly Chat[] };
+type Listed = Pick<Chat, "status" | "pin_order" | "children">;
+
+const waits = ({ status, children }: Listed): boolean =>
+  status === "requires_action" || children.some((one) => one.status === "requires_action");
+const works = ({ status }: Listed): boolean => status === "running" || status === "interrupting";
+
+/** Each chat in one group; groups without chats are left out. */
+export const groupsOf = (all: readonly Chat[], by: Way, nameOf: (workspace: string) => string): readonly Group[] => {
+  if (by === "archived") return [{ name: "Archived", chats: all }];
+  if (by === "workspace") {
+    const found = Map.groupBy(all, ({ workspace_id }) => (workspace_id ? nameOf(workspace_id) : "Without workspace"));
+    return [...found].map(([name, chats]) => ({ name, chats }));
+  }
+  const groups: Record<string, Chat[]> = { "Needs you": [], Pinned: [], Working: [], Done: [] };
+  for (const chat of all) {
+    const name = waits(chat) ? "Needs you" : chat.pin_order > 0 ? "Pinned" : works(chat) ? "Working" : "Done";
+    groups[name]?.push(chat);
+  }
+  groups.Pinned?.sort((a, b) => a.pin_order - b.pin_order);
+  return Object.entries(groups)
+    .filter(([, chats]) => chats.length > 0)
+    .map(([name, chats]) => ({ name, chats, isPressing: name === "Needs you" }));
+};

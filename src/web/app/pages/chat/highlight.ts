@@ -1,0 +1,108 @@
+// Colours for code: highlight.js, each language fetched when it is first seen. A Worker cannot be made under Trusted Types without a
+// policy of its own, which the pages have none of (rule WB-4): it is done here, when the browser has nothing else to do.
+import core from "highlight.js/lib/core";
+
+type Node = string | { readonly scope?: string; readonly children: readonly Node[] };
+/** A piece of code and its class in app.css; empty for plain text. */
+export type Piece = readonly [text: string, name: string];
+
+const LANGUAGES = {
+  bash: () => import("highlight.js/lib/languages/bash"),
+  c: () => import("highlight.js/lib/languages/c"),
+  cpp: () => import("highlight.js/lib/languages/cpp"),
+  csharp: () => import("highlight.js/lib/languages/csharp"),
+  css: () => import("highlight.js/lib/languages/css"),
+  diff: () => import("highlight.js/lib/languages/diff"),
+  dockerfile: () => import("highlight.js/lib/languages/dockerfile"),
+  go: () => import("highlight.js/lib/languages/go"),
+  ini: () => import("highlight.js/lib/languages/ini"),
+  java: () => import("highlight.js/lib/languages/java"),
+  javascript: () => import("highlight.js/lib/languages/javascript"),
+  json: () => import("highlight.js/lib/languages/json"),
+  kotlin: () => import("highlight.js/lib/languages/kotlin"),
+  lua: () => import("highlight.js/lib/languages/lua"),
+  makefile: () => import("highlight.js/lib/languages/makefile"),
+  markdown: () => import("highlight.js/lib/languages/markdown"),
+  php: () => import("highlight.js/lib/languages/php"),
+  python: () => import("highlight.js/lib/languages/python"),
+  ruby: () => import("highlight.js/lib/languages/ruby"),
+  rust: () => import("highlight.js/lib/languages/rust"),
+  sql: () => import("highlight.js/lib/languages/sql"),
+  swift: () => import("highlight.js/lib/languages/swift"),
+  typescript: () => import("highlight.js/lib/languages/typescript"),
+  xml: () => import("highlight.js/lib/languages/xml"),
+  yaml: () => import("highlight.js/lib/languages/yaml"),
+};
+
+const ALIASES: Readonly<Record<string, keyof typeof LANGUAGES>> = {
+  ...{
+    sh: "bash",
+    shell: "bash",
+    zsh: "bash",
+    console: "bash",
+    js: "javascript",
+    jsx: "javascript",
+    mjs: "javascript",
+  },
+  ...{
+    ts: "typescript",
+    tsx: "typescript",
+    py: "python",
+    rb: "ruby",
+    rs: "rust",
+    yml: "yaml",
+    html: "xml",
+    svg: "xml",
+  },
+  ...{
+    md: "markdown",
+    toml: "ini",
+    tf: "ini",
+    hcl: "ini",
+    docker: "dockerfile",
+    "c++": "cpp",
+    cs: "csharp",
+    kt: "kotlin",
+  },
+  ...{ make: "makefile", patch: "diff", golang: "go", jsonc: "json" },
+};
+
+/** A whole file of this length takes a few frames; longer ones stay plain. */
+const LONGEST = 50_000;
+
+const CLASSES: readonly (readonly [RegExp, string])[] = [
+  [/^(comment|quote|meta)/, "c"],
+  [/^(string|regexp|addition|attr$|attribute)/, "s"],
+  [/^(number|literal|symbol|bullet)/, "n"],
+  [/^(title|function|section|name|selector)/, "f"],
+  [/^(keyword|built_in|type|tag|operator|deletion)/, "k"],
+];
+
+const classOf = (scope = ""): string => CLASSES.find(([pattern]) => pattern.test(scope))?.[1] ?? "";
+
+const flatten = (node: Node, name: string, into: Piece[]): void => {
+  if (typeof node === "string") into.push([node, name]);
+  else for (const child of node.children) flatten(child, classOf(node.scope) || name, into);
+};
+
+const idle = (): Promise<unknown> =>
+  new Promise((resolve) => ("requestIdleCallback" in window ? requestIdleCallback(resolve) : setTimeout(resolve, 20)));
+
+/** Undefined for a language that is not known here, and for what is too long. */
+export const highlight = async (text: string, language: string): Promise<readonly Piece[] | undefined> => {
+  const asked =
+    language
+      .trim()
+      .split(/[\s{:,]/)[0]
+      ?.toLowerCase() ?? "";
+  const name = ALIASES[asked] ?? (asked in LANGUAGES ? (asked as keyof typeof LANGUAGES) : undefined);
+  if (name === undefined || text.length > LONGEST) return undefined;
+  if (!core.getLanguage(name)) core.registerLanguage(name, (await LANGUAGES[name]()).default);
+  await idle();
+  const { _emitter } = core.highlight(text, { language: name, ignoreIllegals: true }) as unknown as {
+    _emitter: { rootNode: Node };
+  };
+  const pieces: Piece[] = [];
+  flatten(_emitter.rootNode, "", pieces);
+  return pieces;
+};

@@ -1,0 +1,141 @@
+// One chat, live: its newest messages at once, older ones on demand, then the stream from the last id on. What was seen is kept while
+// other pages are open, so that one comes back to it without a wait.
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import type { Chat } from "#schema/chat.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
+import { call } from "../../data/api.ts";
+import { patchChat } from "../../data/chats.ts";
+import { LiveSocket } from "../../data/live-socket.ts";
+import { applied, EMPTY, type Picture, reconciled, resultsIn, withMessages } from "./picture.ts";
+
+/** Messages that are read first, and each time one scrolls to the top. */
+export const PAGE = 40;
+const KEPT = 8;
+/** A clock that has jumped this far means that the machine slept: the connection is dead though nobody has said so. */
+const SLEPT_MS = 30_000;
+const LOOK_MS = 5_000;
+
+export class LiveChat {
+  readonly id: string;
+  /** What the list knows less of: context, files, permissions. */
+  readonly chat = signal<Chat | undefined>(undefined);
+  readonly picture = signal<Picture>(EMPTY);
+  readonly messages: ReadonlySignal<Picture["messages"]> = computed(() => this.picture.value.messages);
+  readonly live: ReadonlySignal<Picture["live"]> = computed(() => this.picture.value.live);
+  readonly liveResults: ReadonlySignal<Picture["liveResults"]> = computed(() => this.picture.value.liveResults);
+  readonly status: ReadonlySignal<Picture["status"]> = computed(() => this.picture.value.status);
+  readonly results = computed(() => resultsIn(this.messages.value));
+  readonly isBusy = computed(() => this.status.value !== undefined && !/^(waiting|error)$/.test(this.status.value));
+  readonly hasMore = signal(false);
+  /** What went wrong when it was first read. */
+  readonly failure = signal<unknown>(undefined);
+  readonly isLoaded = signal(false);
+  #socket: LiveSocket | undefined;
+  #users = 0;
+  #reading: Promise<void> | undefined;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  /** Follows it until as many have left as came. */
+  follow(): () => void {
+    this.#users += 1;
+    if (this.#users === 1) void this.#begin();
+    return () => {
+      this.#users -= 1;
+      if (this.#users > 0) return;
+      clearInterval(this.#timer);
+      this.#socket?.end();
+      this.#socket = undefined;
+      patchChat(this.id, { has_unread: false });
+    };
+  }
+
+  /** Reads the chat itself anew: its model, its title, its context. */
+  async refresh(): Promise<void> {
+    this.chat.value = await call("GET /chats/:chat", { path: { chat: this.id } });
+  }
+
+  /** The page before the oldest message that is there. */
+  async older(): Promise<void> {
+    const before_id = this.messages.value[0]?.id;
+    if (!this.hasMore.value || before_id === undefined) return;
+    this.#reading ??= call("GET /chats/:chat/messages", { path: { chat: this.id }, query: { limit: PAGE, before_id } })
+      .then(({ messages, has_more }) => {
+        this.#change((now) => ({ ...now, messages: withMessages(now.messages, messages) }));
+        this.hasMore.value = has_more;
+      })
+      .finally(() => {
+        this.#reading = undefined;
+      });
+    await this.#reading;
+  }
+
+  #change(change: (now: Picture) => Picture): void {
+    this.picture.value = change(this.picture.value);
+  }
+
+  async #begin(): Promise<void> {
+    try {
+      void this.refresh().catch((error) => {
+        this.failure.value = error;
+      });
+      await this.#readNewest();
+      this.isLoaded.value = true;
+      this.failure.value = undefined;
+    } catch (error) {
+      this.failure.value = error;
+      return;
+    }
+    if (this.#users === 0) return;
+    let isFirst = true;
+    this.#socket = new LiveSocket({
+      address: () => `/api/v2/chats/${this.id}/stream?after_id=${this.messages.value.at(-1)?.id ?? 0}`,
+      message: (text) => {
+        const frame = JSON.parse(text) as ChatEvent[];
+        this.#change((now) => applied(now, frame));
+      },
+      opened: () => {
+        // Between the break and now somebody may have edited what is shown.
+        if (!isFirst) void this.#readNewest().catch(() => {});
+        isFirst = false;
+      },
+    });
+    this.#wakeUp();
+  }
+
+  async #readNewest(): Promise<void> {
+    const page = await call("GET /chats/:chat/messages", { path: { chat: this.id }, query: { limit: PAGE } });
+    const { messages: known } = this.picture.value;
+    const shown = page.messages.toReversed();
+    // What the stream has brought since the page was read is newer than it.
+    const last = shown.at(-1)?.id ?? 0;
+    const newer = this.#socket ? known.filter(({ id }) => id > last) : [];
+    const messages = withMessages(reconciled(known, shown, page.has_more), newer);
+    if (messages[0]?.id === shown[0]?.id) this.hasMore.value = page.has_more;
+    this.#change((now) => ({ ...now, messages }));
+  }
+
+  #wakeUp(): void {
+    let seen = Date.now();
+    this.#timer = setInterval(() => {
+      const now = Date.now();
+      if (now - seen > SLEPT_MS + LOOK_MS) this.#socket?.open();
+      seen = now;
+    }, LOOK_MS);
+  }
+}
+
+const kept = new Map<string, LiveChat>();
+
+/** The same one for the same id, as long as it is among the last that were opened. */
+export const liveChat = (id: string): LiveChat => {
+  const chat = kept.get(id) ?? new LiveChat(id);
+  kept.delete(id);
+  kept.set(id, chat);
+  const [oldest] = kept.keys();
+  if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+  return chat;
+};

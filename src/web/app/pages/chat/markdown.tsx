@@ -1,0 +1,159 @@
+// Markdown as elements, never as HTML: tokens of the lexer become vnodes, HTML in a text is shown as the text it is.
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { memo } from "preact/compat";
+import { useMemo } from "preact/hooks";
+import type { Blocks, Token, Tokens } from "./blocks.ts";
+import { Code } from "./code.tsx";
+
+/** Undefined until the lexer is here. */
+const reader = signal<(new () => Blocks) | undefined>(undefined);
+let isLoading = false;
+
+const load = (): void => {
+  if (isLoading) return;
+  isLoading = true;
+  import("./blocks.ts").then(
+    (module) => {
+      reader.value = module.Blocks;
+    },
+    () => {
+      // Without it texts are shown as they are; the next one tries again.
+      isLoading = false;
+    },
+  );
+};
+
+/** `isLive`: more of it comes, so that its last block is not coloured yet. */
+export const Markdown = ({ text, isLive = false }: { text: string; isLive?: boolean }) => {
+  const Reader = reader.value;
+  const blocks = useMemo(() => Reader && new Reader(), [Reader]);
+  if (!blocks) {
+    load();
+    return <p class="pre">{text}</p>;
+  }
+  const tokens = blocks.read(text);
+  return (
+    <>
+      {tokens.map((token, at) => (
+        <Block key={at} token={token} isLive={isLive && at === tokens.length - 1} />
+      ))}
+    </>
+  );
+};
+
+const Block = memo(({ token, isLive }: { token: Token; isLive: boolean }) => block(token, isLive));
+
+const block = (token: Token, isLive = false): ComponentChildren => {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null;
+    case "heading":
+      return <h3 class={`h${token.depth}`}>{inline(token.tokens)}</h3>;
+    case "paragraph":
+      return <p>{inline(token.tokens)}</p>;
+    case "code":
+      return <Code text={token.text} language={token.lang ?? ""} isLive={isLive} />;
+    case "list":
+      return <List list={token as Tokens.List} />;
+    case "blockquote":
+      return <blockquote>{(token.tokens ?? []).map((one) => block(one))}</blockquote>;
+    case "hr":
+      return <hr />;
+    case "table":
+      return <Table table={token as Tokens.Table} />;
+    case "text":
+      return token.tokens ? inline(token.tokens) : plain(token.text);
+    default:
+      return <p>{token.raw}</p>;
+  }
+};
+
+const List = ({ list }: { list: Tokens.List }) => {
+  const items = list.items.map((item, at) => (
+    <li key={at}>
+      {item.task && <span class="mono">{item.checked ? "[x] " : "[ ] "}</span>}
+      {item.tokens.map((one) => (one.type === "checkbox" ? null : block(one)))}
+    </li>
+  ));
+  return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
+};
+
+const Table = ({ table }: { table: Tokens.Table }) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label="Table">
+    <table class="table">
+      <thead>
+        <tr>
+          {table.header.map(({ tokens }, at) => (
+            <th key={at}>{inline(tokens)}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {table.rows.map((row, at) => (
+          <tr key={at}>
+            {row.map(({ tokens, align }, column) => (
+              <td key={column} class={align === "right" ? "r" : undefined}>
+                {inline(tokens)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+const inline = (tokens: readonly Token[] = []): ComponentChildren => tokens.map((token, at) => span(token, at));
+
+const span = (token: Token, key: number): ComponentChildren => {
+  switch (token.type) {
+    case "strong":
+      return <strong key={key}>{inline(token.tokens)}</strong>;
+    case "em":
+      return <em key={key}>{inline(token.tokens)}</em>;
+    case "del":
+      return <s key={key}>{inline(token.tokens)}</s>;
+    case "codespan":
+      return <code key={key}>{token.text}</code>;
+    case "br":
+      return <br key={key} />;
+    case "link":
+      return <Link key={key} link={token as Tokens.Link} />;
+    // What others serve is not loaded: a picture is a link to it.
+    case "image":
+      return <Link key={key} link={{ ...token, tokens: [] } as unknown as Tokens.Link} />;
+    case "text":
+      return token.tokens ? inline(token.tokens) : plain(token.text);
+    case "escape":
+      return token.text;
+    default:
+      return token.raw;
+  }
+};
+
+const isSafe = (address: string): boolean => /^(https?|mailto):/i.test(address);
+
+const Link = ({ link }: { link: Tokens.Link }) => {
+  const words = link.tokens.length > 0 ? inline(link.tokens) : link.text || link.href;
+  if (!isSafe(link.href)) return <>{words}</>;
+  return (
+    <a href={link.href} target="_blank" rel="noreferrer noopener" title={link.href}>
+      {words}
+    </a>
+  );
+};
+
+const NAMED: Readonly<Record<string, string>> = {
+  ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", hellip: "…", mdash: "—" },
+  ...{ ndash: "–", rarr: "→", larr: "←", times: "×" },
+};
+
+/** Character references stand for characters; there is no HTML parser here to do it. */
+const plain = (text: string): string =>
+  text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,8}));/gi, (whole, decimal, hex, name) => {
+    const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : 0;
+    if (code > 0 && code <= 0x10ffff) return String.fromCodePoint(code);
+    return NAMED[name] ?? whole;
+  });

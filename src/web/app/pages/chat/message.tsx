@@ -1,0 +1,178 @@
+// One message of the history, or the answer that is being written.
+import { useSignal } from "@preact/signals";
+import { memo } from "preact/compat";
+import { useLocation } from "preact-iso";
+import type { ChatMessage } from "#schema/chat.ts";
+import type { ShownPart } from "#schema/chat-part.ts";
+import { copy } from "../../parts/as-command.tsx";
+import { IconButton } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import { fork } from "./actions.ts";
+import { Edit } from "./edit.tsx";
+import type { LiveChat } from "./live-chat.ts";
+import { Markdown } from "./markdown.tsx";
+import { Tool } from "./tool.tsx";
+
+type Props = { readonly chat: LiveChat; readonly message: ChatMessage; readonly isOwner: boolean };
+
+export const textOf = (content: readonly ShownPart[]): string =>
+  content.map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
+
+export const Message = memo(({ chat, message, isOwner }: Props) =>
+  message.role === "user" ? (
+    <Said chat={chat} message={message} isOwner={isOwner} />
+  ) : (
+    <Parts chat={chat} parts={message.content} isLive={false} />
+  ),
+);
+
+/** The unfinished answer. */
+export const Live = ({ chat }: { chat: LiveChat }) =>
+  chat.live.value.length === 0 ? null : <Parts chat={chat} parts={chat.live.value} isLive />;
+
+const Said = ({ chat, message, isOwner }: Props) => {
+  const { route } = useLocation();
+  const edits = useSignal(false);
+  const text = textOf(message.content);
+  if (edits.value) {
+    return (
+      <Edit
+        chat={chat}
+        message={message}
+        text={text}
+        close={() => {
+          edits.value = false;
+        }}
+      />
+    );
+  }
+  return (
+    <div class="said-box">
+      <div class="said">
+        {message.content.map((part, at) => (
+          <SaidPart key={at} part={part} />
+        ))}
+      </div>
+      <div class="said-acts">
+        <IconButton icon="copy" small label="Copy message" onPress={() => copy(text)} />
+        {isOwner && (
+          <>
+            <IconButton
+              icon="branch"
+              small
+              label="Fork the chat from here"
+              onPress={async () => route(await fork(chat.id, message.id))}
+            />
+            <IconButton
+              icon="restart"
+              small
+              label="Edit message"
+              onPress={() => {
+                edits.value = true;
+              }}
+            />
+          </>
+        )}
+      </div>
+    </div>
+  );
+};
+
+const SaidPart = ({ part }: { part: ShownPart }) => {
+  switch (part.type) {
+    case "text":
+      return <p class="pre">{part.text}</p>;
+    case "file":
+      return <FilePart part={part} />;
+    case "file-reference":
+      return (
+        <div class="reference">
+          <span class="badge">
+            <Icon name="file" />
+            <span class="mono">
+              {part.file_name}:{part.start_line}
+            </span>
+          </span>
+          {part.content && <pre class="mono">{part.content}</pre>}
+        </div>
+      );
+    default:
+      return null;
+  }
+};
+
+const fileIdOf = ({ file_id }: ShownPart): string => (typeof file_id === "string" ? file_id : (file_id?.uuid ?? ""));
+
+const FilePart = ({ part }: { part: ShownPart }) => {
+  const address = `/api/v2/chats/files/${fileIdOf(part)}`;
+  const name = part.name || "file";
+  if (part.media_type?.startsWith("image/")) {
+    return (
+      <a href={address} target="_blank" rel="noreferrer">
+        <img class="shot" src={address} alt={name} loading="lazy" />
+      </a>
+    );
+  }
+  return (
+    <a class="badge" href={address} target="_blank" rel="noreferrer">
+      <Icon name="file" />
+      {name}
+    </a>
+  );
+};
+
+const Parts = ({ chat, parts, isLive }: { chat: LiveChat; parts: readonly ShownPart[]; isLive: boolean }) => (
+  <>
+    {parts.map((part, at) => (
+      <Part key={part.tool_call_id ?? at} chat={chat} part={part} isLive={isLive && at === parts.length - 1} />
+    ))}
+  </>
+);
+
+const Part = memo(({ chat, part, isLive }: { chat: LiveChat; part: ShownPart; isLive: boolean }) => {
+  switch (part.type) {
+    case "text":
+      return part.text?.trim() ? (
+        <div class={isLive ? "prose writing" : "prose"}>
+          <Markdown text={part.text} isLive={isLive} />
+        </div>
+      ) : null;
+    case "reasoning":
+      return <Reasoning part={part} isLive={isLive} />;
+    case "tool-call":
+      return <Tool chat={chat} part={part} isLive={isLive} />;
+    case "source":
+      return (
+        <p class="small">
+          <Icon name="globe" small />{" "}
+          <a href={/^https?:/.test(part.url ?? "") ? part.url : undefined} target="_blank" rel="noreferrer noopener">
+            {part.title || part.url}
+          </a>
+        </p>
+      );
+    case "file":
+      return <FilePart part={part} />;
+    case "hook-notice":
+      return <p class="small mut">{part.text}</p>;
+    default:
+      return null;
+  }
+});
+
+const Reasoning = ({ part, isLive }: { part: ShownPart; isLive: boolean }) => {
+  const { created_at, completed_at, text = "" } = part;
+  if (text.trim() === "" && !isLive) return null;
+  const took = created_at && completed_at ? Date.parse(completed_at) - Date.parse(created_at) : undefined;
+  return (
+    <details class="fold">
+      <summary>
+        <Icon name="chev" small />
+        {isLive ? "Thinking…" : took !== undefined && took >= 1_000 ? `Thought for ${lengthOf(took)}` : "Thought"}
+      </summary>
+      <div class="prose">
+        <Markdown text={text} isLive={isLive} />
+      </div>
+    </details>
+  );
+};

@@ -1,0 +1,45 @@
+// How full the model's context is and what the chat has cost, as far as the last answers say.
+import { useEffect } from "preact/hooks";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { useModels } from "./choices.tsx";
+import type { LiveChat } from "./live-chat.ts";
+import { contextTokens } from "./picture.ts";
+
+const short = (tokens: number): string => (tokens < 1_000 ? String(tokens) : `${Math.round(tokens / 1_000)}k`);
+const money = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", minimumFractionDigits: 2 });
+
+export const Meter = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) => {
+  const models = useModels();
+  const { state, again } = useResource(isOwner ? `chat cost ${chat.id}` : undefined, () =>
+    call("GET /chats/:chat/cost", { path: { chat: chat.id } }),
+  );
+  const busy = chat.isBusy.value;
+  useEffect(() => {
+    if (!busy) void again();
+  }, [busy, chat.messages.value.length]);
+  const tokens = contextTokens(chat.messages.value);
+  const id = chat.chat.value?.last_model_config_id;
+  const limit = models.find((one) => one.id === id)?.context_limit ?? 0;
+  const cost = (state.value.data?.total_cost_micros ?? 0) / 1_000_000;
+  if (tokens === 0 && cost === 0) return null;
+  const percent = limit > 0 ? Math.min(100, Math.round((tokens / limit) * 100)) : 0;
+  return (
+    <span class="line small mut desk" title={limit > 0 ? `${short(tokens)} of ${short(limit)} tokens` : undefined}>
+      {limit > 0 && (
+        <svg
+          class="gauge short"
+          viewBox="0 0 100 4"
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`Context used: ${percent} %`}
+        >
+          <rect class="tr" width="100" height="4" />
+          <rect class={percent > 80 ? "w" : "v"} width={percent} height="4" />
+        </svg>
+      )}
+      <span class="num">{short(tokens)}</span>
+      {cost > 0 && <span class="num dim">{money.format(cost)}</span>}
+    </span>
+  );
+};

@@ -1,0 +1,164 @@
+// What a page shows of a chat, put together from the events of its stream (facts/chats 2). Pure.
+import type { ChatMessage, QueuedMessage } from "#schema/chat.ts";
+import type { ActionRequired, ChatEvent } from "#schema/chat-event.ts";
+import type { ShownPart } from "#schema/chat-part.ts";
+import type { ChatStatus } from "#schema/chat-status.ts";
+
+type EventOf<T extends ChatEvent["type"]> = Extract<ChatEvent, { type: T }>;
+
+/** What a tool that still runs has said: `text` grows, `result` is whole when it has ended. */
+export type LiveResult = { readonly text: string; readonly part: ShownPart | undefined };
+
+export type Picture = {
+  /** By id, the oldest first. */
+  readonly messages: readonly ChatMessage[];
+  readonly queue: readonly QueuedMessage[];
+  /** Undefined until the stream has said it. */
+  readonly status: ChatStatus | undefined;
+  readonly warnings: readonly string[];
+  readonly waitsForSlot: boolean;
+  readonly error: EventOf<"error">["error"] | undefined;
+  readonly asked: ActionRequired | undefined;
+  readonly retry: EventOf<"retry">["retry"] | undefined;
+  /** The unfinished answer, deltas put together. */
+  readonly live: readonly ShownPart[];
+  /** By tool call. */
+  readonly liveResults: ReadonlyMap<string, LiveResult>;
+};
+
+export const EMPTY: Picture = {
+  ...{ messages: [], queue: [], status: undefined, warnings: [], waitsForSlot: false },
+  ...{ error: undefined, asked: undefined, retry: undefined, live: [], liveResults: new Map() },
+};
+
+const NO_LIVE = { live: EMPTY.live, liveResults: EMPTY.liveResults };
+
+/** Messages that came, in their places; one with a known id takes its place. */
+export const withMessages = (known: readonly ChatMessage[], more: readonly ChatMessage[]): readonly ChatMessage[] => {
+  if (more.length === 0) return known;
+  const last = known.at(-1)?.id ?? 0;
+  if (more.every(({ id }, at) => id > (more[at - 1]?.id ?? last))) return [...known, ...more];
+  const all = new Map([...known, ...more].map((one) => [one.id, one]));
+  return [...all.values()].sort((a, b) => a.id - b.id);
+};
+
+/**
+ * After a break the newest page tells what has left the history meanwhile: an edit takes everything from one message on. `page` is in
+ * ascending order; `hasMore`: there are older ones.
+ */
+export const reconciled = (
+  known: readonly ChatMessage[],
+  page: readonly ChatMessage[],
+  hasMore: boolean,
+): readonly ChatMessage[] => {
+  const first = page[0]?.id ?? Number.POSITIVE_INFINITY;
+  const isApart = hasMore && (known.at(-1)?.id ?? 0) < first;
+  if (isApart) return page;
+  return withMessages(hasMore ? known.filter(({ id }) => id < first) : [], page);
+};
+
+/** The picture after one frame of the stream. */
+export const applied = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
+  let next = picture;
+  let messages: ChatMessage[] = [];
+  let isRetryNew = false;
+  const settle = (): void => {
+    if (messages.length === 0) return;
+    // The history has grown: what was unfinished is in it, or void.
+    next = { ...next, ...NO_LIVE, messages: withMessages(next.messages, messages) };
+    messages = [];
+  };
+  for (const event of frame) {
+    if (event.type === "message") {
+      messages.push(event.message);
+      continue;
+    }
+    settle();
+    isRetryNew ||= event.type === "retry";
+    next = step(next, event, isRetryNew);
+  }
+  settle();
+  return next;
+};
+
+const step = (picture: Picture, event: Exclude<ChatEvent, { type: "message" }>, isRetryNew: boolean): Picture => {
+  switch (event.type) {
+    case "history_reset":
+      return { ...picture, ...NO_LIVE, messages: [] };
+    case "preview_reset":
+      return { ...picture, ...NO_LIVE, retry: isRetryNew ? picture.retry : undefined };
+    case "queue_update":
+      return { ...picture, queue: event.queued_messages };
+    case "retry":
+      return { ...picture, retry: event.retry };
+    case "error":
+      return { ...picture, error: event.error };
+    case "action_required":
+      return { ...picture, asked: event.action_required };
+    case "status":
+      return withStatus(picture, event.status);
+    case "message_part":
+      return withPart({ ...picture, retry: undefined }, event.message_part.part);
+  }
+};
+
+const withStatus = (picture: Picture, told: EventOf<"status">["status"]): Picture => {
+  const status = told.status as ChatStatus;
+  return {
+    ...picture,
+    status,
+    error: status === "error" ? picture.error : undefined,
+    asked: status === "requires_action" ? picture.asked : undefined,
+    retry: status === "running" ? picture.retry : undefined,
+    warnings: told.warnings ?? picture.warnings,
+    waitsForSlot: status === "running" && (told.queued_for_capacity ?? picture.waitsForSlot),
+  };
+};
+
+const withPart = (picture: Picture, part: ShownPart): Picture => {
+  if (part.type === "tool-result" && part.tool_call_id !== undefined)
+    return withResult(picture, part.tool_call_id, part);
+  const { live } = picture;
+  const last = live.at(-1);
+  if ((part.type === "text" || part.type === "reasoning") && last?.type === part.type) {
+    const text = (last.text ?? "") + (part.text ?? "");
+    return { ...picture, live: live.with(-1, { ...last, ...part, created_at: last.created_at, text }) };
+  }
+  const at = part.type === "tool-call" ? live.findIndex((one) => one.tool_call_id === part.tool_call_id) : -1;
+  if (at < 0) return { ...picture, live: [...live, part] };
+  const args_delta = (live[at]?.args_delta ?? "") + (part.args_delta ?? "");
+  return { ...picture, live: live.with(at, { ...live[at], ...part, args_delta }) };
+};
+
+/** Of very long output the end is kept: it is what one watches. */
+const LIVE_TEXT = 100_000;
+
+const withResult = (picture: Picture, id: string, part: ShownPart): Picture => {
+  const known = picture.liveResults.get(id);
+  const before = part.result_reset ? "" : (known?.text ?? "");
+  const text = (before + (part.result_delta ?? "")).slice(-LIVE_TEXT);
+  const whole = "result" in part ? part : known?.part;
+  return { ...picture, liveResults: new Map(picture.liveResults).set(id, { text, part: whole }) };
+};
+
+/** Results of finished calls, by call. */
+export const resultsIn = (messages: readonly ChatMessage[]): ReadonlyMap<string, ShownPart> => {
+  const found = new Map<string, ShownPart>();
+  for (const { content } of messages) {
+    for (const part of content) {
+      if (part.type === "tool-result" && part.tool_call_id !== undefined) found.set(part.tool_call_id, part);
+    }
+  }
+  return found;
+};
+
+/** Tokens of the last call's prompt and answer; 0 when nothing was counted since the history was made shorter. */
+export const contextTokens = (messages: Picture["messages"]): number => {
+  for (const { usage, content } of messages.toReversed()) {
+    if (content.some(({ tool_name }) => tool_name === "chat_summarized" || tool_name === "chat_cleared")) return 0;
+    if (!usage) continue;
+    const { input_tokens = 0, cache_read_tokens = 0, cache_creation_tokens = 0, output_tokens = 0 } = usage;
+    return input_tokens + cache_read_tokens + cache_creation_tokens + output_tokens;
+  }
+  return 0;
+};

@@ -1,0 +1,44 @@
+// A plan that the model proposes, to approve or to change. Approving sends a message that ends the plan mode.
+import type { ShownPart } from "#schema/chat-part.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { focusComposer, sendText } from "./actions.ts";
+import { isAnswered } from "./answered.ts";
+import type { LiveChat } from "./live-chat.ts";
+import { Markdown } from "./markdown.tsx";
+
+const read = async (id: string): Promise<string> => {
+  const response = await fetch(`/api/v2/chats/files/${id}`);
+  if (!response.ok) throw new Error(`The server answered ${response.status}.`);
+  return response.text();
+};
+
+export const Plan = ({ chat, part }: { chat: LiveChat; part: ShownPart }) => {
+  const { file_id = "", path = "" } = (part.result ?? {}) as { file_id?: string; path?: string };
+  const { state, again } = useResource(`plan ${file_id}`, () => read(file_id));
+  const { data, error } = state.value;
+  const isDone = isAnswered(chat, part);
+  return (
+    <div class={isDone ? "ask done" : "ask"} role="group" aria-label="Plan">
+      <div class="line">
+        <Icon name="list" />
+        <h3>Plan</h3>
+        <span class="push dim small mono clip">{path}</span>
+      </div>
+      {error !== undefined && data === undefined && (
+        <Failed what="The plan cannot be read" error={error} again={again} />
+      )}
+      <div class="prose">{data !== undefined && <Markdown text={data} />}</div>
+      {!isDone && (
+        <div class="line wrap">
+          <Button look="primary" onPress={() => sendText(chat, "Go ahead with the plan.", { plan_mode: "" })}>
+            Approve and start
+          </Button>
+          <Button onPress={focusComposer}>Ask for changes</Button>
+        </div>
+      )}
+    </div>
+  );
+};

@@ -1,0 +1,67 @@
+// Messages that wait until the turn has ended: to send now, to move, to take back into the composer, to drop.
+import type { QueuedMessage } from "#schema/chat.ts";
+import { call, Problem } from "../../data/api.ts";
+import { IconButton } from "../../parts/button.tsx";
+import { draftFrom, draftOf, inputOf, isEmptyDraft, setDraft } from "./draft.ts";
+import type { LiveChat } from "./live-chat.ts";
+import { textOf } from "./message.tsx";
+
+const drop = (chat: LiveChat, queued: number): Promise<void> =>
+  call("DELETE /chats/:chat/queue/:queued", { path: { chat: chat.id, queued } });
+
+/**
+ * One place up. The API adds at the end alone: what comes behind is added anew first and dropped then, so that nothing is lost when this
+ * is cut off. What has left the queue meanwhile was sent, and its copy is dropped instead.
+ */
+const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: number): Promise<void> => {
+  const behind = [queue[at - 1], ...queue.slice(at + 1)].filter((one) => one !== undefined);
+  for (const one of behind) {
+    const body = {
+      content: inputOf(one.content),
+      ...(one.model_config_id ? { model_config_id: one.model_config_id } : {}),
+    };
+    const { queued_message } = await call("POST /chats/:chat/messages", { path: { chat: chat.id }, body });
+    await drop(chat, one.id).catch(async (error) => {
+      if (!(error instanceof Problem) || !queued_message) throw error;
+      await drop(chat, queued_message.id);
+    });
+  }
+};
+
+export const Queue = ({ chat }: { chat: LiveChat }) => {
+  const { queue } = chat.picture.value;
+  if (queue.length === 0) return null;
+  const edit = async (one: QueuedMessage): Promise<void> => {
+    const now = draftOf(chat.id).value;
+    await drop(chat, one.id);
+    const taken = draftFrom(one.content);
+    setDraft(chat.id, isEmptyDraft(now) ? taken : { ...taken, text: `${taken.text}\n\n${now.text}` });
+  };
+  return (
+    <ol class="queue" aria-label="Queued messages">
+      {queue.map((one, at) => {
+        const text = textOf(one.content) || "Files";
+        return (
+          <li key={one.id}>
+            <span class="clip grow">{text}</span>
+            <span class="push line">
+              {at > 0 && (
+                <IconButton icon="chev" class="upward" small label="Move up" onPress={() => moveUp(chat, queue, at)} />
+              )}
+              <IconButton icon="restart" small label="Take back and edit" onPress={() => edit(one)} />
+              <IconButton
+                icon="up"
+                small
+                label="Send now"
+                onPress={() =>
+                  call("POST /chats/:chat/queue/:queued/promote", { path: { chat: chat.id, queued: one.id } })
+                }
+              />
+              <IconButton icon="x" small label="Remove from queue" onPress={() => drop(chat, one.id)} />
+            </span>
+          </li>
+        );
+      })}
+    </ol>
+  );
+};

@@ -1,0 +1,163 @@
+// The list of chats beside a chat: what needs one first, then what works, then what is done; or by workspace. Searched in full text.
+import { type ReadonlySignal, signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Chat } from "#schema/chat.ts";
+import { call } from "../../data/api.ts";
+import { chats, chatsLoaded } from "../../data/chats.ts";
+import { chatState } from "../../data/states.ts";
+import { workspaces } from "../../data/workspaces.ts";
+import { ButtonLink, IconButton } from "../../parts/button.tsx";
+import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { failed } from "../../shell/toasts.tsx";
+import { type Group, groupsOf, type Way } from "./groups.ts";
+
+const WAY = "slipway.chats-by";
+const way = signal<Way>((localStorage.getItem(WAY) as Way | null) ?? "state");
+const setWay = (next: Way): void => {
+  way.value = next;
+  localStorage.setItem(WAY, next);
+};
+
+const nameOf = (id: string): string => workspaces.value.get(id)?.name ?? "Workspace";
+
+/** What the server finds for a text, or the archived ones; undefined while the live list counts. */
+const useFound = (words: string, archived: boolean): ReadonlySignal<readonly Chat[] | undefined> => {
+  const found = useSignal<readonly Chat[] | undefined>(undefined);
+  useEffect(() => {
+    found.value = undefined;
+    if (words === "" && !archived) return;
+    let isOver = false;
+    const quoted = words.replaceAll('"', " ").trim();
+    const q = [archived && "archived:true", quoted && `search:"${quoted}"`].filter(Boolean).join(" ");
+    const timer = setTimeout(
+      () => {
+        call("GET /chats", { query: { q, limit: 50 } }).then((list) => {
+          if (!isOver) found.value = list;
+        }, failed);
+      },
+      words === "" ? 0 : 200,
+    );
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [words, archived]);
+  return found;
+};
+
+export const Side = ({ current, onClose }: { current?: string; onClose?: () => void }) => {
+  const words = useSignal("");
+  const searches = useSignal(false);
+  const found = useFound(words.value.trim(), way.value === "archived").value;
+  const isFound = words.value.trim() !== "" || way.value === "archived";
+  const all = isFound ? found : [...chats.value.values()];
+  const ways = (): MenuItem[] =>
+    (["state", "workspace", "archived"] as const).map((one) => ({
+      label: { state: "By state", workspace: "By workspace", archived: "Archived" }[one],
+      ...(way.value === one ? { icon: "check" as const } : {}),
+      act: () => setWay(one),
+    }));
+  return (
+    <aside class="side" aria-label="Chats">
+      <div class="line pad">
+        <ButtonLink icon="plus" href="/chats" class="grow" keys="C">
+          New chat
+        </ButtonLink>
+        <IconButton
+          icon="search"
+          label="Search chats"
+          pressed={searches.value}
+          onPress={() => {
+            searches.value = !searches.value;
+            words.value = "";
+          }}
+        />
+        <Menu label="Which chats" icon="sliders" items={ways} />
+        {onClose && <IconButton icon="x" label="Close the list" class="narrow" onPress={onClose} />}
+      </div>
+      {searches.value && (
+        <div class="pad-x">
+          <input
+            class="input"
+            type="search"
+            aria-label="Search in all chats"
+            placeholder="Words in chats"
+            ref={(element) => {
+              if (element && element.dataset.seen !== "1") {
+                element.dataset.seen = "1";
+                element.focus();
+              }
+            }}
+            value={words.value}
+            onInput={(event) => {
+              words.value = event.currentTarget.value;
+            }}
+          />
+        </div>
+      )}
+      <nav class="chats" aria-label="List of chats" tabIndex={0}>
+        {all === undefined || (!isFound && !chatsLoaded.value) ? (
+          <div class="pad">
+            <Skeleton />
+          </div>
+        ) : all.length === 0 ? (
+          <p class="pad mut small">{isFound ? "No chat fits." : "No chats yet."}</p>
+        ) : (
+          groupsOf(all, words.value.trim() === "" ? way.value : "state", nameOf).map((group) => (
+            <GroupOf key={group.name} group={group} current={current} />
+          ))
+        )}
+      </nav>
+    </aside>
+  );
+};
+
+const GroupOf = ({ group: { name, isPressing, chats }, current }: { group: Group; current: string | undefined }) => (
+  <>
+    <h2>
+      {name}
+      {isPressing && <span class="count attn">{chats.length}</span>}
+    </h2>
+    <ul>
+      {chats.map((chat) => (
+        <Row key={chat.id} chat={chat} current={current} />
+      ))}
+    </ul>
+  </>
+);
+
+const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => {
+  // What one looks at is being read.
+  const { kind, words } = chatState({ ...chat, has_unread: chat.has_unread && chat.id !== current });
+  const place = chat.workspace_id ? nameOf(chat.workspace_id) : "";
+  const about = chat.status === "waiting" ? chat.last_turn_summary || words : words;
+  const isOpen = chat.id === current || chat.children.some(({ id }) => id === current);
+  return (
+    <li>
+      <a class="item" href={`/chats/${chat.id}`} aria-current={chat.id === current ? "page" : undefined}>
+        <State kind={kind}>
+          <span class="clip">{chat.title}</span>
+        </State>
+        <Time at={chat.updated_at} class="dim small" />
+        <span class="sub clip">{[place, about].filter(Boolean).join(" · ")}</span>
+      </a>
+      {isOpen && chat.children.length > 0 && (
+        <ul class="tree" aria-label="Sub-agents">
+          {chat.children.map((child) => (
+            <li key={child.id}>
+              <a class="item" href={`/chats/${child.id}`} aria-current={child.id === current ? "page" : undefined}>
+                <State kind={chatState(child).kind}>
+                  <span class="clip">{child.title}</span>
+                </State>
+                <Time at={child.updated_at} class="dim small" />
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+};

@@ -1,0 +1,112 @@
+// What goes on in the chat, in words: below the messages what went wrong or is tried again, below the composer what it does now.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Chat } from "#schema/chat.ts";
+import { Button } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { State } from "../../parts/state.tsx";
+import { sendText } from "./actions.ts";
+import type { LiveChat } from "./live-chat.ts";
+import type { Picture } from "./picture.ts";
+
+/** Below the last message. */
+export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) => {
+  const { error, retry, warnings, waitsForSlot, asked } = chat.picture.value;
+  return (
+    <>
+      {retry && <Retry retry={retry} />}
+      {waitsForSlot && (
+        <p class="cut-line" role="status">
+          Waiting for a slot: other chats are being answered. It begins by itself.
+        </p>
+      )}
+      {!waitsForSlot &&
+        warnings.map((text) => (
+          <p key={text} class="cut-line" role="status">
+            {text}
+          </p>
+        ))}
+      {asked && asked.kind !== "permission" && (
+        <p class="cut-line" role="status">
+          The client that made this chat is asked for {asked.tool_calls.map(({ tool_name }) => tool_name).join(", ")}.
+        </p>
+      )}
+      {error && (
+        <div class="ask bad" role="alert">
+          <div class="line">
+            <span class="t-bad">
+              <Icon name="warn" />
+            </span>
+            <h3>{error.message}</h3>
+          </div>
+          {error.detail && <p class="small mut wrap-any">{error.detail}</p>}
+          <p class="small mut">What was said so far is kept.</p>
+          {isOwner && (
+            <div class="line">
+              <Button onPress={() => sendText(chat, "Go on.")}>{error.retryable ? "Try again" : "Go on anyway"}</Button>
+            </div>
+          )}
+        </div>
+      )}
+    </>
+  );
+};
+
+const Retry = ({ retry }: { retry: NonNullable<Picture["retry"]> }) => {
+  const now = useSignal(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => {
+      now.value = Date.now();
+    }, 500);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = Math.ceil((Date.parse(retry.retrying_at) - now.value) / 1000);
+  return (
+    <div class="ask" role="status">
+      <div class="line">
+        <span class="t-attn">
+          <Icon name="clock" />
+        </span>
+        <span>{retry.error}</span>
+        <span class="push dim small num">
+          {seconds > 0 ? `Try ${retry.attempt} in ${seconds} s` : `Try ${retry.attempt} goes on`}
+        </span>
+      </div>
+    </div>
+  );
+};
+
+const wordsOf = ({ status, asked, live, liveResults }: Picture): string => {
+  switch (status) {
+    case undefined:
+      return "";
+    case "waiting":
+      return "";
+    case "error":
+      return "Failed";
+    case "interrupting":
+      return "Stopping";
+    case "requires_action":
+      return asked?.kind === "permission" ? "Waits for your permission" : "Waits for a client";
+    case "running":
+      if (liveResults.size > 0) return "Working";
+      if (live.at(-1)?.type === "reasoning") return "Thinking";
+      return live.length > 0 ? "Writing" : "Asking the model";
+  }
+};
+
+/** Below the composer. */
+export const StatusLine = ({ chat, known }: { chat: LiveChat; known: Chat | undefined }) => {
+  const picture = chat.picture.value;
+  const words = picture.waitsForSlot ? "Waiting for a slot" : wordsOf(picture);
+  const kind = picture.status === "error" ? "failed" : picture.status === "requires_action" ? "needs" : "busy";
+  const asks = known?.permissions ? "Permissions: rules of this chat" : "Permissions: everything allowed";
+  return (
+    <div class="status">
+      <span class="line" role="status">
+        {words !== "" && <State kind={kind}>{words}</State>}
+      </span>
+      <span class="push desk">{asks}</span>
+    </div>
+  );
+};

@@ -1,0 +1,48 @@
+// What is offered while one writes: commands behind a `/` at the start, files behind an `@`. Pure.
+
+export type Command = {
+  readonly name: string;
+  readonly about: string;
+  /** `rest` is what stands behind the name. */
+  readonly act: (rest: string) => unknown;
+};
+
+export type Offer = { readonly label: string; readonly note: string; readonly replace: (text: string) => string };
+
+const OFFERED = 8;
+
+/** The word before the caret that asks for an offer. */
+export const offersFor = (
+  text: string,
+  caret: number,
+  commands: readonly Command[],
+  files: readonly string[],
+): readonly Offer[] => {
+  const before = text.slice(0, caret);
+  const slash = /^\/(\w*)$/.exec(before);
+  if (slash) {
+    return commands
+      .filter(({ name }) => name.startsWith(slash[1] ?? ""))
+      .slice(0, OFFERED)
+      .map(({ name, about }) => ({ label: `/${name}`, note: about, replace: () => `/${name} ` }));
+  }
+  const at = /(^|\s)@(\S*)$/.exec(before);
+  if (!at) return [];
+  const begun = (at[2] ?? "").toLowerCase();
+  const start = caret - (at[2]?.length ?? 0);
+  return files
+    .filter((path) => path.toLowerCase().includes(begun))
+    .slice(0, OFFERED)
+    .map((path) => ({
+      label: path,
+      note: "",
+      replace: (whole) => `${whole.slice(0, start)}${path} ${whole.slice(caret)}`,
+    }));
+};
+
+/** The command that a text is, if it is one. */
+export const commandIn = (text: string, commands: readonly Command[]): (() => unknown) | undefined => {
+  const [, name, rest = ""] = /^\/(\w+)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
+  const found = commands.find((one) => one.name === name);
+  return found && (() => found.act(rest.trim()));
+};

@@ -1,0 +1,105 @@
+// What a tool call is about, in a few words: its verb, the thing it works on, what came of it. Pure.
+import type { ShownPart } from "#schema/chat-part.ts";
+import type { IconName } from "../../icons.ts";
+
+type Args = Readonly<Record<string, unknown>>;
+
+/** Arguments as far as they are known: while they come they are the beginning of a JSON text. */
+export const argsOf = ({ args, args_delta }: ShownPart): Args => {
+  if (typeof args === "object" && args !== null) return args as Args;
+  try {
+    const whole = JSON.parse(args_delta ?? "{}") as unknown;
+    return typeof whole === "object" && whole !== null ? (whole as Args) : {};
+  } catch {
+    return begunOf(args_delta ?? "");
+  }
+};
+
+/** Members of an object whose text has not ended yet, as far as they are texts. */
+const begunOf = (text: string): Args =>
+  Object.fromEntries(
+    [...text.matchAll(/"(\w+)":\s*"((?:[^"\\]|\\.)*)/g)].map(([, name = "", value = ""]) => [
+      name,
+      value.replaceAll("\\n", "\n").replaceAll('\\"', '"'),
+    ]),
+  );
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+export type ToolWords = {
+  readonly icon: IconName;
+  readonly verb: string;
+  readonly thing: string;
+  /** The thing is a name of the machine's: a path, a command. */
+  readonly isCode: boolean;
+};
+
+const paths = (args: Args): string => {
+  const files = Array.isArray(args.files) ? (args.files as { path?: unknown }[]) : [];
+  return files.map(({ path }) => text(path)).join(", ");
+};
+
+const TOOLS: Readonly<Record<string, (args: Args) => readonly [icon: IconName, verb: string, thing: string]>> = {
+  execute: (args) => ["terminal", "Run", text(args.command)],
+  read_file: (args) => ["file", "Read", text(args.path)],
+  write_file: (args) => ["file", "Write", text(args.path)],
+  edit_files: (args) => ["file", "Edit", paths(args)],
+  process_output: (args) => ["terminal", "Output of", text(args.process_id)],
+  process_signal: (args) => ["terminal", `Send ${text(args.signal) || "signal"} to`, text(args.process_id)],
+  process_list: () => ["terminal", "List processes", ""],
+  attach_file: (args) => ["clip", "Attach", text(args.path)],
+  read_skill: (args) => ["list", "Read skill", text(args.name)],
+  read_skill_file: (args) => ["list", "Read skill", `${text(args.name)}/${text(args.path)}`],
+};
+
+const PLAIN: Readonly<Record<string, (args: Args) => readonly [icon: IconName, words: string]>> = {
+  spawn_agent: (args) => ["branch", `Start agent: ${text(args.title) || text(args.prompt).slice(0, 80)}`],
+  wait_agent: () => ["branch", "Wait for an agent"],
+  message_agent: () => ["branch", "Write to an agent"],
+  interrupt_agent: () => ["branch", "Interrupt an agent"],
+  list_agents: () => ["branch", "List agents"],
+  list_templates: () => ["layers", "List templates"],
+  read_template: () => ["layers", "Read template"],
+  create_workspace: (args) => ["box", `Create workspace ${text(args.name)}`.trim()],
+  start_workspace: () => ["box", "Start workspace"],
+  stop_workspace: () => ["box", "Stop workspace"],
+  propose_plan: () => ["list", "Propose a plan"],
+  ask_user_question: () => ["chat", "Ask a question"],
+  web_search: (args) => ["globe", `Search the web: ${text(args.query)}`],
+  computer: (args) => ["cols", `Desktop: ${text(args.action)}`],
+};
+
+export const toolWords = (name: string, args: Args): ToolWords => {
+  const known = TOOLS[name]?.(args);
+  if (known) return { icon: known[0], verb: known[1], thing: known[2], isCode: true };
+  const plain = PLAIN[name]?.(args);
+  if (plain) return { icon: plain[0], verb: plain[1], thing: "", isCode: false };
+  const [first] = Object.values(args).filter((one) => typeof one === "string");
+  return { icon: "spark", verb: name.replaceAll("__", ": ").replaceAll("_", " "), thing: text(first), isCode: true };
+};
+
+export type ToolOutcome = {
+  /** What it printed or answered; empty when there is nothing to show. */
+  readonly output: string;
+  readonly error: string;
+  readonly diffs: readonly string[];
+  readonly took_ms: number | undefined;
+  readonly exit_code: number | undefined;
+};
+
+export const outcomeOf = (name: string, part: ShownPart | undefined): ToolOutcome => {
+  const result = (typeof part?.result === "object" && part.result !== null ? part.result : {}) as Args;
+  const files = Array.isArray(result.files) ? (result.files as { diff?: unknown }[]) : [];
+  const error = text(result.error) || (part?.is_error ? text(part.result) || "It failed." : "");
+  const shown = text(result.output) || text(result.content) || text(result.report);
+  const isOther = !TOOLS[name] && !PLAIN[name] && part !== undefined;
+  return {
+    output: shown || (typeof part?.result === "string" ? part.result : isOther && !error ? pretty(part?.result) : ""),
+    error,
+    diffs: name === "edit_files" ? files.map(({ diff }) => text(diff)) : [],
+    took_ms: typeof result.wall_duration_ms === "number" ? result.wall_duration_ms : undefined,
+    exit_code: typeof result.exit_code === "number" ? result.exit_code : undefined,
+  };
+};
+
+const pretty = (value: unknown): string => (value === undefined ? "" : JSON.stringify(value, null, 2));

@@ -1,0 +1,134 @@
+// A tool call: what it does in one line, live output while it runs, its diff when it has edited, all of it on demand.
+import { useSignal } from "@preact/signals";
+import type { ShownPart } from "#schema/chat-part.ts";
+import { Diff } from "../../parts/diff.tsx";
+import { filesOf } from "../../parts/diff-lines.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { State } from "../../parts/state.tsx";
+import { now } from "../../parts/time.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import type { LiveChat } from "./live-chat.ts";
+import { Plan } from "./plan.tsx";
+import { Questions } from "./questions.tsx";
+import { argsOf, outcomeOf, toolWords } from "./tool-words.ts";
+
+type ToolProps = { readonly chat: LiveChat; readonly part: ShownPart; readonly isLive: boolean };
+
+export const Tool = ({ chat, part, isLive }: ToolProps) => {
+  const name = part.tool_name ?? "";
+  const id = part.tool_call_id ?? "";
+  const result = chat.results.value.get(id);
+  if (result && !result.is_error && name === "ask_user_question") return <Questions chat={chat} part={result} />;
+  if (result && !result.is_error && name === "propose_plan") return <Plan chat={chat} part={result} />;
+  if (name === "chat_summarized" || name === "chat_cleared") return <Shortened name={name} result={result} />;
+  return <Call chat={chat} part={part} isLive={isLive} result={result} />;
+};
+
+const Call = ({ chat, part, isLive, result }: ToolProps & { result: ShownPart | undefined }) => {
+  const name = part.tool_name ?? "";
+  const running = result ? undefined : chat.liveResults.value.get(part.tool_call_id ?? "");
+  const known = result ?? running?.part;
+  const { icon, verb, thing, isCode } = toolWords(name, argsOf(part));
+  const { output, error, diffs, took_ms, exit_code } = outcomeOf(name, known);
+  const text = known ? output : (running?.text ?? "");
+  const files = diffs.flatMap(filesOf);
+  const isRunning = !known && (isLive || chat.isBusy.value);
+  const isAsked = isRunning && chat.status.value === "requires_action";
+  const hasInside = text !== "" || files.length > 0 || error !== "" || thing.includes("\n");
+  // Open as long as it runs, and where something was edited; a person's choice counts from then on.
+  const chosen = useSignal<boolean | undefined>(undefined);
+  const isOpen = hasInside && (chosen.value ?? (isRunning || files.length > 0));
+  const [added, removed] = [sum(files, "added"), sum(files, "removed")];
+  const begun = part.created_at ? now.value - Date.parse(part.created_at) : 0;
+  const isBad = error !== "" || (exit_code !== undefined && exit_code !== 0);
+  const summary = (
+    <>
+      {isAsked ? (
+        <State kind="needs" />
+      ) : isRunning ? (
+        <State kind="busy" />
+      ) : isBad ? (
+        <State kind="failed" />
+      ) : (
+        <Icon name={icon} />
+      )}
+      <span class="clip">
+        {verb} {isCode ? <span class="mono">{thing.split("\n")[0]}</span> : thing}
+      </span>
+      <span class="push line small num">
+        {exit_code !== undefined && exit_code !== 0 && <span class="t-bad">exit {exit_code}</span>}
+        {files.length > 0 && (
+          <>
+            <span class="plus">+{added}</span>
+            <span class="minus">−{removed}</span>
+          </>
+        )}
+        {took_ms !== undefined && took_ms >= 1_000 && <span class="dim">{lengthOf(took_ms)}</span>}
+        {isRunning && begun > 2_000 && <span class="dim">{lengthOf(begun)}</span>}
+      </span>
+    </>
+  );
+  return (
+    <div class={isOpen ? "tool" : "tool plain"}>
+      <header>
+        {hasInside ? (
+          <button
+            type="button"
+            class="turn"
+            aria-expanded={isOpen}
+            onClick={() => {
+              chosen.value = !isOpen;
+            }}
+          >
+            {summary}
+          </button>
+        ) : (
+          <span class="turn">{summary}</span>
+        )}
+      </header>
+      {isOpen && thing.includes("\n") && <Output label={`${verb} in full`} text={thing} />}
+      {isOpen && files.map(({ path, lines }) => <Diff key={path} label={`Edit of ${path}`} lines={lines} />)}
+      {isOpen && text !== "" && <Output label={isRunning ? "Live output" : "Output"} text={text} isLive={isRunning} />}
+      {isOpen && error !== "" && <p class="t-bad pad">{error}</p>}
+    </div>
+  );
+};
+
+const sum = (files: readonly { added: number; removed: number }[], name: "added" | "removed"): number =>
+  files.reduce((total, file) => total + file[name], 0);
+
+/** Of output that grows its end is in view. */
+const Output = ({ label, text, isLive = false }: { label: string; text: string; isLive?: boolean }) => (
+  <div
+    class="log"
+    tabIndex={0}
+    role="region"
+    aria-label={label}
+    ref={(element) => {
+      if (element && isLive) element.scrollTop = element.scrollHeight;
+    }}
+  >
+    <div>{text.replace(/\n$/, "")}</div>
+  </div>
+);
+
+/** From here on the model knows less than the person sees. */
+const Shortened = ({ name, result }: { name: string; result: ShownPart | undefined }) => {
+  const { summary, source, usage_percent } = (result?.result ?? {}) as Record<string, unknown>;
+  if (name === "chat_cleared")
+    return <p class="cut-line">The model began anew here. What is above it does not know.</p>;
+  return (
+    <details class="fold">
+      <summary>
+        <Icon name="chev" small />
+        {result ? "Compacted" : "Compacting…"}
+        {source === "automatic" && typeof usage_percent === "number" && ` at ${usage_percent} % of the context`}
+      </summary>
+      <div class="prose">
+        <p class="pre">
+          {typeof summary === "string" ? summary : "The model goes on from a summary of what is above."}
+        </p>
+      </div>
+    </details>
+  );
+};

@@ -1,0 +1,80 @@
+// All chats, and the beginning of a new one: in a workspace or without, with a model, an effort, a plan first.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import type { InputPart } from "#schema/chat-part.ts";
+import { call } from "../../data/api.ts";
+import { organizations } from "../../data/session.ts";
+import { workspacesByUse } from "../../data/workspaces.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { Choices, useChoice } from "../chat/choices.tsx";
+import { Composer } from "../chat/composer.tsx";
+import { Side } from "../chat/side.tsx";
+
+const OFFERED = 12;
+
+export default function ChatsPage() {
+  const { query, route } = useLocation();
+  const choice = useChoice();
+  const workspace = useSignal(query.workspace ?? "");
+  useEffect(() => {
+    workspace.value = query.workspace ?? "";
+  }, [query.workspace]);
+  const chosen = workspacesByUse.value.find(({ id }) => id === workspace.value);
+  const organization = chosen?.organization_id ?? organizations.value[0]?.id ?? "";
+  const begin = async (content: InputPart[]): Promise<void> => {
+    const { id } = await call("POST /chats", {
+      body: {
+        ...{ organization_id: organization, content, client_type: "ui", ...choice.value },
+        ...(workspace.value === "" ? {} : { workspace_id: workspace.value }),
+      },
+    });
+    route(`/chats/${id}`);
+  };
+  const choose = (id: string): void => {
+    workspace.value = id;
+  };
+  const places = (): MenuItem[] => [
+    { label: "Without a workspace", act: () => choose("") },
+    ...workspacesByUse.value.slice(0, OFFERED).map(({ id, name, owner_name }) => ({
+      ...{ label: name, note: owner_name, icon: "box" as const },
+      act: () => choose(id),
+    })),
+  ];
+  return (
+    <div class="chat" data-aside="off" data-shows="new">
+      <Side />
+      <section class="talk" aria-label="New chat">
+        <Frame title="New chat">
+          <div class="begin">
+            <h2>What is to be done?</h2>
+            <p class="mut">
+              {chosen
+                ? `The model works in ${chosen.name}: it reads and edits files there and runs commands.`
+                : "Without a workspace the model answers questions. With one it reads and edits files and runs commands."}
+            </p>
+          </div>
+        </Frame>
+        <div class="dock">
+          <Composer
+            draftKey="new"
+            organization={organization}
+            placeholder="Describe the task"
+            sendLabel="Begin chat"
+            commands={[]}
+            files={() => []}
+            onSend={begin}
+          >
+            <Menu label="Workspace" small items={places} class="model">
+              <Icon name="box" />
+              <span class="clip">{chosen?.name ?? "No workspace"}</span>
+            </Menu>
+            <Choices choice={choice} now={{}} />
+          </Composer>
+        </div>
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,109 @@
+// A unified diff as lines with their numbers. Pure.
+
+export type DiffLine = {
+  readonly kind: "add" | "del" | "same" | "hunk";
+  /** Its number before and after. */
+  readonly before?: number;
+  readonly after?: number;
+  readonly text: string;
+  /** What differs from the line it stands for, when one line stands for one: from and to in `text`. */
+  readonly mark?: readonly [from: number, to: number];
+};
+
+export type FileDiff = {
+  readonly path: string;
+  readonly kind: "new" | "deleted" | "renamed" | "changed";
+  readonly added: number;
+  readonly removed: number;
+  readonly lines: readonly DiffLine[];
+};
+
+/** One entry for each file of a diff as git writes it, with or without its `diff --git` lines. */
+export const filesOf = (diff: string): readonly FileDiff[] => {
+  const files: { head: string[]; lines: DiffLine[] }[] = [];
+  let before = 0;
+  let after = 0;
+  // Lines of the hunk that are still to come: what looks like a head in them is none.
+  let [oldLeft, newLeft] = [0, 0];
+  for (const line of diff.split("\n")) {
+    let file = files.at(-1);
+    if (oldLeft <= 0 && newLeft <= 0) {
+      const isHead = line.startsWith("diff --git ");
+      const isBare = line.startsWith("--- ") && (!file || file.lines.length > 0);
+      if (isHead || isBare) {
+        files.push({ head: [line], lines: [] });
+        continue;
+      }
+    }
+    file = files.at(-1);
+    if (!file) continue;
+    const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(line);
+    if (hunk && oldLeft <= 0 && newLeft <= 0) {
+      [before, after] = [Number(hunk[1]), Number(hunk[3])];
+      [oldLeft, newLeft] = [Number(hunk[2] ?? 1), Number(hunk[4] ?? 1)];
+      file.lines.push({ kind: "hunk", text: line });
+    } else if (oldLeft <= 0 && newLeft <= 0) file.head.push(line);
+    else if (line.startsWith("+")) {
+      file.lines.push({ kind: "add", after: after++, text: line.slice(1) });
+      newLeft -= 1;
+    } else if (line.startsWith("-")) {
+      file.lines.push({ kind: "del", before: before++, text: line.slice(1) });
+      oldLeft -= 1;
+    } else if (!line.startsWith("\\")) {
+      file.lines.push({ kind: "same", before: before++, after: after++, text: line.slice(1) });
+      oldLeft -= 1;
+      newLeft -= 1;
+    }
+  }
+  return files.map(({ head, lines }) => fileOf(head, lines));
+};
+
+const fileOf = (head: readonly string[], lines: readonly DiffLine[]): FileDiff => {
+  const named = (start: string): string | undefined => head.find((line) => line.startsWith(start))?.slice(start.length);
+  const plain = (path: string | undefined): string | undefined =>
+    path === undefined || path === "/dev/null" ? undefined : path.replace(/\t.*$/, "").replace(/^[ab]\//, "");
+  const [from, to] = [named("--- "), named("+++ ")];
+  const path = plain(to) ?? plain(from) ?? named("rename to ") ?? / b\/(.*)$/.exec(head[0] ?? "")?.[1] ?? "";
+  const isNew = from === "/dev/null" || named("new file mode ") !== undefined;
+  const isGone = to === "/dev/null" || named("deleted file mode ") !== undefined;
+  const isMoved = named("rename to ") !== undefined;
+  return {
+    path,
+    kind: isNew ? "new" : isGone ? "deleted" : isMoved ? "renamed" : "changed",
+    added: lines.filter(({ kind }) => kind === "add").length,
+    removed: lines.filter(({ kind }) => kind === "del").length,
+    lines: marked(lines),
+  };
+};
+
+/** Where runs of removed and added lines are equally long, line stands for line, and what differs within is marked. */
+const marked = (lines: readonly DiffLine[]): readonly DiffLine[] => {
+  const out = [...lines];
+  for (let at = 0; at < out.length; ) {
+    const from = at;
+    while (out[at]?.kind === "del") at += 1;
+    const middle = at;
+    while (out[at]?.kind === "add") at += 1;
+    const count = middle - from;
+    if (count > 0 && at - middle === count) {
+      for (let n = 0; n < count; n++) markPair(out, from + n, middle + n);
+    }
+    if (at === from) at += 1;
+  }
+  return out;
+};
+
+const markPair = (lines: DiffLine[], from: number, to: number): void => {
+  const [one, other] = [lines[from], lines[to]];
+  if (!one || !other) return;
+  const [a, b] = [one.text, other.text];
+  const shortest = Math.min(a.length, b.length);
+  let start = 0;
+  while (start < shortest && a[start] === b[start]) start += 1;
+  let end = 0;
+  while (end < shortest - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
+  // Lines that have nearly nothing in common are not versions of each other.
+  if ((start + end) * 3 < shortest) return;
+  lines[from] = { ...one, mark: [start, a.length - end] };
+  lines[to] = { ...other, mark: [start, b.length - end] };
+};

@@ -1,0 +1,86 @@
+// A file's diff as a table of lines. A line may be commented on where `note` draws what belongs below it.
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import type { DiffLine } from "./diff-lines.ts";
+
+const SHOWN = 300;
+const SIGNS = { add: "+", del: "-", same: " ", hunk: "" } as const;
+
+type DiffProps = {
+  readonly label: string;
+  readonly lines: readonly DiffLine[];
+  /** What stands below a line, such as a comment. */
+  readonly note?: (line: DiffLine) => ComponentChildren;
+  readonly onPick?: (line: DiffLine) => void;
+};
+
+export const Diff = ({ label, lines, note, onPick }: DiffProps) => {
+  const shown = useSignal(SHOWN);
+  const rest = lines.length - shown.value;
+  return (
+    <div class="diff" tabIndex={0} role="region" aria-label={label}>
+      <table>
+        <tbody>
+          {lines.slice(0, shown.value).map((line, at) => (
+            <Line key={at} line={line} note={note} onPick={onPick} />
+          ))}
+        </tbody>
+      </table>
+      {rest > 0 && (
+        <button
+          type="button"
+          class="btn sm ghost"
+          onClick={() => {
+            shown.value += 10 * SHOWN;
+          }}
+        >
+          Show {rest} more lines
+        </button>
+      )}
+    </div>
+  );
+};
+
+const Line = ({ line, note, onPick }: { line: DiffLine } & Pick<DiffProps, "note" | "onPick">) => {
+  const { kind, before, after } = line;
+  const below = note?.(line);
+  const number = after ?? before;
+  return (
+    <>
+      <tr class={kind === "same" ? undefined : kind}>
+        <td>{before}</td>
+        <td>
+          {onPick && number !== undefined ? (
+            <button type="button" class="pick" aria-label={`Comment on line ${number}`} onClick={() => onPick(line)}>
+              {after ?? "+"}
+            </button>
+          ) : (
+            after
+          )}
+        </td>
+        <td>
+          {SIGNS[kind]} <Text line={line} />
+        </td>
+      </tr>
+      {below && (
+        <tr>
+          <td class="note" colSpan={3}>
+            {below}
+          </td>
+        </tr>
+      )}
+    </>
+  );
+};
+
+const Text = ({ line: { kind, text, mark } }: { line: DiffLine }) => {
+  if (!mark || mark[0] === mark[1]) return <>{text}</>;
+  const changed = text.slice(...mark);
+  return (
+    <>
+      {text.slice(0, mark[0])}
+      {kind === "add" ? <ins>{changed}</ins> : <del>{changed}</del>}
+      {text.slice(mark[1])}
+    </>
+  );
+};

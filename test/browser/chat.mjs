@@ -1,0 +1,165 @@
+// A chat as a person leads it: it edits a file, asks, is answered, is interrupted, undone; two pages see the same; the line is cut.
+// node chat.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+import { connect, createServer } from "node:net";
+import { lookAt, openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, folder] = process.argv.slice(2);
+
+/** Between the browser and the server: what goes through it can be cut. */
+const openLine = async () => {
+  const ends = new Set();
+  let isCut = false;
+  const { hostname, port } = new URL(url);
+  const server = createServer((near) => {
+    if (isCut) return near.destroy();
+    const far = connect(Number(port), hostname);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ]) {
+      ends.add(one);
+      one.pipe(other);
+      one.on("error", () => other.destroy());
+      one.on("close", () => {
+        ends.delete(one);
+        other.destroy();
+      });
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    cut() {
+      isCut = true;
+      for (const end of ends) end.destroy();
+    },
+    mend() {
+      isCut = false;
+    },
+    close: () => new Promise((resolve) => server.close(resolve)),
+  };
+};
+
+const line = await openLine();
+const at = (path) => new URL(path, line.url).href;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const look = async (one, name) => wrong.push(...(await lookAt(one, name, folder)));
+  const result = { wrong, line: line.url };
+
+  await page.goto(at("/chats"));
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.waitForURL("**/chats");
+  const message = page.getByRole("textbox", { name: "Message" });
+  await message.waitFor();
+  await look(page, "chat-new");
+
+  // In a workspace, chosen by keyboard and mouse; what was written is still there after a reload.
+  await message.fill("Mend the sum");
+  await page.reload();
+  await message.waitFor();
+  result.draft = await message.inputValue();
+  await page.getByRole("button", { name: "No workspace" }).click();
+  await page.getByRole("button", { name: /^story/ }).click();
+  await message.press("Enter");
+  await page.waitForURL("**/chats/*");
+  const address = new URL(page.url()).pathname;
+
+  // It asks, on two pages at once.
+  const other = await openPage(context, wrong);
+  await other.goto(at(address));
+  const ask = (one) => one.getByRole("heading", { name: "Run this command?" });
+  await ask(page).waitFor();
+  await ask(other).waitFor();
+  await page.getByRole("region", { name: "Edit of work/sum.sh" }).waitFor();
+  await page.getByRole("region", { name: "Diff of sum.sh" }).waitFor();
+  await look(page, "chat-permission");
+  await page.getByRole("heading", { name: "Chat:" }).waitFor({ state: "attached" });
+  await other.locator("main").click({ position: { x: 5, y: 5 } });
+  await other.keyboard.press("a");
+  for (const one of [page, other]) {
+    await ask(one).waitFor({ state: "detached" });
+    await one.getByText("its answer to").waitFor();
+  }
+  const flow = (one) => one.locator(".flow").textContent();
+  result.same = (await flow(page)) === (await flow(other));
+  result.prose = await page.locator(".prose").last().textContent();
+  result.links = await page.locator(".prose a").count();
+  await page.locator(".prose .code .c").first().waitFor();
+  await look(page, "chat-done");
+
+  // A comment on a line of the diff goes back to the chat.
+  await page.getByRole("button", { name: "Comment on line 1" }).last().click();
+  await page.getByRole("textbox", { name: "Comment on line 1 of sum.sh" }).fill("Say why in a comment");
+  await page.getByRole("button", { name: "Send to chat" }).click();
+  await page.getByText("I will remember that.").waitFor();
+  result.reference = await page.locator(".reference").textContent();
+
+  // The line is cut in the middle of an answer: nothing is missing and nothing is there twice.
+  await other.close();
+  await message.fill("Count to 120");
+  await message.press("Enter");
+  await page.getByText(/1 2 3 4 5/).waitFor();
+  line.cut();
+  await page.getByText("The server does not answer").waitFor();
+  result.still = /1 2 3 4 5/.test(await flow(page));
+  line.mend();
+  await page.getByText(/118 119 120/).waitFor();
+  await page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
+  result.counted = await page.locator(".prose").last().textContent();
+
+  // What is written meanwhile waits, can be taken back, and Escape interrupts.
+  await message.fill("Count to 4000");
+  await message.press("Enter");
+  await page
+    .getByText(/1 2 3 4 5 6 7 8 9 10 11 12 13/)
+    .last()
+    .waitFor();
+  for (const text of ["First of two", "Second of two"]) {
+    await message.fill(text);
+    await message.press("Enter");
+    await page.getByRole("list", { name: "Queued messages" }).getByText(text).waitFor();
+  }
+  const queue = page.getByRole("list", { name: "Queued messages" });
+  await queue.getByRole("button", { name: "Move up" }).click();
+  await page.waitForFunction(() => document.querySelector(".queue li")?.textContent.includes("Second"));
+  await look(page, "chat-queue");
+  await queue.getByRole("button", { name: "Remove from queue" }).first().click();
+  await queue.getByText("Second of two").waitFor({ state: "detached" });
+  await queue.getByRole("button", { name: "Take back and edit" }).click();
+  await queue.waitFor({ state: "detached" });
+  result.takenBack = await message.inputValue();
+  await message.fill("");
+  await message.press("Escape");
+  await page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
+  result.partial = /^1 2 3 4 5 6 7/.test(await page.locator(".prose").last().textContent());
+
+  // Commands.
+  await message.fill("/cl");
+  await page.getByRole("option", { name: "/clear" }).waitFor();
+  await message.press("Tab");
+  await message.press("Enter");
+  await page.getByText("The model began anew here").waitFor();
+
+  // The first message is written anew, and the files come back.
+  const first = page.locator(".said-box").first();
+  await first.hover();
+  await first.getByRole("button", { name: "Edit message" }).click();
+  const edit = page.getByRole("group", { name: "Edit message" });
+  await edit.getByRole("textbox").fill("Remember the sum");
+  await edit.getByRole("switch").check();
+  await look(page, "chat-edit");
+  await edit.getByRole("button", { name: "Send again" }).click();
+  await page.getByText("Count to 120").waitFor({ state: "detached" });
+  await page.getByText("I will remember that.").waitFor();
+  result.left = await page.locator(".said").allTextContents();
+  result.chat = address;
+  await line.close;
+  return result;
+});
+process.exit(0);

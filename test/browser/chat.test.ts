@@ -1,0 +1,67 @@
+// A chat in a real browser: a real server, a real local workspace with a repository, a model that says what it was asked for.
+import { expect } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ChatMessage, MessagePage } from "#schema/chat.ts";
+import { openPlace } from "#test/crash/server-story.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { BROKEN, TalkingModel } from "#test/support/talking-model.ts";
+
+const SCRIPT = fileURLToPath(new URL("chat.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node, needs.git],
+  "[CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages at once, survives a cut of its line, keeps and reorders what waits, is interrupted and undone with its files",
+  async () => {
+    await using story = await openPlace(async (_, stack) => {
+      const model = stack.use(await TalkingModel.start());
+      return `${model.server.url}/v1`;
+    });
+    const { admin } = story.world;
+    const work = join(story.home, "work");
+    mkdirSync(work);
+    await Bun.write(join(work, "sum.sh"), BROKEN);
+    const git = "git -c user.name=Slip -c user.email=slip@example.com";
+    const made = Bun.spawnSync(["sh", "-ec", `git init -q -b main; git add .; ${git} commit -qm one`], { cwd: work });
+    expect(made.exitCode).toBe(0);
+    const rules = [{ tool: "execute", action: "ask" }];
+    await admin.put("/api/v2/chats/config/user-permissions", { permissions: { default: "allow", rules } });
+
+    const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
+    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const { requests, complaints, ...told } = JSON.parse(output) as Record<string, unknown> & {
+      requests: string[];
+      complaints: string[];
+    };
+    const numbers = Array.from({ length: 120 }, (_, at) => at + 1).join(" ");
+    expect(told).toMatchObject({
+      wrong: [],
+      draft: "Mend the sum",
+      same: true,
+      links: 0,
+      still: true,
+      counted: expect.stringContaining(numbers),
+      takenBack: "First of two",
+      partial: true,
+      left: ["Remember the sum"],
+    });
+    // What looks like HTML is the text it is.
+    expect(told.prose).toContain('<img src=x onerror="document.title=');
+    expect(told.reference).toContain("sum.sh:1");
+    expect(readFileSync(join(work, "sum.sh"), "utf8")).toBe(BROKEN);
+    const { messages } = await admin.get<MessagePage>(`/api/v2${told.chat}/messages`);
+    expect(messages.map(({ role }: ChatMessage) => role).toReversed()).toEqual(["user", "assistant"]);
+    const origins = new Set(requests.filter((one) => !one.startsWith("data:")).map((one) => new URL(one).origin));
+    expect([...origins]).toEqual([told.line as string]);
+    const passing = /^Failed to load resource|^WebSocket connection to/;
+    expect(complaints.filter((text) => !passing.test(text))).toEqual([]);
+  },
+  240_000,
+);

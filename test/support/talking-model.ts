@@ -1,0 +1,103 @@
+// A model for stories in a browser: what it does follows from what it was asked last. "Mend" edits a file and runs a command, "Count to n"
+// says numbers one after the other, "Remember" is answered at once. Speaks OpenAI's protocol on a real socket.
+import { type ModelCall, ModelServer } from "./model-server.ts";
+
+type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
+
+/** Between two numbers, so that a person could follow. */
+const PACE_MS = 25;
+const EDIT = { old_text: "$1 - $2", new_text: "$1 + $2" };
+const COMMAND = 'echo "looking"; sh sum.sh 2 3';
+
+export const MENDED = "echo $(($1 + $2))\n";
+export const BROKEN = "echo $(($1 - $2))\n";
+
+const DONE = `It subtracted where it should add.
+
+## What changed
+
+- \`sum.sh\` adds its two numbers now
+- its answer to **2 and 3** is right
+
+\`\`\`sh
+# adds two numbers
+echo $(($1 + $2))
+\`\`\`
+
+| given | answer |
+|---|---|
+| 2 and 3 | 5 |
+
+Not HTML: <img src=x onerror="document.title='broken'"> and [a link](javascript:alert(1)).`;
+
+export class TalkingModel implements AsyncDisposable {
+  readonly server: ModelServer;
+  #isOver = false;
+
+  private constructor(server: ModelServer) {
+    this.server = server;
+    void this.#serve();
+  }
+
+  static async start(): Promise<TalkingModel> {
+    return new TalkingModel(await ModelServer.start());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    await this.server[Symbol.asyncDispose]();
+  }
+
+  async #serve(): Promise<void> {
+    for (;;) {
+      const call = await this.server.next();
+      if (this.#isOver) return;
+      void this.#answer(call);
+    }
+  }
+
+  async #answer(call: ModelCall): Promise<void> {
+    const told = (call.body.messages ?? []) as Told[];
+    const asked = told.findLastIndex(({ role }) => role === "user");
+    const words = JSON.stringify(told[asked]?.content ?? "");
+    const step = told.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
+    const count = Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
+    if (words.includes("Mend")) this.#mend(call, step);
+    else if (count > 0) await this.#count(call, count);
+    else this.#end(call.say({ text: "I will remember that." }));
+  }
+
+  #mend(call: ModelCall, step: number): void {
+    const path = "work/sum.sh";
+    if (step === 0) {
+      call.say({ text: "I look at the file first. " });
+      this.#tool(call, "read_file", { path });
+    } else if (step === 1) {
+      call.say({ text: "It subtracts; I mend that." });
+      this.#tool(call, "edit_files", { files: [{ path, edits: [EDIT] }] });
+    } else if (step === 2) {
+      call.say({ text: "Now I try it." });
+      this.#tool(call, "execute", { command: COMMAND, workdir: "work", timeout: "60s" });
+    } else this.#end(call.say({ text: DONE }));
+  }
+
+  async #count(call: ModelCall, to: number): Promise<void> {
+    let gone = false;
+    void call.gone.then(() => {
+      gone = true;
+    });
+    for (let n = 1; n <= to && !gone; n++) {
+      call.say({ text: `${n} ` });
+      await Bun.sleep(PACE_MS);
+    }
+    if (!gone) this.#end(call);
+  }
+
+  #tool(call: ModelCall, name: string, args: unknown): void {
+    call.say({ call: { id: `call-${name}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" }).end();
+  }
+
+  #end(call: ModelCall): void {
+    call.say({ finish: "stop", usage: { input: 12_000, output: 400 } }).end();
+  }
+}

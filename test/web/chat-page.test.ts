@@ -1,0 +1,230 @@
+// What the chat page works out by itself: the picture from the stream's events, blocks of a text that grows, diffs, offers, groups.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import type { Chat, ChatMessage } from "#schema/chat.ts";
+import type { ChatEvent } from "#schema/chat-event.ts";
+import { ruleOf } from "#src/tools/permission.ts";
+import { answerText } from "#src/web/app/pages/chat/answer-text.ts";
+import { Blocks } from "#src/web/app/pages/chat/blocks.ts";
+import { groupsOf } from "#src/web/app/pages/chat/groups.ts";
+import { alwaysWords } from "#src/web/app/pages/chat/permission-words.ts";
+import { applied, contextTokens, EMPTY, reconciled, resultsIn, withMessages } from "#src/web/app/pages/chat/picture.ts";
+import { commandIn, offersFor } from "#src/web/app/pages/chat/suggest.ts";
+import { filesOf } from "#src/web/app/parts/diff-lines.ts";
+
+const chat_id = "00000000-0000-4000-8000-000000000001";
+const message = (id: number, role: ChatMessage["role"] = "user", more: Partial<ChatMessage> = {}): ChatMessage => ({
+  ...{ id, chat_id, role, created_at: "2026-01-01T00:00:00Z", content: [{ type: "text", text: `m${id}` }] },
+  ...more,
+});
+const told = (one: ChatMessage): ChatEvent => ({ type: "message", chat_id, message: one });
+const part = (part: object, role = "assistant"): ChatEvent => ({
+  ...{ type: "message_part", chat_id },
+  message_part: { history_version: 1, generation_attempt: 1, seq: 1, role, part: part as never },
+});
+const status = (text: string): ChatEvent => ({ type: "status", chat_id, status: { status: text } });
+const reset: ChatEvent = { type: "preview_reset", chat_id };
+
+test("[CB-1] deltas become one part each, and the finished message takes their place", () => {
+  const args = ['{"command":"l', 's"}'];
+  const writing = applied(EMPTY, [
+    told(message(1)),
+    status("running"),
+    reset,
+    part({ type: "reasoning", text: "h" }),
+    part({ type: "reasoning", text: "m" }),
+    part({ type: "text", text: "a" }),
+    part({ type: "text", text: "b" }),
+    ...args.map((args_delta) => part({ type: "tool-call", tool_call_id: "c", tool_name: "execute", args_delta })),
+  ]);
+  expect(writing.live).toMatchObject([{ text: "hm" }, { text: "ab" }, { args_delta: '{"command":"ls"}' }]);
+  const done = applied(writing, [told(message(2, "assistant")), reset]);
+  expect([done.live, done.messages.map(({ id }) => id)]).toEqual([[], [1, 2]]);
+  const running = applied(done, [
+    part({ type: "tool-result", tool_call_id: "c", result_delta: "one\n" }, "tool"),
+    part({ type: "tool-result", tool_call_id: "c", result_delta: "two" }, "tool"),
+  ]);
+  expect(running.liveResults.get("c")?.text).toBe("one\ntwo");
+  const again = applied(running, [part({ type: "tool-result", tool_call_id: "c", result_reset: true }, "tool")]);
+  expect(again.liveResults.get("c")?.text).toBe("");
+  const result = message(3, "tool", { content: [{ type: "tool-result", tool_call_id: "c", result: { output: "x" } }] });
+  const ended = applied(again, [told(result)]);
+  expect([ended.liveResults.size, resultsIn(ended.messages).get("c")?.result]).toEqual([0, { output: "x" }]);
+});
+
+test("[CB-1] a retry stays until something is said, what was asked until the chat goes on", () => {
+  const retry = { attempt: 1, delay_ms: 1, error: "busy", kind: "overloaded", retrying_at: "2026-01-01T00:00:00Z" };
+  const asked: ChatEvent = {
+    type: "action_required",
+    chat_id,
+    action_required: { kind: "permission", tool_calls: [] },
+  };
+  const waits = applied(EMPTY, [status("running"), { type: "retry", chat_id, retry } as ChatEvent, reset]);
+  expect(waits.retry?.error).toBe("busy");
+  expect(applied(waits, [reset]).retry).toBeUndefined();
+  expect(applied(waits, [part({ type: "text", text: "a" })]).retry).toBeUndefined();
+  const asks = applied(waits, [status("requires_action"), asked]);
+  expect([asks.asked?.kind, asks.retry]).toEqual(["permission", undefined]);
+  expect(applied(asks, [status("running")]).asked).toBeUndefined();
+  const slot: ChatEvent = {
+    ...{ type: "status", chat_id },
+    status: { status: "running", warnings: ["waits"], queued_for_capacity: true },
+  };
+  const queued = applied(EMPTY, [slot]);
+  expect([queued.waitsForSlot, applied(queued, [status("waiting")]).waitsForSlot]).toEqual([true, false]);
+});
+
+test("[CB-2] the page that is read after a break takes out what was edited away, and keeps what is older", () => {
+  const ids = (all: readonly ChatMessage[]) => all.map(({ id }) => id);
+  const known = [1, 2, 3, 4, 5].map((id) => message(id));
+  const page = (...ids: number[]) => ids.map((id) => message(id));
+  expect(ids(reconciled(known, page(2, 3, 8, 9), true))).toEqual([1, 2, 3, 8, 9]);
+  expect(ids(reconciled(known, page(1, 2, 7), false))).toEqual([1, 2, 7]);
+  // So much was said meanwhile that the two do not meet.
+  expect(ids(reconciled(known, page(50, 51), true))).toEqual([50, 51]);
+  expect(ids(reconciled([], page(3, 4), true))).toEqual([3, 4]);
+  expect(ids(withMessages(page(3, 4), page(1, 2, 4)))).toEqual([1, 2, 3, 4]);
+});
+
+const PIECES = [
+  "word ",
+  "**bold** ",
+  "\n\n",
+  "- item\n",
+  "1. one\n",
+  "> quote\n",
+  "```sh\necho $x\n```\n",
+  "# head\n",
+  "| a | b |\n|---|---|\n| 1 | 2 |\n",
+  "    code\n",
+  "\n",
+  "`x`",
+  "```",
+  "***\n",
+];
+
+test("[CB-6] a text that grows reads as the whole text does, and finished blocks stay the same objects", () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...PIECES), { maxLength: 25 }), (pieces) => {
+      const growing = new Blocks();
+      let text = "";
+      let before: readonly unknown[] = [];
+      for (const piece of pieces) {
+        text += piece;
+        const now = growing.read(text);
+        for (const [at, token] of before.slice(0, -2).entries())
+          expect(now[at] === token || at >= before.length - 3).toBe(true);
+        before = now;
+      }
+      expect(
+        before
+          .map((token) => (token as { raw: string }).raw)
+          .join("")
+          .trim(),
+      ).toBe(
+        new Blocks()
+          .read(text)
+          .map(({ raw }) => raw)
+          .join("")
+          .trim(),
+      );
+    }),
+  );
+});
+
+test("[CB-1] a diff has its files, lines, numbers and what differs within a line", () => {
+  const diff = `diff --git a/x b/x
+--- a/x
++++ b/x
+@@ -1,3 +1,2 @@ head
+ same
+-let a = 1
++let a = 2
+--- looks like a head
+\\ No newline at end of file
+diff --git a/new b/new
+new file mode 100644
+--- /dev/null
++++ b/new
+@@ -0,0 +1 @@
++++ b/x
+diff --git a/gone b/gone
+deleted file mode 100644
+`;
+  const [x, added, gone, ...rest] = filesOf(diff);
+  expect(rest).toEqual([]);
+  expect(x).toMatchObject({ path: "x", kind: "changed", added: 1, removed: 2 });
+  expect(x?.lines.map(({ kind, before, after }) => [kind, before, after])).toEqual([
+    ["hunk", undefined, undefined],
+    ["same", 1, 1],
+    ["del", 2, undefined],
+    ["add", undefined, 2],
+    ["del", 3, undefined],
+  ]);
+  expect(x?.lines[3]?.mark).toEqual([8, 9]);
+  expect(added).toMatchObject({ path: "new", kind: "new", added: 1, lines: [{}, { text: "++ b/x" }] });
+  expect(gone).toMatchObject({ path: "gone", kind: "deleted", lines: [] });
+});
+
+test("[CB-3] what is offered while one writes: commands at the start, files behind an @", () => {
+  const done: string[] = [];
+  const commands = [
+    { name: "compact", about: "", act: (rest: string) => done.push(rest) },
+    { name: "clear", about: "", act: () => done.push("clear") },
+  ];
+  const files = ["src/a.ts", "src/b.ts"];
+  expect(offersFor("/c", 2, commands, files).map(({ label }) => label)).toEqual(["/compact", "/clear"]);
+  expect(offersFor("a /c", 4, commands, files)).toEqual([]);
+  expect(offersFor("look at @B and", 10, commands, files)[0]?.replace("look at @B and")).toBe("look at @src/b.ts  and");
+  expect(offersFor("me@b", 4, commands, files)).toEqual([]);
+  commandIn("/compact keep names", commands)?.();
+  expect([done, commandIn("/else", commands), commandIn("/etc/passwd", commands)]).toEqual([
+    ["keep names"],
+    undefined,
+    undefined,
+  ]);
+});
+
+test.each([
+  "git status -s",
+  "rm -rf build",
+  "ls",
+  "npm run test",
+  "echo a; rm b",
+  "cat <x",
+  'echo "a b"',
+  "FOO=1 make all",
+  "",
+])("[CB-1] what is offered to be allowed always for %j is the rule the server would keep", (command) => {
+  const args = { command };
+  const rule = ruleOf({ tool_name: "execute", args }, "allow");
+  const words = alwaysWords({ tool_call_id: "c", tool_name: "execute", args: JSON.stringify(args) });
+  // The page may offer less than the server would keep, and never something else.
+  if (words !== undefined) expect(words).toBe(`Always allow ${rule?.command}`);
+  if (!/["=]/.test(command) && rule) expect(words).toBeDefined();
+});
+
+test("[CB-1] chats stand with what needs one first, and a sub-chat that asks counts for its root", () => {
+  const chat = (title: string, more: Partial<Chat> = {}) =>
+    ({ title, status: "waiting", pin_order: 0, children: [], ...more }) as unknown as Chat;
+  const all = [
+    chat("done"),
+    chat("works", { status: "running" }),
+    chat("second", { pin_order: 2 }),
+    chat("first", { pin_order: 1, workspace_id: "w" }),
+    chat("asks below", { status: "running", children: [chat("c", { status: "requires_action" })] as never }),
+  ];
+  const shown = (by: "state" | "workspace") =>
+    groupsOf(all, by, () => "web").map(({ name, chats }) => `${name}: ${chats.map(({ title }) => title)}`);
+  expect(shown("state")).toEqual(["Needs you: asks below", "Pinned: first,second", "Working: works", "Done: done"]);
+  expect(shown("workspace")).toEqual(["Without workspace: done,works,second,asks below", "web: first"]);
+});
+
+test("[CB-1] answers to questions are told as the model is promised them, and a summary empties the context's meter", () => {
+  const question = (header: string) => ({ header, question: "?", options: [] });
+  expect(answerText([question("a")], ["Other: x"])).toBe("Other: x");
+  expect(answerText([question("a"), question("b")], ["x", "y"])).toBe("1. a: x\n2. b: y");
+  const answer = message(1, "assistant", { usage: { input_tokens: 10, cache_read_tokens: 5, output_tokens: 2 } });
+  const cut = message(2, "assistant", { content: [{ type: "tool-call", tool_name: "chat_summarized" }] });
+  expect([contextTokens([answer]), contextTokens([answer, cut]), contextTokens([])]).toEqual([17, 0, 0]);
+});
