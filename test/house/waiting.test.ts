@@ -9,6 +9,7 @@ const PAUSES: Readonly<Record<string, string>> = {
   "test/db/proxy-store.ts": "a network between server and store that is slow at random",
   "test/api/agents/slow-socket.ts": "only a while without reading tells that every buffer is full",
   "test/api/chats/random-run.ts": "the limit of a run that has got stuck",
+  "test/support/talking-model.ts": "a model that speaks at the pace of one, so that it can be cut off and interrupted",
   "test/support/until.ts": "this is where tests wait",
   "test/run.ts": "the runner is no test",
 };
