@@ -16,6 +16,7 @@ import { latency, send, tokens } from "./rows-chats.ts";
 import { chatsAtScale } from "./rows-chats-at-scale.ts";
 import { insights } from "./rows-insights.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
+import { network } from "./rows-network.ts";
 import { proxy } from "./rows-proxy.ts";
 import { get, known, start } from "./rows-server.ts";
 import { tools } from "./rows-tools.ts";
@@ -39,6 +40,7 @@ const rows: Row[] = [
   tunnel,
   terminal,
   proxy,
+  network,
   tokens,
   latency,
   send,
