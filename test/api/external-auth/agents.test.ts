@@ -63,6 +63,17 @@ test("[EA-12] git gets the token as each kind of host wants it; before that only
   }
 });
 
+test("[EA-12] a token that ends says when", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("git")]);
+  const { agent_token, owner_token } = await seedAgent(server);
+  const before = Date.now();
+  await link(new Client(server.url, owner_token), provider, "git");
+  const { expires_at = "" } = await tokenOf(server, agent_token, "id=git");
+  const life = provider.life * 1000;
+  expect(Date.parse(expires_at)).toBeWithin(before + life - 1000, Date.now() + life + 1000);
+});
+
 test("[EA-13] an agent that may not read its owner's data is refused, another's agent gets nothing of it, nor does a user", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
