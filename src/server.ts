@@ -41,7 +41,7 @@ import { experimentalSkills } from "./api/users/skills.ts";
 import type { Context } from "./context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 import { loadWeb } from "./web/load.ts";
-import { PAGES } from "./web/pages.ts";
+import { MOVED, PAGES } from "./web/pages.ts";
 
 export interface RunningServer {
   readonly url: URL;
@@ -84,7 +84,7 @@ export const createApp = (ctx: Context): AnyElysia => {
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
     .use(swaggerPage(() => withRoutes(new Elysia(), ctx), web))
-    .use(webPages(PAGES, web));
+    .use(webPages(PAGES, MOVED, web));
   const methodsOf = methodsByPath(app);
   const bodies = new BodyReaders(app.routes);
   // Elysia has forgotten it by then.

@@ -26,10 +26,14 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/admin/:tab/:item": APP,
   "/account": APP,
   "/account/:tab": APP,
-  "/settings/security": "security.html",
-  "/settings/tokens": "tokens.html",
   "/settings/external-auth": "external-auth.html",
   "/external-auth/:provider": "external-auth-link.html",
   "/external-auth/:provider/callback": "external-auth-link.html",
   "/cli-auth": "cli-auth.html",
+};
+
+/** Where pages have been that clients and people know by their path; the browser goes on to where they are now. */
+export const MOVED: Readonly<Record<string, string>> = {
+  "/settings/tokens": "/account/tokens",
+  "/settings/security": "/account/security",
 };

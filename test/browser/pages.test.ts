@@ -30,7 +30,7 @@ testNeeding(
       after: 401,
       session: 200,
       afterEvil: true,
-      focusAfterDelete: "Your tokens",
+      focusAfterDelete: "main",
       focusAfterRefusal: "Make token",
       misfits: [],
     });

@@ -15,7 +15,7 @@ export class EnrolmentNeeded extends AppError {
 
   constructor(caller: UserCaller) {
     super("forbidden", "A second factor must be enrolled first.", {
-      detail: "Do so on the page /settings/security.",
+      detail: "Do so on the page /account/security.",
       validations: [{ field: "second_factor", detail: "is required of this user" }],
     });
     // Whatever they may do otherwise, until then they are only themselves.

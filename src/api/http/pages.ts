@@ -37,8 +37,15 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 
 export type WebFiles = () => Promise<ReadonlyMap<string, ServedFile>>;
 
-/** One route for each page, and one for what they load. `pages` names the file shown at a path. */
-export const webPages = (pages: Readonly<Record<string, string>>, files: WebFiles): AnyElysia => {
+/**
+ * One route for each page, and one for what they load. `pages` names the file shown at a path, `moved` the path where a page is now that
+ * was at another.
+ */
+export const webPages = (
+  pages: Readonly<Record<string, string>>,
+  moved: Readonly<Record<string, string>>,
+  files: WebFiles,
+): AnyElysia => {
   const hidden = { detail: { hide: true } };
   const file = async (name: string, isPage: boolean): Promise<ServedFile> => {
     const found = (await files()).get(name);
@@ -56,6 +63,10 @@ export const webPages = (pages: Readonly<Record<string, string>>, files: WebFile
       },
       hidden,
     );
+  }
+  for (const [path, to] of Object.entries(moved)) {
+    const headers = { ...COMMON, location: to, "cache-control": "no-cache" };
+    app = app.get(path, () => new Response(null, { status: 302, headers }), hidden);
   }
   return app.get(
     `${PREFIX}:file`,

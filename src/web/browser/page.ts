@@ -35,7 +35,7 @@ export const isSetUp = async (): Promise<boolean> => {
   }
 };
 
-const SECURITY = "/settings/security";
+const SECURITY = "/account/security";
 let isIn = false;
 
 /** The signed-in user, or undefined; fills the bar at the top. */

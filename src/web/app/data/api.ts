@@ -31,7 +31,7 @@ const KEPT = 20;
 export const lastCalls = signal<readonly Sent[]>([]);
 
 /** A secret is not for a panel that one may show to others. */
-const SECRET = /password|login|passkey|second-factor|\/first$/;
+const SECRET = /password|login|passkey|second-factor|factors|confirm|\/first$/;
 
 /** Where a call goes: the path with its parameters and the query, below /api/v2. */
 export const addressOf = (

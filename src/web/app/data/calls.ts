@@ -1,5 +1,6 @@
 // The calls that pages make, each with what it answers and takes: the types are those of the server's own schemas. A page that needs
 // another call adds a line; test/web/calls.test.ts holds every line to the OpenAPI document.
+import type { ApiKey, Session } from "#schema/api-key.ts";
 import type { AuditLog, AuditRetention } from "#schema/audit.ts";
 import type { Build, BuildTimings } from "#schema/build.ts";
 import type {
@@ -15,8 +16,9 @@ import type {
   UpdateChat,
 } from "#schema/chat.ts";
 import type { ChatCost } from "#schema/chat-cost.ts";
-import type { PermissionAnswers } from "#schema/chat-permissions.ts";
-import type { ExternalAuthList, VersionExternalAuth } from "#schema/external-auth.ts";
+import type { ChatPermissions, PermissionAnswers } from "#schema/chat-permissions.ts";
+import type { ExternalAuthList, ExternalAuthUnlinked, VersionExternalAuth } from "#schema/external-auth.ts";
+import type { GitSshKey } from "#schema/git-ssh-key.ts";
 import type { ListeningPorts } from "#schema/listening-port.ts";
 import type {
   AvailableModels,
@@ -27,12 +29,14 @@ import type {
 } from "#schema/model-config.ts";
 import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/model-provider.ts";
 import type { Organization } from "#schema/organization.ts";
+import type { Passkey } from "#schema/passkey.ts";
 import type { PortShare, UpsertPortShare } from "#schema/port-share.ts";
 import type { WorkspaceActivity } from "#schema/schedule.ts";
-import type { LoginRefused } from "#schema/second-factor.ts";
+import type { Factors, LoginRefused, TotpEnrolment } from "#schema/second-factor.ts";
 import type { Template } from "#schema/template.ts";
 import type { Preset, TemplateVersion } from "#schema/template-version.ts";
 import type { CreateUser, User } from "#schema/user.ts";
+import type { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/user-skill.ts";
 import type { CreateWorkspace, Workspace, Workspaces } from "#schema/workspace.ts";
 
 type Call<Answer = void, Body = undefined> = { readonly answer: Answer; readonly body: Body };
@@ -53,7 +57,42 @@ export interface Calls {
   "POST /users/login/second-factor": Call<unknown, { challenge: string; code: string }>;
   "POST /users/login/passkey": Call<unknown, { challenge: string; credential: unknown }>;
   "POST /users/logout": Call;
+  "POST /users/validate-password": Call<{ valid: boolean; details: string }, { password: string }>;
   "GET /users/me": Call<User>;
+  "PUT /users/me/profile": Call<User, { username: string; name: string }>;
+  "POST /users/me/confirm": Call<unknown, { password: string; code?: string }>;
+  "POST /users/me/confirm/passkey": Call<unknown, { challenge: string; credential: unknown }>;
+  "GET /users/me/factors": Call<Factors>;
+  "POST /users/me/factors/totp": Call<TotpEnrolment>;
+  "POST /users/me/factors/totp/confirm": Call<{ recovery_codes: string[] }, { enrolment: string; code: string }>;
+  "DELETE /users/me/factors/totp": Call<void, { password: string; code: string }>;
+  "POST /users/me/factors/recovery-codes": Call<{ recovery_codes: string[] }>;
+  "GET /users/me/passkeys": Call<Passkey[]>;
+  "POST /users/me/passkeys": Call<
+    { recovery_codes: string[] },
+    { challenge: string; credential: unknown; name: string }
+  >;
+  "DELETE /users/me/passkeys/:passkey": Call;
+  "GET /users/me/sessions": Call<Session[]>;
+  "DELETE /users/me/sessions": Call;
+  "DELETE /users/me/sessions/:session": Call;
+  "GET /users/me/keys/tokens": Call<ApiKey[]>;
+  "POST /users/me/keys/tokens": Call<
+    { key: string },
+    { token_name: string; lifetime: string; scopes?: string[]; allowed_addresses?: string[] }
+  >;
+  "GET /users/me/keys/tokens/tokenconfig": Call<{ max_token_lifetime: number }>;
+  "DELETE /users/me/keys/:key": Call;
+  "GET /auth/scopes": Call<{ external: string[] }>;
+  "GET /users/me/gitsshkey": Call<GitSshKey>;
+  "PUT /users/me/gitsshkey": Call<GitSshKey>;
+  "GET /users/me/skills": Call<UserSkill[]>;
+  "POST /users/me/skills": Call<UserSkill, CreateUserSkill>;
+  "GET /users/me/skills/:skill": Call<UserSkill>;
+  "PATCH /users/me/skills/:skill": Call<UserSkill, UpdateUserSkill>;
+  "DELETE /users/me/skills/:skill": Call;
+  "GET /chats/config/user-permissions": Call<{ permissions: ChatPermissions | null }>;
+  "PUT /chats/config/user-permissions": Call<void, { permissions: ChatPermissions | null }>;
   "GET /organizations": Call<Organization[]>;
   "GET /workspaces": Call<Workspaces>;
   "GET /workspaces/:workspace": Call<Workspace>;
@@ -93,6 +132,7 @@ export interface Calls {
   "GET /templateversions/:templateversion/presets": Call<Preset[]>;
   "GET /templateversions/:templateversion/external-auth": Call<VersionExternalAuth[]>;
   "GET /external-auth": Call<ExternalAuthList>;
+  "DELETE /external-auth/:provider": Call<ExternalAuthUnlinked>;
   "GET /chats": Call<Chat[]>;
   "GET /users": Call<{ users: User[]; count: number }>;
   "POST /users": Call<User, CreateUser>;

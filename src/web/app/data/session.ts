@@ -17,6 +17,9 @@ const HINT = "signed-in";
 /** Somebody was signed in here last: the live lists need not wait until it is known that somebody still is. */
 export const wasSignedIn = (): boolean => localStorage.getItem(HINT) !== null;
 
+/** They must set up a second factor before anything else is theirs. */
+export const mustEnrol = signal(false);
+
 /** Asks once, beside the first lists. */
 export const readSession = async (): Promise<void> => {
   try {
@@ -25,9 +28,14 @@ export const readSession = async (): Promise<void> => {
     localStorage.setItem(HINT, "");
     me.value = user;
   } catch (error) {
-    if (!(error instanceof Problem && error.status === 401)) throw error;
-    localStorage.removeItem(HINT);
-    me.value = null;
+    if (!(error instanceof Problem)) throw error;
+    if (error.status === 401) {
+      localStorage.removeItem(HINT);
+      me.value = null;
+    } else if (error.names("second_factor")) {
+      mustEnrol.value = true;
+      me.value = await call("GET /users/me");
+    } else throw error;
   }
 };
 

@@ -31,6 +31,8 @@ type ButtonProps = Look & {
   readonly type?: "button" | "submit";
   readonly pressed?: boolean;
   readonly form?: string;
+  /** What it does with the name of the thing, where there are several and the words say less. */
+  readonly label?: string;
   readonly children: ComponentChildren;
 };
 
@@ -43,11 +45,13 @@ export const Button = ({
   type = "button",
   pressed,
   form,
+  label,
   children,
   ...look
 }: ButtonProps) => {
   const busy = useSignal(false);
   const press = async (event: MouseEvent): Promise<void> => {
+    if (busy.value) return;
     const result = onPress?.(event);
     if (!(result instanceof Promise)) return;
     busy.value = true;
@@ -60,7 +64,10 @@ export const Button = ({
       class={classOf(look)}
       type={type}
       form={form}
-      disabled={disabled || busy.value}
+      disabled={disabled}
+      // Not disabled: that would lose the keyboard's place.
+      aria-disabled={busy.value || undefined}
+      aria-label={label}
       aria-pressed={pressed}
       aria-keyshortcuts={shortcut(keys)}
       onClick={press}
@@ -113,11 +120,13 @@ export const ButtonLink = ({
   keys,
   children,
   newTab,
+  label,
   ...look
-}: Look & { href: string; newTab?: boolean; children: ComponentChildren }) => (
+}: Look & { href: string; newTab?: boolean; label?: string; children: ComponentChildren }) => (
   <a
     class={classOf(look)}
     href={href}
+    aria-label={label}
     aria-keyshortcuts={shortcut(keys)}
     {...(newTab ? { target: "_blank", rel: "noreferrer" } : {})}
   >

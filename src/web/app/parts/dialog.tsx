@@ -20,7 +20,11 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
   useEffect(() => {
     const before = document.activeElement;
     ref.current?.showModal();
-    return () => (before instanceof HTMLElement ? before.focus() : undefined);
+    return () => {
+      // What was pressed may be gone with what was deleted; the keyboard goes on from the page.
+      const back = before?.isConnected ? before : document.getElementById("main");
+      if (back instanceof HTMLElement) back.focus();
+    };
   }, []);
   return (
     <dialog

@@ -3,7 +3,7 @@ import type { ComponentChildren, InputHTMLAttributes, TextareaHTMLAttributes } f
 import { useId } from "preact/hooks";
 
 type FieldProps = Omit<InputHTMLAttributes<HTMLInputElement>, "label" | "role" | "type" | "icon"> & {
-  readonly type?: "text" | "email" | "password" | "number" | "search" | "url" | "time";
+  readonly type?: "text" | "email" | "password" | "number" | "search" | "url" | "time" | "date";
   readonly label: string;
   readonly hint?: ComponentChildren;
   readonly error?: string;

@@ -1,7 +1,7 @@
 // A dialog with a form: what is wrong is said in it, at its field where the server names one, and it closes when the work is done.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
 import { Problem, wordsOf } from "../data/api.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -26,11 +26,13 @@ export const FormDialog = ({ title, submit, onClose, act, children }: FormDialog
   const id = useId();
   const problem = useSignal("");
   const problems = useSignal<Readonly<Record<string, string>>>({});
-  const busy = useSignal(false);
+  const busy = useRef(false);
   const send = async (form: HTMLFormElement): Promise<void> => {
+    // A button that is disabled would lose the keyboard's place.
+    if (busy.current) return;
+    busy.current = true;
     problem.value = "";
     problems.value = {};
-    busy.value = true;
     try {
       await act(textsOf(form));
       onClose();
@@ -40,7 +42,7 @@ export const FormDialog = ({ title, submit, onClose, act, children }: FormDialog
         problems.value = Object.fromEntries((error.body.validations ?? []).map(({ field, detail }) => [field, detail]));
       }
     } finally {
-      busy.value = false;
+      busy.current = false;
     }
   };
   return (
@@ -50,7 +52,7 @@ export const FormDialog = ({ title, submit, onClose, act, children }: FormDialog
       footer={
         <>
           <Button onPress={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={id} disabled={busy.value}>
+          <Button look="primary" type="submit" form={id}>
             {submit}
           </Button>
         </>

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { toSignIn } from "../data/api.ts";
 import { followChats } from "../data/chats.ts";
-import { me, readSession, wasSignedIn } from "../data/session.ts";
+import { me, mustEnrol, readSession, wasSignedIn } from "../data/session.ts";
 import { followWorkspaces } from "../data/workspaces.ts";
 import { CommandPanel } from "../parts/as-command.tsx";
 import { ButtonLink } from "../parts/button.tsx";
@@ -36,6 +36,8 @@ const NotFound = () => (
 /** These are served as pages of their own: the browser goes there by itself. */
 const SCOPE = /^\/(?!api\/|swagger|settings\/|external-auth|cli-auth|@|assets\/|healthz|readyz)/;
 
+const SECURITY = "/account/security";
+
 const Inside = () => {
   const { route, path } = useLocation();
   useEffect(() => {
@@ -58,6 +60,9 @@ const Inside = () => {
   }, []);
   // A person who comes to a new page begins at its top.
   useEffect(() => window.scrollTo(0, 0), [path]);
+  // Until they have a second factor, the server refuses everything else.
+  const isKept = mustEnrol.value && path !== SECURITY;
+  useEffect(() => (isKept ? route(SECURITY, true) : undefined), [isKept]);
   if (me.value === null) return null;
   return (
     <>
@@ -67,7 +72,7 @@ const Inside = () => {
       <div class="app">
         <Nav />
         <main class="main" id="main" tabIndex={-1}>
-          <CutBanner />
+          {!mustEnrol.value && <CutBanner />}
           <ErrorBoundary onError={failed}>
             <Router>
               {Object.entries(routes).map(([path, component]) => (

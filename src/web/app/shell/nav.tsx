@@ -40,11 +40,10 @@ const initials = (name: string): string =>
     .join("")
     .toUpperCase() || name.slice(0, 2).toUpperCase();
 
-/** The pages that are not part of the app yet are reached from here, too. */
 const accountItems = (): MenuItem[] => [
-  { icon: "user", label: "Security", href: "/settings/security" },
-  { icon: "key", label: "API tokens", href: "/settings/tokens" },
-  { icon: "branch", label: "External accounts", href: "/settings/external-auth" },
+  { icon: "user", label: "Account", href: "/account" },
+  { icon: "shield", label: "Security", href: "/account/security" },
+  { icon: "key", label: "API tokens", href: "/account/tokens" },
   { icon: "file", label: "API reference", href: "/swagger" },
   "line",
   { icon: "out", label: "Sign out", act: signOut },

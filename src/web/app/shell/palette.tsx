@@ -36,7 +36,9 @@ const COMMANDS: readonly Entry[] = [
   { group: "Commands", icon: "sun", label: "Light theme", act: () => setTheme("light") },
   { group: "Commands", icon: "moon", label: "Dark theme", act: () => setTheme("dark") },
   { group: "Commands", icon: "cols", label: "Theme of the system", act: () => setTheme("system") },
-  { group: "Commands", icon: "key", label: "API tokens", href: "/settings/tokens" },
+  { group: "Commands", icon: "key", label: "API tokens", href: "/account/tokens" },
+  { group: "Commands", icon: "user", label: "Account", href: "/account" },
+  { group: "Commands", icon: "shield", label: "Security", href: "/account/security" },
 ];
 
 /** Commands of other pages, such as those of the chat page. */
@@ -114,8 +116,7 @@ const OpenPalette = () => {
   const go = (entry: Entry | undefined): void => {
     if (!entry) return;
     dialog.current?.close();
-    if (entry.href?.startsWith("/settings/")) location.assign(entry.href);
-    else if (entry.href) route(entry.href);
+    if (entry.href) route(entry.href);
     const result = entry.act?.();
     if (result instanceof Promise) void result.catch(failed);
   };

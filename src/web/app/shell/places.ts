@@ -13,6 +13,8 @@ export const PATHS = [
   "/audit",
   "/admin",
   "/admin/:tab",
+  "/account",
+  "/account/:tab",
 ] as const;
 
 /** True when the app has this page: links to it are shown. */

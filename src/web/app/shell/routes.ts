@@ -5,6 +5,8 @@ import type { PATHS } from "./places.ts";
 
 export const routes: Record<(typeof PATHS)[number], AnyComponent> = {
   "/": lazy(() => import("../pages/home/home.tsx")),
+  "/account": lazy(() => import("../pages/account/account.tsx")),
+  "/account/:tab": lazy(() => import("../pages/account/account.tsx")),
   "/admin": lazy(() => import("../pages/admin/admin.tsx")),
   "/admin/:tab": lazy(() => import("../pages/admin/admin.tsx")),
   "/audit": lazy(() => import("../pages/audit/audit.tsx")),

@@ -53,7 +53,7 @@ export const Toasts = () => (
               {action.label}
             </button>
           )}
-          <button type="button" class="btn icon ghost sm" aria-label="Dismiss" onClick={() => dismiss(id)}>
+          <button type="button" class="btn icon ghost" aria-label="Dismiss" onClick={() => dismiss(id)}>
             <Icon name="x" />
           </button>
         </span>

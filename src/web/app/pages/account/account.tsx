@@ -1,0 +1,35 @@
+// What is one's own: name, ways to sign in, keys, and how one's chats begin.
+import { useRoute } from "preact-iso";
+import { mustEnrol } from "../../data/session.ts";
+import { type Section, Sections } from "../../parts/sections.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { Accounts } from "./accounts.tsx";
+import { Confirmations } from "./confirm.tsx";
+import { Permissions } from "./permissions.tsx";
+import { Profile } from "./profile.tsx";
+import { Security } from "./security.tsx";
+import { SessionList } from "./sessions.tsx";
+import { Skills } from "./skills.tsx";
+import { Tokens } from "./tokens.tsx";
+
+const SECTIONS: readonly Section[] = [
+  { name: "profile", label: "Profile", page: Profile },
+  { name: "security", label: "Security", page: Security },
+  { name: "sessions", label: "Sessions", page: SessionList },
+  { name: "tokens", label: "API tokens", page: Tokens },
+  { name: "accounts", label: "Git and accounts", page: Accounts },
+  { name: "skills", label: "Skills", page: Skills },
+  { name: "permissions", label: "Permissions", page: Permissions },
+];
+
+export default function AccountPage() {
+  const { params } = useRoute();
+  const shown = mustEnrol.value ? SECTIONS.filter(({ name }) => name === "security") : SECTIONS;
+  const open = shown.find(({ name }) => name === (params.tab ?? "profile"));
+  return (
+    <Frame title={open?.label ?? "Account"} crumbs={[{ label: "Account", href: "/account" }]}>
+      <Sections label="Account" path="/account" sections={shown} open={open} />
+      <Confirmations />
+    </Frame>
+  );
+}

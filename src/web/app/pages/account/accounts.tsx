@@ -1,0 +1,126 @@
+// How one's workspaces reach other services: the git key, and accounts that are linked.
+import type { ExternalAuthLink, ExternalAuthProvider } from "#schema/external-auth.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Secret } from "../../parts/secret.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+const read = async () => {
+  const [key, external] = await Promise.all([call("GET /users/me/gitsshkey"), call("GET /external-auth")]);
+  return { key, ...external };
+};
+
+export const Accounts = () => {
+  const { state, again } = useResource("accounts", read);
+  const { data, error } = state.value;
+  if (error) return <Failed what="Your key and accounts cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const renew = (): void =>
+    ask({
+      title: "Make a new git key",
+      text: "The key you have stops working at once. Add the new one wherever you have added the old.",
+      yes: "Make new key",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("PUT /users/me/gitsshkey");
+        await again();
+        say("You have a new git key");
+      },
+    });
+  return (
+    <>
+      <section class="panel" aria-labelledby="git-key">
+        <header>
+          <h2 id="git-key">Git key</h2>
+          <span class="push small dim">
+            made <Time at={data.key.updated_at} />
+          </span>
+        </header>
+        <div class="body stack">
+          <p>
+            Add this public key at your git host, and your workspaces reach it by SSH. They have the private half
+            already.
+          </p>
+          <Secret label="Public key" text={data.key.public_key.trim()} />
+        </div>
+        <footer>
+          <Button onPress={renew}>Make a new key</Button>
+        </footer>
+      </section>
+      <section class="stack" aria-labelledby="linked">
+        <div class="head">
+          <h2 id="linked">Linked accounts</h2>
+        </div>
+        {data.providers.length === 0 ? (
+          <p class="mut">
+            No services are set up on this server. Its administrator adds them with the setting{" "}
+            <code>external_auth</code>.
+          </p>
+        ) : (
+          <ul class="panel list">
+            {data.providers.map((provider) => (
+              <Account
+                key={provider.id}
+                provider={provider}
+                link={data.links.find(({ provider_id }) => provider_id === provider.id)}
+                again={again}
+              />
+            ))}
+          </ul>
+        )}
+      </section>
+    </>
+  );
+};
+
+type AccountProps = {
+  readonly provider: ExternalAuthProvider;
+  readonly link: ExternalAuthLink | undefined;
+  readonly again: () => Promise<void>;
+};
+
+const Account = ({ provider: { id, display_name }, link, again }: AccountProps) => {
+  const unlink = (): void =>
+    ask({
+      title: `Unlink ${display_name}`,
+      text: "Your workspaces can no longer use the account.",
+      yes: "Unlink account",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        const { token_revoked } = await call("DELETE /external-auth/:provider", { path: { provider: id } });
+        await again();
+        const there = token_revoked ? "" : ". It still accepts its token: revoke it in your settings there";
+        say(`${display_name} is unlinked${there}`);
+      },
+    });
+  return (
+    <li class="item">
+      <State kind={!link ? "stopped" : link.authenticated ? "running" : "failed"}>
+        <span class="med clip">{display_name}</span>
+      </State>
+      <span class="line">
+        {!link?.authenticated && (
+          <ButtonLink href={`/external-auth/${id}`} label={`Link ${display_name}`}>
+            Link
+          </ButtonLink>
+        )}
+        {link && (
+          <Button label={`Unlink ${display_name}`} onPress={unlink}>
+            Unlink
+          </Button>
+        )}
+      </span>
+      <span class={link && !link.authenticated ? "sub t-bad" : "sub"}>
+        {!link ? "Not linked" : link.authenticated ? "Linked" : `Link it again. ${link.validate_error}`}
+      </span>
+    </li>
+  );
+};

@@ -1,0 +1,119 @@
+// An authenticator app: set up with a picture or by typing its key, and disabled.
+import { useSignal } from "@preact/signals";
+import type { TotpEnrolment } from "#schema/second-factor.ts";
+import { call, wordsOf } from "../../data/api.ts";
+import { Button } from "../../parts/button.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { confirmed, type Proofs, withPasswordAndCode } from "./confirm.tsx";
+import type { SecurityState } from "./security.tsx";
+
+export type FactorProps = {
+  readonly state: SecurityState;
+  readonly proofs: Proofs;
+  readonly changed: (codes?: readonly string[]) => Promise<void>;
+};
+
+export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
+  const begun = useSignal<TotpEnrolment | undefined>(undefined);
+  const { totp } = state.factors;
+  const disable = async (): Promise<void> => {
+    if (!(await withPasswordAndCode((given) => call("DELETE /users/me/factors/totp", { body: given })))) return;
+    await changed();
+    say("The app is disabled");
+  };
+  const begin = (): Promise<boolean> =>
+    confirmed(proofs, async () => {
+      begun.value = await call("POST /users/me/factors/totp");
+    });
+  return (
+    <section class="panel" aria-labelledby="authenticator">
+      <header>
+        <h2 id="authenticator">Authenticator app</h2>
+      </header>
+      <div class="body stack">
+        {totp ? (
+          <p>
+            On since <Time at={totp.created_at} />. Signing in with your password needs a code.
+          </p>
+        ) : (
+          <p>Off. With an app, signing in with your password needs a code that it shows, too.</p>
+        )}
+        {totp ? (
+          <div>
+            <Button look="danger" onPress={disable}>
+              Disable the app
+            </Button>
+          </div>
+        ) : begun.value ? (
+          <Enrol
+            begun={begun.value}
+            done={async (codes) => {
+              begun.value = undefined;
+              await changed(codes);
+              say("Your app is set up");
+            }}
+          />
+        ) : (
+          <div>
+            <Button onPress={begin}>Set up an app</Button>
+          </div>
+        )}
+      </div>
+    </section>
+  );
+};
+
+const Enrol = ({ begun, done }: { begun: TotpEnrolment; done: (codes: readonly string[]) => Promise<void> }) => {
+  const problem = useSignal("");
+  const send = async (form: HTMLFormElement): Promise<void> => {
+    const code = String(new FormData(form).get("code"));
+    problem.value = "";
+    try {
+      const body = { enrolment: begun.enrolment, code };
+      const made = await call("POST /users/me/factors/totp/confirm", { body });
+      await done(made.recovery_codes);
+    } catch (error) {
+      problem.value = wordsOf(error);
+    }
+  };
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send(event.currentTarget);
+      }}
+    >
+      <p>Scan this with your app, or type the key into it. Then enter the code that it shows.</p>
+      <img
+        class="qr"
+        alt="QR code for the authenticator app"
+        src={`data:image/svg+xml,${encodeURIComponent(begun.qr_svg)}`}
+      />
+      <output class="cmd mono" aria-label="Key for the app">
+        {begun.secret.replace(/(.{4})(?=.)/g, "$1 ")}
+      </output>
+      <Field
+        label="Code"
+        name="code"
+        required
+        inputMode="numeric"
+        autocomplete="one-time-code"
+        spellcheck={false}
+        ref={(input: HTMLInputElement | null) => input?.focus()}
+      />
+      {problem.value && (
+        <p class="t-bad" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <div>
+        <Button look="primary" type="submit">
+          Turn on
+        </Button>
+      </div>
+    </form>
+  );
+};

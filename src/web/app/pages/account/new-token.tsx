@@ -1,0 +1,150 @@
+// What a new token is called, how long it lives, what it may do and from where.
+import { useSignal } from "@preact/signals";
+import { call } from "../../data/api.ts";
+import { Area, Field, Options, Select } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+
+const DAYS = [7, 30, 60, 90];
+
+const lifetimesUpTo = (maxHours: number) => [
+  ...DAYS.filter((days) => days * 24 <= maxHours).map((days) => ({ value: String(days), label: `${days} days` })),
+  { value: "date", label: "Until a date" },
+];
+
+/** Seconds until the end of that day here, or a number of days, as the API takes it. */
+const lifetimeOf = (days: string, date: string): string => {
+  if (days !== "date") return `${Number(days) * 24}h`;
+  const left = Math.floor((new Date(`${date}T23:59:59`).getTime() - Date.now()) / 1000);
+  if (!(left > 0)) throw new Error("Choose a day that is not over.");
+  return `${left}s`;
+};
+
+const day = (time: number): string => new Date(time).toLocaleDateString("sv");
+
+type NewTokenProps = {
+  readonly scopes: readonly string[];
+  readonly maxHours: number;
+  readonly onMade: (name: string, key: string) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) => {
+  const days = useSignal("7");
+  const reach = useSignal("all");
+  const chosen = useSignal<ReadonlySet<string>>(new Set());
+  const make = async (values: Readonly<Record<string, string>>): Promise<void> => {
+    const { token_name = "", date = "", addresses = "" } = values;
+    const isLimited = reach.value === "some";
+    if (isLimited && chosen.value.size === 0) throw new Error("Choose what the token may do.");
+    const allowed_addresses = addresses.split(/[\s,]+/).filter(Boolean);
+    const body = {
+      ...{ token_name, lifetime: lifetimeOf(days.value, date) },
+      ...(isLimited ? { scopes: [...chosen.value] } : {}),
+      ...(allowed_addresses.length > 0 ? { allowed_addresses } : {}),
+    };
+    const { key } = await call("POST /users/me/keys/tokens", { body });
+    await onMade(token_name, key);
+  };
+  return (
+    <FormDialog title="New token" submit="Make token" onClose={onClose} act={make}>
+      {(problems) => (
+        <>
+          <Field
+            label="Name"
+            name="token_name"
+            required
+            maxLength={64}
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="laptop"
+            error={problems.token_name}
+          />
+          <Select
+            label="Lifetime"
+            value={days.value}
+            choices={lifetimesUpTo(maxHours)}
+            error={problems.lifetime}
+            onPick={(value) => {
+              days.value = value;
+            }}
+          />
+          {days.value === "date" && <LastDay maxHours={maxHours} />}
+          <Options
+            label="May do"
+            value={reach.value}
+            choices={[
+              { value: "all", label: "Everything you may" },
+              { value: "some", label: "Only what you choose" },
+            ]}
+            onPick={(value) => {
+              reach.value = value;
+            }}
+          />
+          {reach.value === "some" && (
+            <Scopes
+              scopes={scopes}
+              chosen={chosen.value}
+              onChange={(next) => {
+                chosen.value = next;
+              }}
+            />
+          )}
+          <Area
+            label="Allowed addresses"
+            name="addresses"
+            rows={2}
+            spellcheck={false}
+            placeholder="203.0.113.0/24"
+            hint="IP addresses or networks, one on a line. Empty: from everywhere."
+            error={problems.allowed_addresses}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+const LastDay = ({ maxHours }: { maxHours: number }) => {
+  // Dates beyond what a date field can show are no bound.
+  const last = maxHours < 100 * 366 * 24 ? day(Date.now() + (maxHours - 24) * 3_600_000) : undefined;
+  return <Field label="Last day" name="date" type="date" required min={day(Date.now())} max={last} />;
+};
+
+type ScopesProps = {
+  readonly scopes: readonly string[];
+  readonly chosen: ReadonlySet<string>;
+  readonly onChange: (chosen: ReadonlySet<string>) => void;
+};
+
+const Scopes = ({ scopes, chosen, onChange }: ScopesProps) => {
+  const words = useSignal("");
+  const single = scopes.filter((scope) => scope !== "all");
+  const found = single.filter((scope) => chosen.has(scope) || scope.includes(words.value.toLowerCase()));
+  const flip = (scope: string): void => {
+    const next = new Set(chosen);
+    if (!next.delete(scope)) next.add(scope);
+    onChange(next);
+  };
+  return (
+    <fieldset class="field">
+      <legend>Scopes{chosen.size > 0 && `, ${chosen.size} chosen`}</legend>
+      <input
+        class="input"
+        aria-label="Find scopes"
+        placeholder="workspace, template, read"
+        value={words.value}
+        onInput={(event) => {
+          words.value = event.currentTarget.value;
+        }}
+      />
+      <div class="checks">
+        {found.map((scope) => (
+          <label key={scope} class="line">
+            <input type="checkbox" checked={chosen.has(scope)} onChange={() => flip(scope)} />
+            <span class="mono">{scope}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+};

@@ -1,0 +1,95 @@
+// Passkeys: a device or a password manager signs the person in, without a password.
+import { knowsPasskeys, makePasskey } from "../../../browser/webauthn.ts";
+import { call } from "../../data/api.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Time } from "../../parts/time.tsx";
+import { failed, say } from "../../shell/toasts.tsx";
+import type { FactorProps } from "./authenticator-app.tsx";
+import { confirmed } from "./confirm.tsx";
+
+export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }: FactorProps) => {
+  const add = async (form: HTMLFormElement): Promise<void> => {
+    const name = String(new FormData(form).get("name"));
+    await confirmed(proofs, async () => {
+      const given = await makePasskey("/users/me/passkeys/start");
+      const { recovery_codes } = await call("POST /users/me/passkeys", { body: { ...given, name } });
+      form.reset();
+      await changed(recovery_codes);
+      say(`${name} is added`);
+    });
+  };
+  const remove = (id: string, name: string): void =>
+    ask({
+      title: `Delete ${name}`,
+      text: "It signs you in no more.",
+      yes: "Delete passkey",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        // Not within the question: confirming asks a question of its own.
+        setTimeout(() => {
+          confirmed(proofs, async () => {
+            await call("DELETE /users/me/passkeys/:passkey", { path: { passkey: id } });
+            await changed();
+            say(`${name} is deleted`);
+          }).catch(failed);
+        });
+      },
+    });
+  return (
+    <section class="panel" aria-labelledby="passkeys">
+      <header>
+        <h2 id="passkeys">Passkeys</h2>
+      </header>
+      {passkeys.length > 0 && (
+        <ul class="list">
+          {passkeys.map(({ id, name, last_used_at, backed_up }) => (
+            <li key={id} class="item">
+              <span class="med clip">{name}</span>
+              <Button label={`Delete ${name}`} onPress={() => remove(id, name)}>
+                Delete
+              </Button>
+              <span class="small mut">
+                {last_used_at ? (
+                  <>
+                    Used <Time at={last_used_at} />
+                  </>
+                ) : (
+                  "Never used"
+                )}
+                {backed_up && ", kept by a service"}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="body stack">
+        {!takesPasskeys ? (
+          <p class="mut">
+            Passkeys need an address with a name and HTTPS. The administrator sets it as <code>access_url</code>.
+          </p>
+        ) : !knowsPasskeys() ? (
+          <p class="mut">This browser makes no passkeys.</p>
+        ) : (
+          <form
+            class="stack"
+            onSubmit={(event) => {
+              event.preventDefault();
+              add(event.currentTarget).catch(failed);
+            }}
+          >
+            {passkeys.length === 0 && (
+              <p>A passkey lies on this device or in your password manager, and signs you in without a password.</p>
+            )}
+            <Field label="Name of the passkey" name="name" required maxLength={64} placeholder="Laptop" />
+            <div>
+              <Button type="submit">Add passkey</Button>
+            </div>
+          </form>
+        )}
+      </div>
+    </section>
+  );
+};

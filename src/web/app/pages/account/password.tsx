@@ -1,0 +1,89 @@
+// A new password, judged by the server as one types.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { call, wordsOf } from "../../data/api.ts";
+import { me } from "../../data/session.ts";
+import { Button } from "../../parts/button.tsx";
+import { Field } from "../../parts/field.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { confirmed, type Proofs } from "./confirm.tsx";
+
+/** As long as somebody types, nothing is asked. */
+const PAUSE_MS = 300;
+
+/** What the server has against a password; the answer to an older one never counts. */
+const useJudgement = () => {
+  const verdict = useSignal<{ readonly isGood: boolean; readonly words: string } | undefined>(undefined);
+  const typed = useRef("");
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const judge = (password: string): void => {
+    typed.current = password;
+    clearTimeout(timer.current);
+    verdict.value = undefined;
+    if (password === "") return;
+    timer.current = setTimeout(() => {
+      call("POST /users/validate-password", { body: { password } }).then(
+        ({ valid, details }) => {
+          if (typed.current === password) verdict.value = { isGood: valid, words: details };
+        },
+        // It is judged again when it is sent.
+        () => {},
+      );
+    }, PAUSE_MS);
+  };
+  return { verdict, judge };
+};
+
+export const Password = ({ proofs }: { proofs: Proofs }) => {
+  const { verdict, judge } = useJudgement();
+  const problem = useSignal("");
+  const save = async (form: HTMLFormElement): Promise<void> => {
+    const { old_password = "", password = "" } = Object.fromEntries(new FormData(form)) as Record<string, string>;
+    problem.value = "";
+    try {
+      const send = () => call("PUT /users/:user/password", { path: { user: "me" }, body: { old_password, password } });
+      if (!(await confirmed(proofs, send))) return;
+      form.reset();
+      judge("");
+      say("Your password is changed. Other sign-ins and tokens have ended.");
+    } catch (error) {
+      problem.value = wordsOf(error);
+    }
+  };
+  return (
+    <section class="panel" aria-labelledby="password">
+      <header>
+        <h2 id="password">Password</h2>
+      </header>
+      <form
+        class="body stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save(event.currentTarget);
+        }}
+      >
+        <input type="hidden" name="username" autocomplete="username" value={me.value?.email ?? ""} />
+        <Field label="Password you have" name="old_password" type="password" required autocomplete="current-password" />
+        <Field
+          label="New password"
+          name="password"
+          type="password"
+          required
+          autocomplete="new-password"
+          hint={verdict.value?.isGood ? "This one will do." : "Ends every other sign-in, and all tokens."}
+          error={verdict.value?.isGood === false ? verdict.value.words : undefined}
+          onInput={(event) => judge(event.currentTarget.value)}
+        />
+        {problem.value && (
+          <p class="t-bad" role="alert">
+            {problem.value}
+          </p>
+        )}
+        <div>
+          <Button type="submit">Change password</Button>
+        </div>
+      </form>
+    </section>
+  );
+};

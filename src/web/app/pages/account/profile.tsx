@@ -1,0 +1,105 @@
+// What others see of a person, and how the app looks to them.
+import { useSignal } from "@preact/signals";
+import { call, Problem, wordsOf } from "../../data/api.ts";
+import { me } from "../../data/session.ts";
+import { Button } from "../../parts/button.tsx";
+import { Field, Options } from "../../parts/field.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { setTheme, type Theme, theme } from "../../shell/theme.ts";
+import { say } from "../../shell/toasts.tsx";
+
+const THEMES = [
+  { value: "system", label: "As the system has it" },
+  { value: "light", label: "Light" },
+  { value: "dark", label: "Dark" },
+];
+
+export const Profile = () => {
+  const problems = useSignal<Readonly<Record<string, string>>>({});
+  const user = me.value;
+  if (!user) return <Skeleton lines={4} />;
+  const save = async (form: HTMLFormElement): Promise<void> => {
+    const { username = "", name = "" } = Object.fromEntries(new FormData(form)) as Record<string, string>;
+    try {
+      me.value = await call("PUT /users/me/profile", { body: { username, name } });
+      problems.value = {};
+      say("Your profile is saved");
+    } catch (error) {
+      const fields = error instanceof Problem ? (error.body.validations ?? []) : [];
+      problems.value =
+        fields.length > 0
+          ? Object.fromEntries(fields.map(({ field, detail }) => [field, detail]))
+          : { form: wordsOf(error) };
+    }
+  };
+  return (
+    <>
+      <section class="panel" aria-labelledby="profile">
+        <header>
+          <h2 id="profile">Profile</h2>
+        </header>
+        <form
+          class="body stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void save(event.currentTarget);
+          }}
+        >
+          <Field
+            label="Name"
+            name="name"
+            maxLength={128}
+            defaultValue={user.name}
+            autocomplete="name"
+            hint="What people call you. Optional."
+            error={problems.value.name}
+          />
+          <Field
+            label="Username"
+            name="username"
+            required
+            maxLength={32}
+            defaultValue={user.username}
+            autocomplete="username"
+            autocapitalize="none"
+            spellcheck={false}
+            hint="Stands in addresses of workspaces."
+            error={problems.value.username}
+          />
+          {problems.value.form && (
+            <p class="t-bad" role="alert">
+              {problems.value.form}
+            </p>
+          )}
+          <div>
+            <Button look="primary" type="submit">
+              Save profile
+            </Button>
+          </div>
+        </form>
+      </section>
+      <dl class="kv">
+        {user.email && (
+          <>
+            <dt>E-mail</dt>
+            <dd class="clip">{user.email}</dd>
+          </>
+        )}
+        <dt>Roles</dt>
+        <dd>{["Member", ...user.roles.map(({ display_name }) => display_name)].join(", ")}</dd>
+        <dt>Here since</dt>
+        <dd>
+          <Time at={user.created_at} />
+        </dd>
+      </dl>
+      <Options
+        label="Theme"
+        value={theme.value}
+        choices={THEMES}
+        hint="Of this browser."
+        onPick={(value) => setTheme(value as Theme)}
+      />
+    </>
+  );
+};

@@ -1,0 +1,106 @@
+// Password, authenticator app, passkeys and recovery codes.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { me, mustEnrol, readSession } from "../../data/session.ts";
+import { Button } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Secret } from "../../parts/secret.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { AuthenticatorApp } from "./authenticator-app.tsx";
+import { confirmed } from "./confirm.tsx";
+import { Passkeys } from "./passkeys.tsx";
+import { Password } from "./password.tsx";
+
+const read = async () => {
+  const [factors, passkeys, ways] = await Promise.all([
+    call("GET /users/me/factors"),
+    call("GET /users/me/passkeys"),
+    call("GET /users/authmethods"),
+  ]);
+  return { factors, passkeys, takesPasskeys: ways.passkey.enabled };
+};
+export type SecurityState = Awaited<ReturnType<typeof read>>;
+
+export const Security = () => {
+  const { state, again } = useResource("security", read);
+  const codes = useSignal<readonly string[]>([]);
+  const { data, error } = state.value;
+  if (me.value && me.value.login_type !== "password") {
+    return <p>You sign in at a provider. Password, second factor and passkeys are looked after there.</p>;
+  }
+  if (error) return <Failed what="Your ways to sign in cannot be read" error={error} again={again} />;
+  if (!data || !me.value) return <Skeleton lines={6} />;
+  const { factors, passkeys } = data;
+  const hasAny = factors.totp !== null || passkeys.length > 0;
+  /** Shows what has changed; codes are those that were made with it. */
+  const changed = async (made: readonly string[] = []): Promise<void> => {
+    codes.value = made;
+    await again();
+    // With the first factor everything else opens.
+    if (mustEnrol.value && made.length > 0) {
+      // The live lists were refused until now; they try again as after a cut.
+      dispatchEvent(new Event("online"));
+      await readSession();
+      mustEnrol.value = false;
+    }
+  };
+  const proofs = { hasCode: hasAny, hasPasskey: passkeys.length > 0 };
+  return (
+    <>
+      {factors.required && !hasAny && (
+        <p class="banner box attn">
+          <span>You need a second factor here. Set up an app or a passkey, then everything else opens.</span>
+        </p>
+      )}
+      {codes.value.length > 0 && <Codes codes={codes.value} />}
+      <AuthenticatorApp state={data} proofs={proofs} changed={changed} />
+      <Passkeys state={data} proofs={proofs} changed={changed} />
+      {hasAny && (
+        <section class="panel" aria-labelledby="recovery">
+          <header>
+            <h2 id="recovery">Recovery codes</h2>
+          </header>
+          <div class="body stack">
+            <p>
+              {factors.recovery_codes_left} of ten are left. Each signs you in once, when app and passkey are not at
+              hand.
+            </p>
+            <div>
+              <Button
+                onPress={() =>
+                  confirmed(proofs, async () => {
+                    const made = await call("POST /users/me/factors/recovery-codes");
+                    await changed(made.recovery_codes);
+                  })
+                }
+              >
+                Make new codes
+              </Button>
+            </div>
+          </div>
+        </section>
+      )}
+      {!mustEnrol.value && <Password proofs={proofs} />}
+    </>
+  );
+};
+
+const Codes = ({ codes }: { codes: readonly string[] }) => {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => title.current?.focus(), [codes]);
+  return (
+    <section class="panel" aria-labelledby="codes">
+      <header>
+        <h2 id="codes" tabIndex={-1} ref={title}>
+          Your recovery codes
+        </h2>
+      </header>
+      <div class="body stack">
+        <p>Keep them where you find them without this device. They are not shown again; older ones count no more.</p>
+        <Secret label="Recovery codes" text={codes.join("\n")} />
+      </div>
+    </section>
+  );
+};

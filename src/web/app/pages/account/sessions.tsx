@@ -1,0 +1,77 @@
+// Where one is signed in: ended one at a time, or all but this.
+import type { Session } from "#schema/api-key.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+export const SessionList = () => {
+  const { state, again } = useResource("sessions", () => call("GET /users/me/sessions"));
+  const { data, error } = state.value;
+  if (error) return <Failed what="Your sessions cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const endOthers = (): void =>
+    ask({
+      title: "End all other sessions",
+      text: "Every browser and program but this one has to sign in again. Tokens stay.",
+      yes: "End sessions",
+      no: "Keep them",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /users/me/sessions");
+        await again();
+        say("All other sessions have ended");
+      },
+    });
+  return (
+    <section class="stack" aria-labelledby="sessions">
+      <div class="head">
+        <h2 id="sessions">Where you are signed in</h2>
+        {data.length > 1 && (
+          <span class="push">
+            <Button onPress={endOthers}>End all others</Button>
+          </span>
+        )}
+      </div>
+      <ul class="panel list">
+        {data.map((one) => (
+          <Row key={one.id} session={one} again={again} />
+        ))}
+      </ul>
+    </section>
+  );
+};
+
+const nameOf = ({ device: { client, os } }: Session): string =>
+  [client || "Unknown program", os].filter(Boolean).join(" on ");
+
+const Row = ({ session, again }: { session: Session; again: () => Promise<void> }) => {
+  const name = nameOf(session);
+  const end = async (): Promise<void> => {
+    await call("DELETE /users/me/sessions/:session", { path: { session: session.id } });
+    await again();
+    say(`${name} is signed out`);
+  };
+  return (
+    <li class="item">
+      <span class="med clip" title={session.user_agent}>
+        {name}
+      </span>
+      {session.current ? (
+        <span class="badge accent">This one</span>
+      ) : (
+        <Button label={`End session of ${name}`} onPress={end}>
+          End
+        </Button>
+      )}
+      <span class="small mut">
+        {session.ip_address || "Address not known"}, used <Time at={session.last_used} />, signed in{" "}
+        <Time at={session.created_at} />
+      </span>
+    </li>
+  );
+};

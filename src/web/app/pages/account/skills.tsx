@@ -1,0 +1,143 @@
+// Skills: what a person has written for all of their chats. A model reads one when its description fits.
+import { useSignal } from "@preact/signals";
+import type { UserSkill } from "#schema/user-skill.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Area, Field } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+export const Skills = () => {
+  const { state, again } = useResource("skills", () => call("GET /users/me/skills"));
+  const open = useSignal<{ readonly skill?: UserSkill } | undefined>(undefined);
+  const { data, error } = state.value;
+  if (error) return <Failed what="Your skills cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const edit = async ({ id }: UserSkill): Promise<void> => {
+    open.value = { skill: await call("GET /users/me/skills/:skill", { path: { skill: id } }) };
+  };
+  const remove = ({ id, name }: UserSkill): void =>
+    ask({
+      title: `Delete ${name}`,
+      text: "Chats no longer know it.",
+      yes: "Delete skill",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /users/me/skills/:skill", { path: { skill: id } });
+        await again();
+        say(`${name} is deleted`);
+      },
+    });
+  const write = (
+    <Button
+      look="primary"
+      icon="plus"
+      onPress={() => {
+        open.value = {};
+      }}
+    >
+      Write skill
+    </Button>
+  );
+  return (
+    <section class="stack" aria-labelledby="skills">
+      <div class="head">
+        <h2 id="skills">Your skills</h2>
+        {data.length > 0 && <span class="push">{write}</span>}
+      </div>
+      {data.length === 0 ? (
+        <Empty
+          icon="spark"
+          title="No skills yet"
+          text="A skill tells all of your chats how you want a thing done: how to write a commit, how to release. A model reads it when it is needed."
+        >
+          {write}
+        </Empty>
+      ) : (
+        <ul class="panel list">
+          {data.map((skill) => (
+            <li key={skill.id} class="item">
+              <span class="med clip mono">{skill.name}</span>
+              <Menu
+                label={`More for ${skill.name}`}
+                small
+                items={() => [
+                  { icon: "file", label: "Edit…", act: () => edit(skill) },
+                  { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(skill) },
+                ]}
+              />
+              <span class="small mut">
+                {skill.description} Written <Time at={skill.updated_at} />.
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {open.value && (
+        <SkillForm
+          skill={open.value.skill}
+          onClose={() => {
+            open.value = undefined;
+            void again();
+          }}
+        />
+      )}
+    </section>
+  );
+};
+
+const SkillForm = ({ skill, onClose }: { skill: UserSkill | undefined; onClose: () => void }) => (
+  <FormDialog
+    title={skill ? `Edit ${skill.name}` : "Write skill"}
+    submit={skill ? "Save skill" : "Write skill"}
+    onClose={onClose}
+    act={async ({ name = "", description = "", content = "" }) => {
+      const body = { name, description, content };
+      if (skill) await call("PATCH /users/me/skills/:skill", { path: { skill: skill.id }, body });
+      else await call("POST /users/me/skills", { body });
+      say(`${name} is saved`);
+    }}
+  >
+    {(problems) => (
+      <>
+        <Field
+          label="Name"
+          name="name"
+          required
+          maxLength={64}
+          spellcheck={false}
+          autocapitalize="none"
+          placeholder="write-commits"
+          defaultValue={skill?.name}
+          hint="Lower-case words joined by dashes."
+          error={problems.name}
+        />
+        <Field
+          label="When it is read"
+          name="description"
+          required
+          maxLength={1024}
+          placeholder="Before a commit is written."
+          defaultValue={skill?.description}
+          error={problems.description}
+        />
+        <Area
+          label="Text"
+          name="content"
+          rows={10}
+          required
+          defaultValue={skill?.content}
+          hint="Markdown."
+          error={problems.content}
+        />
+      </>
+    )}
+  </FormDialog>
+);

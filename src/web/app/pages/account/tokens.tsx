@@ -1,0 +1,137 @@
+// API tokens: made with what they may do and from where, shown once, deleted.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { ApiKey } from "#schema/api-key.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Secret } from "../../parts/secret.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { NewToken } from "./new-token.tsx";
+
+const read = async () => {
+  const [tokens, config, scopes] = await Promise.all([
+    call("GET /users/me/keys/tokens"),
+    call("GET /users/me/keys/tokens/tokenconfig"),
+    call("GET /auth/scopes"),
+  ]);
+  return { tokens, maxHours: config.max_token_lifetime / 3.6e12, scopes: scopes.external };
+};
+
+export const Tokens = () => {
+  const { state, again } = useResource("tokens", read);
+  const isMaking = useSignal(false);
+  const made = useSignal<{ readonly name: string; readonly key: string } | undefined>(undefined);
+  const { data, error } = state.value;
+  if (error) return <Failed what="Your tokens cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const make = (
+    <Button
+      look="primary"
+      icon="plus"
+      onPress={() => {
+        isMaking.value = true;
+      }}
+    >
+      New token
+    </Button>
+  );
+  return (
+    <section class="stack" aria-labelledby="tokens">
+      <div class="head">
+        <h2 id="tokens">Your tokens</h2>
+        {data.tokens.length > 0 && <span class="push">{make}</span>}
+      </div>
+      {made.value && <Made name={made.value.name} text={made.value.key} />}
+      {data.tokens.length === 0 ? (
+        <Empty icon="key" title="No tokens yet" text="Programs sign in with a token, such as the command line.">
+          {make}
+        </Empty>
+      ) : (
+        <ul class="panel list">
+          {data.tokens.map((token) => (
+            <Row
+              key={token.id}
+              token={token}
+              deleted={async () => {
+                made.value = undefined;
+                await again();
+              }}
+            />
+          ))}
+        </ul>
+      )}
+      {isMaking.value && (
+        <NewToken
+          scopes={data.scopes}
+          maxHours={data.maxHours}
+          onMade={async (name, key) => {
+            made.value = { name, key };
+            await again();
+          }}
+          onClose={() => {
+            isMaking.value = false;
+          }}
+        />
+      )}
+    </section>
+  );
+};
+
+const Made = ({ name, text }: { name: string; text: string }) => {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => title.current?.focus(), [text]);
+  return (
+    <section class="panel" aria-labelledby="made">
+      <header>
+        <h2 id="made" tabIndex={-1} ref={title}>
+          {name} is made
+        </h2>
+      </header>
+      <div class="body stack">
+        <p>Copy it now. It is not shown again.</p>
+        <Secret label="The token" text={text} />
+      </div>
+    </section>
+  );
+};
+
+const Row = ({ token, deleted }: { token: ApiKey; deleted: () => Promise<void> }) => {
+  const remove = (): void =>
+    ask({
+      title: `Delete ${token.token_name}`,
+      text: "Programs that use it are signed out at once.",
+      yes: "Delete token",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /users/me/keys/:key", { path: { key: token.id } });
+        await deleted();
+        say(`${token.token_name} is deleted`);
+      },
+    });
+  const isEverything = token.scopes.includes("all");
+  return (
+    <li class="item">
+      <span class="med clip">{token.token_name}</span>
+      <Button label={`Delete ${token.token_name}`} onPress={remove}>
+        Delete
+      </Button>
+      <span class="small mut">
+        {token.last_used === token.created_at ? (
+          "Never used"
+        ) : (
+          <>
+            Used <Time at={token.last_used} />
+          </>
+        )}
+        , ends <Time at={token.expires_at} />. May do {isEverything ? "everything" : token.scopes.join(", ")}
+        {token.allowed_addresses.length > 0 && `, from ${token.allowed_addresses.join(", ")}`}.
+      </span>
+    </li>
+  );
+};

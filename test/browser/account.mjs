@@ -1,0 +1,106 @@
+// A person looks after their account with the screen alone. node account.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  const dialog = page.getByRole("dialog");
+  const sections = page.getByRole("navigation", { name: "Account" });
+  const look = async (name) => wrong.push(...(await lookAt(page, `account-${name}`, folder)));
+
+  await page.goto(at("/account"));
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Name", { exact: true }).fill("Ada Lovelace");
+  await page.getByRole("button", { name: "Save profile" }).click();
+  await page.getByRole("button", { name: "Ada Lovelace" }).waitFor();
+  await look("profile");
+
+  await sections.getByRole("link", { name: "Security" }).click();
+  await page.getByLabel("New password").fill("password1234");
+  await page.getByText("first that others would try").waitFor();
+  await look("password");
+  await page.getByLabel("Password you have").fill("not this one");
+  await page.getByLabel("New password").fill("four quiet harbours at night");
+  await page.getByText("This one will do.").waitFor();
+  await page.getByRole("button", { name: "Change password" }).click();
+  result.refused = await page.locator("form").getByRole("alert").textContent();
+  await page.getByLabel("Password you have").fill(password);
+  await page.getByRole("button", { name: "Change password" }).click();
+  await page.getByText("Your password is changed").waitFor();
+
+  // Signed in elsewhere, too: once to be ended there.
+  const other = await fetch(at("/api/v2/users/login"), {
+    method: "POST",
+    headers: { "content-type": "application/json", "user-agent": "curl/8.9.1" },
+    body: JSON.stringify({ email, password: "four quiet harbours at night" }),
+  });
+  const { session_token } = await other.json();
+  await sections.getByRole("link", { name: "Sessions" }).click();
+  await page.getByText("This one").waitFor();
+  await look("sessions");
+  await page.getByRole("button", { name: /^End session of curl/ }).click();
+  await page.getByText("is signed out").waitFor();
+  const me = (token) =>
+    fetch(at("/api/v2/users/me"), { headers: { "service-session-token": token } }).then(({ status }) => status);
+  result.ended = await me(session_token);
+
+  // By the path that clients send people to.
+  await page.goto(at("/settings/tokens"));
+  await page.getByRole("heading", { name: "No tokens yet" }).waitFor();
+  result.tokensAt = new URL(page.url()).pathname;
+  await page.getByRole("button", { name: "New token" }).click();
+  await dialog.getByLabel("Name").fill("readme-bot");
+  await dialog.getByText("Only what you choose").click();
+  await dialog.getByLabel("Find scopes").fill("workspace:read");
+  await dialog.getByRole("checkbox", { name: "workspace:read", exact: true }).check();
+  await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8\nnowhere");
+  await look("new-token");
+  await dialog.getByRole("button", { name: "Make token" }).click();
+  result.address = await dialog.locator(".error").first().textContent();
+  await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8, ::1");
+  await dialog.getByRole("button", { name: "Make token" }).click();
+  const key = await page.getByLabel("The token").textContent();
+  const asToken = (path) => fetch(at(path), { headers: { "service-session-token": key } }).then(({ status }) => status);
+  result.mayRead = await asToken("/api/v2/workspaces");
+  result.mayNot = await asToken("/api/v2/templates");
+  await look("tokens");
+  await page.reload();
+  await page.getByText("readme-bot").waitFor();
+  result.shownAgain = (await page.content()).includes(key);
+
+  await sections.getByRole("link", { name: "Git and accounts" }).click();
+  const before = await page.getByLabel("Public key").textContent();
+  await look("accounts");
+  await page.getByRole("button", { name: "Make a new key" }).click();
+  await page.getByRole("button", { name: "Make new key" }).click();
+  await page.getByText("You have a new git key").waitFor();
+  result.keys = [before, await page.getByLabel("Public key").textContent()];
+
+  await sections.getByRole("link", { name: "Skills" }).click();
+  await page.getByRole("button", { name: "Write skill" }).click();
+  await dialog.getByLabel("Name").fill("Write Commits");
+  await dialog.getByLabel("When it is read").fill("Before a commit is written.");
+  await dialog.getByLabel("Text").fill("Say why, not what.");
+  await dialog.getByRole("button", { name: "Write skill" }).click();
+  result.skillRefused = await dialog.getByRole("alert").textContent();
+  await dialog.getByLabel("Name").fill("write-commits");
+  await dialog.getByRole("button", { name: "Write skill" }).click();
+  await page.getByRole("button", { name: "More for write-commits" }).waitFor();
+  await look("skills");
+
+  await sections.getByRole("link", { name: "Permissions" }).click();
+  await page.getByLabel("What models want to do").selectOption("ask");
+  await page.getByRole("button", { name: "Add rule" }).click();
+  await page.getByLabel("Command begins with").fill("git status");
+  await page.getByRole("button", { name: "Save permissions" }).click();
+  await page.getByText("New chats begin with these permissions").waitFor();
+  await look("permissions");
+  return result;
+});

@@ -1,0 +1,48 @@
+// The account pages in a real browser, on a real server.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+const SCRIPT = fileURLToPath(new URL("account.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[PG-3] [WB-4] [WB-6] [WB-22] a person changes name and password, ends a session, makes a token for little, renews the git key, writes a skill and sets permissions, with the screen alone",
+  async () => {
+    await using server = await startTestServer();
+    const given = [server.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
+    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const told = JSON.parse(output) as Record<string, unknown> & { keys: [string, string]; requests: string[] };
+    expect(told).toMatchObject({
+      ...{ wrong: [], ended: 401, tokensAt: "/account/tokens" },
+      ...{ mayRead: 200, mayNot: 403, shownAgain: false },
+    });
+    expect(told.refused).toContain("password");
+    expect(told.address).toContain("nowhere");
+    expect(told.skillRefused).toContain("Name");
+    const [before, after] = told.keys;
+    expect(before).toStartWith("ssh-ed25519 ");
+    expect(after).toStartWith("ssh-ed25519 ");
+    expect(after).not.toBe(before);
+    expect(told.requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
+    const login = await fetch(new URL("/api/v2/users/login", server.url), {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ email: ADMIN.email, password: "four quiet harbours at night" }),
+    });
+    const { session_token } = (await login.json()) as { session_token: string };
+    const kept = await fetch(new URL("/api/v2/chats/config/user-permissions", server.url), {
+      headers: { "service-session-token": session_token },
+    });
+    expect(await kept.json()).toEqual({
+      permissions: { default: "ask", rules: [{ tool: "execute", command: "git status", action: "allow" }] },
+    });
+  },
+  180_000,
+);
