@@ -6,14 +6,8 @@ import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Time } from "../../parts/time.tsx";
 import { say } from "../../shell/toasts.tsx";
-import { confirmed, type Proofs, withPasswordAndCode } from "./confirm.tsx";
-import type { SecurityState } from "./security.tsx";
-
-export type FactorProps = {
-  readonly state: SecurityState;
-  readonly proofs: Proofs;
-  readonly changed: (codes?: readonly string[]) => Promise<void>;
-};
+import { confirmed, withPasswordAndCode } from "./confirm.tsx";
+import type { FactorProps } from "./factors.ts";
 
 export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
   const begun = useSignal<TotpEnrolment | undefined>(undefined);

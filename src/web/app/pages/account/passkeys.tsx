@@ -6,8 +6,8 @@ import { ask } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Time } from "../../parts/time.tsx";
 import { failed, say } from "../../shell/toasts.tsx";
-import type { FactorProps } from "./authenticator-app.tsx";
 import { confirmed } from "./confirm.tsx";
+import type { FactorProps } from "./factors.ts";
 
 export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }: FactorProps) => {
   const add = async (form: HTMLFormElement): Promise<void> => {

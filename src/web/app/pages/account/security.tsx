@@ -10,21 +10,12 @@ import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { AuthenticatorApp } from "./authenticator-app.tsx";
 import { confirmed } from "./confirm.tsx";
+import { readFactors } from "./factors.ts";
 import { Passkeys } from "./passkeys.tsx";
 import { Password } from "./password.tsx";
 
-const read = async () => {
-  const [factors, passkeys, ways] = await Promise.all([
-    call("GET /users/me/factors"),
-    call("GET /users/me/passkeys"),
-    call("GET /users/authmethods"),
-  ]);
-  return { factors, passkeys, takesPasskeys: ways.passkey.enabled };
-};
-export type SecurityState = Awaited<ReturnType<typeof read>>;
-
 export const Security = () => {
-  const { state, again } = useResource("security", read);
+  const { state, again } = useResource("security", readFactors);
   const codes = useSignal<readonly string[]>([]);
   const { data, error } = state.value;
   if (me.value && me.value.login_type !== "password") {
