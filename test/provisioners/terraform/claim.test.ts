@@ -1,5 +1,6 @@
 // A workspace that was kept ready from a Terraform template and is claimed: what runs keeps its token, so nothing of it is replaced.
 import { expect } from "bun:test";
+import { rmSync } from "node:fs";
 import type { Workspace } from "#schema/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { filesOf, makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
@@ -46,8 +47,11 @@ testNeeding(
     // The program that runs is the owner's agent now.
     await awaitWorkspace(admin, mine.id, (now) => isReady(now) && now.latest_build.id === mine.latest_build.id);
     await admin.patch(`/api/v2/templates/${template.id}`, { deprecation_message: "no more are kept ready" });
+    const others = (await owned("prebuilds")).map(({ id }) => id);
     await createBuild(admin, mine.id, "delete");
     await until(async () => (await owned("prebuilds")).length + (await owned("me")).length === 0);
+    // The template keeps its folder in the machine's own temp folder.
+    for (const id of [mine.id, ...others]) rmSync(`/tmp/slipway-tf-${id}`, { recursive: true, force: true });
   },
   240_000,
 );

@@ -1,7 +1,7 @@
 // The life of workspaces of each template, with the real program and the real provider: made, connected, stopped, started with other
 // values, updated, removed. What must not be there afterwards is looked for, too.
 import { afterAll, beforeAll, expect } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -141,6 +141,8 @@ testNeeding(
     const gone = await built(id, "delete");
     expect(gone.latest_build.status).toBe("deleted");
     expect(processesWith(home)).toEqual([]);
+    // The template keeps its folder in the machine's own temp folder.
+    rmSync(home, { recursive: true, force: true });
     expect(existsSync(join(world.server.directory, "terraform", "builds", id))).toBe(false);
   },
   180_000,
