@@ -10,13 +10,16 @@ import { uuid } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agent.ts";
 import type { ContainerListing, Devcontainer } from "#schema/container.ts";
 import type { ListeningPorts } from "#schema/listening-port.ts";
+import type { Workspace } from "#schema/workspace.ts";
 import { Client } from "#src/client.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
+import { tempFolder } from "#test/daemon/support/daemon.ts";
 import { BINARY, IMAGE, shell } from "#test/support/docker-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 const testHere = BINARY === "" ? () => {} : testNeeding;
 /** Where the package's program stands under its name. */
@@ -132,6 +135,51 @@ testHere(
     expect((await owner.fetch("DELETE", path(`containers/devcontainers/${second.id}`))).status).toBe(204);
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${inside.id}`)).status).toBe(404);
     expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
+  },
+  120_000,
+);
+
+testHere(
+  [needs.docker, needs.node],
+  "[CO-13][SH-8] a port inside is its owner's by the agent's name, and everybody's once it is shared",
+  async () => {
+    using folder = tempFolder();
+    const home = folder.path;
+    const config = join(home, "shop", ".devcontainer", "devcontainer.json");
+    mkdirSync(dirname(config), { recursive: true });
+    writeFileSync(config, JSON.stringify({ image: IMAGE, updateRemoteUserUID: false }));
+    const token = uuid();
+    const env = { DOCKER_HOST: needs.docker.file, PATH: `${TOOLS}:$PATH` };
+    const devcontainers = [{ name: "shop", workspace_folder: "shop" }];
+    await using world = await openWorld({ clock: systemClock });
+    const { admin, server } = world;
+    const { template_id } = await seedTemplate(server, {
+      provisioner: "echo",
+      resources: [{ name: "main", agents: [{ name: "dev", token, env, devcontainers }] }],
+    });
+    const { id, owner_name } = await createWorkspace(admin, template_id);
+    const agents = async () =>
+      (await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.resources.flatMap((one) => one.agents);
+    await awaitBuild(admin, id);
+    const [{ id: agent_id } = { id: "" }] = await agents();
+    await using _daemon = await startAgentProcess(server, { agent_id, agent_token: token }, home);
+    const inside = await until(async () => {
+      const found = (await agents()).find(({ name }) => name === "shop");
+      return found?.status === "connected" && found.lifecycle_state === "ready" && found;
+    });
+    await shell(admin, inside.id, "mkdir ~/web; echo from inside > ~/web/index.html; busybox httpd -p 3000 -h ~/web");
+
+    const opened = async (client: Client): Promise<[number, string]> => {
+      const address = `/@${owner_name}/dev.shop/apps/3000/`;
+      const page = await client.fetch("GET", address, undefined, { headers: { accept: "*/*" } });
+      return [page.status, await page.text()];
+    };
+    const stranger = admin.as(undefined);
+    expect(await opened(admin)).toEqual([200, "from inside\n"]);
+    expect((await opened(stranger))[1]).not.toContain("from inside");
+    const share = { agent_name: "shop", port: 3000, protocol: "http", share_level: "public" };
+    await admin.post(`/api/v2/workspaces/${id}/port-share`, share);
+    expect(await opened(stranger)).toEqual([200, "from inside\n"]);
   },
   120_000,
 );
