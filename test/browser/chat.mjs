@@ -1,10 +1,10 @@
 // A chat as a person leads it: it edits a file, asks, is answered, is interrupted, undone; two pages see the same; the line is cut.
-// node chat.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// node chat.mjs CHROMIUM URL EMAIL PASSWORD TYPED [FOLDER]
 import { connect, createServer } from "node:net";
 import { lookAt, openPage } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";
 
-const [file, url, email, password, folder] = process.argv.slice(2);
+const [file, url, email, password, typed, folder] = process.argv.slice(2);
 
 /** Between the browser and the server: what goes through it can be cut. */
 const openLine = async () => {
@@ -99,6 +99,15 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByRole("button", { name: "Send to chat" }).click();
   await page.getByText("I will remember that.").waitFor();
   result.reference = await page.locator(".reference").textContent();
+
+  // A terminal of the workspace beside it.
+  await page.getByRole("tab", { name: "Terminal" }).click();
+  const terminal = page.getByRole("region", { name: "Terminal" });
+  await terminal.locator(".xterm-helper-textarea").waitFor({ state: "attached" });
+  await page.getByText("Connecting").waitFor({ state: "detached" });
+  await terminal.locator(".xterm-helper-textarea").pressSequentially(`touch ${typed}\n`);
+  await look(page, "chat-terminal");
+  await page.getByRole("tab", { name: "Changes" }).click();
 
   // The line is cut in the middle of an answer: nothing is missing and nothing is there twice.
   await other.close();

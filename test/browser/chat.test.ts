@@ -1,6 +1,6 @@
 // A chat in a real browser: a real server, a real local workspace with a repository, a model that says what it was asked for.
 import { expect } from "bun:test";
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ChatMessage, MessagePage } from "#schema/chat.ts";
@@ -29,7 +29,8 @@ testNeeding(
     const rules = [{ tool: "execute", action: "ask" }];
     await admin.put("/api/v2/chats/config/user-permissions", { permissions: { default: "allow", rules } });
 
-    const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
+    const typed = join(story.place.scratch, "typed");
+    const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed, process.env.SLIPWAY_PICTURES ?? ""];
     const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
       stdout: "pipe",
       stderr: "pipe",
@@ -56,6 +57,7 @@ testNeeding(
     expect(told.prose).toContain('<img src=x onerror="document.title=');
     expect(told.reference).toContain("sum.sh:1");
     expect(readFileSync(join(work, "sum.sh"), "utf8")).toBe(BROKEN);
+    expect(existsSync(typed)).toBe(true);
     const { messages } = await admin.get<MessagePage>(`/api/v2${told.chat}/messages`);
     expect(messages.map(({ role }: ChatMessage) => role).toReversed()).toEqual(["user", "assistant"]);
     const origins = new Set(requests.filter((one) => !one.startsWith("data:")).map((one) => new URL(one).origin));

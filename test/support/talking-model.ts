@@ -9,7 +9,6 @@ const PACE_MS = 25;
 const EDIT = { old_text: "$1 - $2", new_text: "$1 + $2" };
 const COMMAND = 'echo "looking"; sh sum.sh 2 3';
 
-export const MENDED = "echo $(($1 + $2))\n";
 export const BROKEN = "echo $(($1 - $2))\n";
 
 const DONE = `It subtracted where it should add.

@@ -1,4 +1,4 @@
-// Beside the conversation: changes, ports, what the chat goes by.
+// Beside the conversation: changes, a terminal, ports, what the chat goes by.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chat.ts";
@@ -6,12 +6,13 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
+import { lastTerminal, TerminalBox } from "../../parts/terminal.tsx";
 import { sizeOf } from "../../parts/words-of-time.ts";
 import { Changes, changedFiles } from "./changes.tsx";
 import { followGit } from "./git.ts";
 import type { LiveChat } from "./live-chat.ts";
 
-const TABS = ["Changes", "Ports", "Context"] as const;
+const TABS = ["Changes", "Terminal", "Ports", "Context"] as const;
 
 type AsideProps = {
   readonly chat: LiveChat;
@@ -55,6 +56,10 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
           <p class="pad mut">The chat has no workspace.</p>
         ) : tab.value === "Changes" ? (
           <Changes chat={chat} isOwner={isOwner} />
+        ) : tab.value === "Terminal" ? (
+          <div class="term-side">
+            <TerminalBox agent_id={agent} reconnect={lastTerminal(agent)} label="Terminal" />
+          </div>
         ) : (
           <Ports agent={agent} />
         )}

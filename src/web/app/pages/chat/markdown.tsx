@@ -24,6 +24,9 @@ const load = (): void => {
   );
 };
 
+// Beside the first messages, not after them.
+load();
+
 /** `isLive`: more of it comes, so that its last block is not coloured yet. */
 export const Markdown = ({ text, isLive = false }: { text: string; isLive?: boolean }) => {
   const Reader = reader.value;
