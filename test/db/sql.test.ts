@@ -90,6 +90,7 @@ describe("statements and queries from Drizzle", () => {
         [1, 1],
         [0, 2],
       ],
+      touches: ["workspaces"],
       expect: 1,
     });
     expect(structuredClone(one)).toEqual(one);

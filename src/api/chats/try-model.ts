@@ -17,7 +17,7 @@ export const tryModelConfig = (ctx: ApiContext) =>
     {
       user: true,
       params: t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) }),
-      response: { 200: TriedModel, ...fails(400, 401, 403, 409) },
+      response: { 200: TriedModel, ...fails(400, 401, 403, 404, 409) },
       detail: {
         tags: ["Models"],
         summary: "Try a model",

@@ -1,6 +1,6 @@
 // Asks a model to say hello, so that whoever sets one up sees at once whether it answers. It counts towards the asker's spending like any
 // other call, and belongs to no chat.
-import { conflict } from "#base/errors.ts";
+import { conflict, notFound } from "#base/errors.ts";
 import type { TriedModel } from "#schema/model-config.ts";
 import { chatErrorOf } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
@@ -10,15 +10,17 @@ const TIME_MS = 60_000;
 const LONGEST = 400;
 const NO_CHAT = 0;
 
-/** What it answered and how fast, or in words why it did not. 409 for a model that is disabled or gone. */
+/** What it answered and how fast, or in words why it did not. 404 where there is no such model, 409 for one that is disabled. */
 export const tryModel = async (
-  { clock, models }: Pick<DomainContext, "clock" | "models">,
+  { clock, models, modelSettings }: Pick<DomainContext, "clock" | "models" | "modelSettings">,
   model_id: string,
   user_id: string,
   stop: AbortSignal,
 ): Promise<TriedModel> => {
+  const known = await modelSettings.list();
+  if (!known.models.some(({ id }) => id === model_id)) throw notFound();
   const model = models.resolve(model_id);
-  if (!model) throw conflict("The model, or its provider, is missing, disabled or without a key.");
+  if (!model) throw conflict("The model, or its provider, is disabled or without a key.");
   const late = new AbortController();
   const timer = clock.after(TIME_MS, () => late.abort(new ModelError("timeout", "The model took too long.")));
   const signal = AbortSignal.any([late.signal, stop]);

@@ -135,6 +135,8 @@ describe("who is calling", () => {
     expect(operations.filter((operation) => !isSecured(operation)).map(({ name }) => name)).toEqual([
       "GET /healthz",
       "GET /readyz",
+      "GET /bin/{file}",
+      "GET /init-script/{os}/{arch}",
       "GET /derp",
       "GET /derp/latency-check",
       "GET /api/v2/buildinfo",
@@ -145,6 +147,7 @@ describe("who is calling", () => {
       "POST /api/v2/workspaceagents/azure-instance-identity",
       "POST /api/v2/workspaceagents/cloud-c-instance-identity",
       "POST /api/v2/workspaceagents/google-instance-identity",
+      "GET /api/v2/init-script/{os}/{arch}",
       "POST /api/v2/users/login",
       "POST /api/v2/users/login/second-factor",
       "POST /api/v2/users/login/passkey/start",
