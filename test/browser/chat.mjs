@@ -168,6 +168,21 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByText("I will remember that.").waitFor();
   result.left = await page.locator(".said").allTextContents();
   result.chat = address;
+
+  // Planning, it asks; the answer is a message.
+  await page.getByRole("link", { name: "New chat" }).click();
+  await page.waitForURL("**/chats");
+  await page.getByRole("button", { name: "Plan" }).click();
+  await message.fill("Ask me");
+  await message.press("Enter");
+  const question = page.getByRole("group", { name: "Question" });
+  await question.getByText("Which colour shall it have?").waitFor();
+  await look(page, "chat-question");
+  await question.getByRole("radio", { name: /Something else/ }).check();
+  await question.getByRole("textbox").fill("Red");
+  await question.getByRole("button", { name: "Answer" }).click();
+  await page.getByText("I will remember that.").waitFor();
+  result.answered = await page.locator(".said").last().textContent();
   await line.close;
   return result;
 });

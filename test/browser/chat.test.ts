@@ -52,6 +52,7 @@ testNeeding(
       takenBack: "First of two",
       partial: true,
       left: ["Remember the sum"],
+      answered: "Other: Red",
     });
     // What looks like HTML is the text it is.
     expect(told.prose).toContain('<img src=x onerror="document.title=');

@@ -1,5 +1,5 @@
 // A model for stories in a browser: what it does follows from what it was asked last. "Mend" edits a file and runs a command, "Count to n"
-// says numbers one after the other, "Remember" is answered at once. Speaks OpenAI's protocol on a real socket.
+// says numbers one after the other, "Ask me" asks a question, all else is answered at once. Speaks OpenAI's protocol on a real socket.
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
 type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
@@ -10,6 +10,15 @@ const EDIT = { old_text: "$1 - $2", new_text: "$1 + $2" };
 const COMMAND = 'echo "looking"; sh sum.sh 2 3';
 
 export const BROKEN = "echo $(($1 - $2))\n";
+
+const QUESTION = {
+  header: "Colour",
+  question: "Which colour shall it have?",
+  options: [
+    { label: "Blue", description: "As the sea." },
+    { label: "Green", description: "As the woods." },
+  ],
+};
 
 const DONE = `It subtracted where it should add.
 
@@ -62,6 +71,7 @@ export class TalkingModel implements AsyncDisposable {
     const step = told.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     const count = Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
     if (words.includes("Mend")) this.#mend(call, step);
+    else if (words.includes("Ask me") && step === 0) this.#tool(call, "ask_user_question", { questions: [QUESTION] });
     else if (count > 0) await this.#count(call, count);
     else this.#end(call.say({ text: "I will remember that." }));
   }

@@ -29,6 +29,7 @@ export const ICONS = {
   up: `<path d="M8 13V3M4 7l4-4 4 4"/>`,
   clip: `<path d="m12.5 7.5-4.8 4.8a2.8 2.8 0 0 1-4-4l5-5a1.9 1.9 0 0 1 2.7 2.7l-4.9 4.9a.9.9 0 0 1-1.3-1.3l4.3-4.3"/>`,
   bell: `<path d="M3 11.5h10L11.5 9V6.5a3.5 3.5 0 0 0-7 0V9zM6.5 13.5h3"/>`,
+  pen: `<path d="M3 13l.5-3L10.5 3 13 5.5 6 12.5zM9 4.5 11.5 7"/>`,
   file: `<path d="M4 2.5h5l3 3v8H4zM9 2.5v3h3"/>`,
   out: `<path d="M9 3h4v4M13 3 7.5 8.5M6.5 4H3v9h9V9.5"/>`,
   copy: `<rect x="5.5" y="5.5" width="8" height="8" rx="1"/><path d="M10.5 5.5v-3h-8v8h3"/>`,

@@ -40,7 +40,7 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
     const pinned = chats.value.get(known.id)?.pin_order ?? known.pin_order;
     const refresh = (done: Promise<unknown>) => done.then(() => chat.refresh());
     const own: MenuItem[] = [
-      { icon: "file", label: "Rename", act: openRename },
+      { icon: "pen", label: "Rename", act: openRename },
       { icon: "branch", label: "Fork", act: forkIt },
       { label: pinned > 0 ? "Unpin" : "Pin", icon: "pin", act: () => pinChat({ id: known.id, pin_order: pinned }) },
       { label: "Compact now", icon: "spark", act: () => compact(chat.id) },

@@ -65,7 +65,7 @@ const Said = ({ chat, message, isOwner }: Props) => {
               onPress={async () => route(await fork(chat.id, message.id))}
             />
             <IconButton
-              icon="restart"
+              icon="pen"
               small
               label="Edit message"
               onPress={() => {

@@ -48,7 +48,7 @@ export const Queue = ({ chat }: { chat: LiveChat }) => {
               {at > 0 && (
                 <IconButton icon="chev" class="upward" small label="Move up" onPress={() => moveUp(chat, queue, at)} />
               )}
-              <IconButton icon="restart" small label="Take back and edit" onPress={() => edit(one)} />
+              <IconButton icon="pen" small label="Take back and edit" onPress={() => edit(one)} />
               <IconButton
                 icon="up"
                 small
