@@ -11,8 +11,14 @@ const tags = ["Agents"];
 const SUMS = "SHA256SUMS";
 
 const systems = t.Object({
-  os: t.Union(INIT_SYSTEMS.map((one) => t.Literal(one))),
-  arch: t.Union(INIT_MACHINES.map((one) => t.Literal(one))),
+  os: t.Union(
+    INIT_SYSTEMS.map((one) => t.Literal(one)),
+    { description: "The machine's system." },
+  ),
+  arch: t.Union(
+    INIT_MACHINES.map((one) => t.Literal(one)),
+    { description: "The machine's processor." },
+  ),
 });
 
 const plain = (content: string, type = "text/plain; charset=utf-8"): Response =>
@@ -77,5 +83,5 @@ export const initScripts = (ctx: ApiContext) =>
   new Elysia().get(
     "/init-script/:os/:arch",
     ({ params: { os, arch } }) => plain(filledInitScript(os, arch, ctx.accessUrl.href)),
-    scriptAt,
+    { ...scriptAt, detail: { ...scriptAt.detail, operationId: "getApiInitScript" } },
   );

@@ -52,6 +52,7 @@ const readerOfObject = (schema: TSchema): Reader => {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, TSchema>);
   const names = new Set(properties.map(([name]) => name));
   const refusesMore = isStrict(schema);
+  const takesAnyName = "patternProperties" in schema;
   const readers = properties.flatMap(([name, of]) => {
     const read = readerOf(of);
     return read ? [[name, read] as const] : [];
@@ -63,8 +64,7 @@ const readerOfObject = (schema: TSchema): Reader => {
   });
   return (value, place) => {
     if (!isObject(value)) return { field: place, detail: "Expected object" };
-    // Checks by schema do not see it and copies drop it, so that a wrong value under it would pass.
-    if (Object.hasOwn(value, "__proto__")) return { field: below(place, "__proto__"), detail: "cannot be a name here" };
+    if (takesAnyName && Object.hasOwn(value, "__proto__")) return { field: below(place, "__proto__"), detail: NO_NAME };
     if (refusesMore) {
       const unknown = Object.keys(value).find((name) => !names.has(name));
       // Long names are somebody's mistake or attack; the answer does not repeat them whole.
@@ -85,6 +85,9 @@ const readerOfObject = (schema: TSchema): Reader => {
     return undefined;
   };
 };
+
+/** Checks by schema do not see `__proto__` and copies drop it, so that a wrong value under it would pass. */
+const NO_NAME = "cannot be a name here";
 
 const notKnown = (names: ReadonlySet<string>): string => `is not known here; known are ${[...names].join(", ")}`;
 
