@@ -177,6 +177,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await message.press("Enter");
   const question = page.getByRole("group", { name: "Question" });
   await question.getByText("Which colour shall it have?").waitFor();
+  await page.getByRole("button", { name: "Plan", pressed: true }).waitFor();
   await look(page, "chat-question");
   await question.getByRole("radio", { name: /Something else/ }).check();
   await question.getByRole("textbox").fill("Red");

@@ -34,5 +34,9 @@ export const followGit = (chat: string): (() => void) => {
       }
     },
   });
-  return () => socket.end();
+  return () => {
+    socket.end();
+    // What the next chat shows is its own.
+    repositories.value = new Map();
+  };
 };
