@@ -1,6 +1,7 @@
 // What a running job says, gathered and handed to the job's owner once per turn of the event loop: a build that prints a thousand
 // lines costs its mailbox one message. In order, one message at a time, bounded by the log's own limit (rule JB-11).
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import type { JobTiming } from "#db/schema/jobs.ts";
 import type { JobLogSource, LogLevel } from "#schema/job.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
@@ -68,7 +69,7 @@ export class JobReport implements Report {
         await this.#send(said);
         return;
       } catch {
-        await sleep(this.#clock, RETRY_MS);
+        await pause(this.#clock, RETRY_MS);
       }
     }
   }

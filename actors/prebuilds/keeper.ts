@@ -25,7 +25,7 @@ import { presetId } from "#src/provisioners/presets.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { NewBuild } from "../workspace/decision.ts";
-import type { AutomaticBuilds } from "../workspace/schedule-actor.ts";
+import type { AutomaticBuilds } from "../workspace/effects.ts";
 import { type Prebuild, stepsFor, type Wanted } from "./steps.ts";
 
 export type KeeperDeps = {

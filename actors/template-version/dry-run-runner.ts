@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, WorkerLost } from "#src/provisioners/provisioner.ts";
-import { insist, stopped } from "../job/insist.ts";
+import { askPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
@@ -56,7 +56,7 @@ export class DryRunRunner implements DryRuns {
     const runs = this.#parts.dryRuns();
     const { clock } = this.#parts;
     try {
-      const started = await insist(clock, () => runs.ask(job_id, "startJob", { worker }), signal);
+      const started = await askPatiently(clock, signal, () => runs.ask(job_id, "startJob", { worker }));
       if (started !== "stale") await this.#work(job_id, started.request, signal);
     } catch (error) {
       if (stopped(signal)) return;
@@ -87,12 +87,12 @@ export class DryRunRunner implements DryRuns {
       const timing = { action: "plan", resource: request.workspace.name, source: name, stage: "plan" };
       report.timing({ ...timing, started_at, ended_at: clock.now() });
       await report.settled();
-      await insist(clock, () => runs.ask(job_id, "completeJob", {}), signal);
+      await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", {}));
     } catch (error) {
       if (stopped(signal)) return;
       if (signal.aborted) {
         await report.settled();
-        await insist(clock, () => runs.ask(job_id, "completeJob", {}), signal);
+        await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", {}));
       } else if (error instanceof WorkerLost) await this.#giveBack(job_id, error, report, signal);
       else await this.#fail(job_id, error, report, signal);
     } finally {
@@ -106,7 +106,7 @@ export class DryRunRunner implements DryRuns {
     this.#returned.add(job_id);
     try {
       const ask = () => this.#parts.dryRuns().ask(job_id, "requeueJob", { lost: error.message });
-      await insist(this.#parts.clock, ask, signal);
+      await askPatiently(this.#parts.clock, signal, ask);
     } finally {
       this.#returned.delete(job_id);
     }
@@ -119,6 +119,6 @@ export class DryRunRunner implements DryRuns {
     report.say("provisioner_daemon", "error", "Failed", error);
     await report.settled();
     const failure = { error, error_code: known?.code ?? "" };
-    await insist(this.#parts.clock, () => this.#parts.dryRuns().ask(job_id, "failJob", failure), signal);
+    await askPatiently(this.#parts.clock, signal, () => this.#parts.dryRuns().ask(job_id, "failJob", failure));
   }
 }

@@ -9,7 +9,7 @@ import { findFile } from "#db/templates/files.ts";
 import { openVariables } from "#db/templates/variables.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
-import { insist, stopped } from "../job/insist.ts";
+import { askPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue } from "../runtime/job-queue.ts";
@@ -51,7 +51,7 @@ export class ImportRunner implements Imports {
     const versions = this.#parts.versions();
     try {
       const { worker } = this.#parts.jobs;
-      const started = await insist(this.#parts.clock, () => versions.ask(id, "startJob", { worker }), signal);
+      const started = await askPatiently(this.#parts.clock, signal, () => versions.ask(id, "startJob", { worker }));
       if (started === "stale") return;
       await this.#work(id, started, signal);
     } catch (error) {
@@ -87,14 +87,10 @@ export class ImportRunner implements Imports {
     })();
     await report.settled();
     if (stopped(signal)) return;
-    await insist(
-      this.#parts.clock,
-      () => {
-        if (signal.aborted) return versions.ask(id, "completeJob", {});
-        return "error" in outcome ? versions.ask(id, "failJob", outcome) : versions.ask(id, "imported", outcome);
-      },
-      signal,
-    );
+    await askPatiently(this.#parts.clock, signal, () => {
+      if (signal.aborted) return versions.ask(id, "completeJob", {});
+      return "error" in outcome ? versions.ask(id, "failJob", outcome) : versions.ask(id, "imported", outcome);
+    });
   }
 }
 

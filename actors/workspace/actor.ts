@@ -1,6 +1,5 @@
 // The actor of one workspace: the only writer of its row, its builds and their jobs. Decides with state.ts, commits, announces,
 // and starts the work of builds outside of its mailbox; what comes back carries the job it belongs to (rules WK-1 to WK-8).
-import type { Encryption } from "#base/encryption.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
@@ -11,47 +10,29 @@ import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/job.ts";
 import type { ShareLevel, UpsertPortShare } from "#schema/port-share.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
 import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Said } from "../job/report.ts";
 import { reapDue } from "../job/state.ts";
-import type { Outcome } from "../runtime/actor.ts";
-import type { Urgency } from "../runtime/job-queue.ts";
+import { Actor, type Outcome } from "../runtime/actor.ts";
 import { outsideTurn } from "../runtime/mailbox.ts";
-import { tellState, workspaceEntries } from "./audit.ts";
+import type { ActivityReport } from "./activity.ts";
+import type { By } from "./activity-note.ts";
+import { auditExtension, tellState, workspaceEntries } from "./audit.ts";
 import { type Claim, claimed, isClaim } from "./claim.ts";
-import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
+import { type Late, outcomeOf, settled, urgencyOf } from "./outcome.ts";
 import { planBuild, rowsOfMade } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
-import { runningAgents, type ScheduleDeps, ScheduledActor } from "./schedule-actor.ts";
+import { extended, withAutostart, withTtl } from "./schedule-edits.ts";
 import { loadRules } from "./schedule-rules.ts";
 import { create, transition } from "./state.ts";
+import { runningAgents, type SetDormant, TimedDecisions } from "./timed.ts";
 
-/** Where the work of builds goes (actors/workspace/build-runner.ts). */
-export interface Builds {
-  submit(build: SubmittedBuild): void;
-  cancel(job_id: string): void;
-}
-
-export type SubmittedBuild = {
-  readonly workspace_id: string;
-  readonly job_id: string;
-  readonly created_at: number;
-  readonly tags: Readonly<Record<string, string>>;
-  readonly urgency: Urgency;
-};
-
-export type WorkspaceDeps = ScheduleDeps & {
-  /** Opens the values of template variables. */
-  readonly encryption: Encryption;
-  readonly builds: Builds;
-  /** Where the workspace reaches the server. */
-  readonly accessUrl: () => URL;
-};
-
-/** What became of a message that may come too late: "stale" is a value, not an error. */
-export type Late = "done" | "stale";
+type Decide<Reply> = (
+  state: WorkspaceState,
+) => Outcome<WorkspaceState, Reply> | Promise<Outcome<WorkspaceState, Reply>>;
 
 export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild };
 
@@ -60,16 +41,23 @@ export type StartedJob =
   | { readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean }
   | "stale";
 
-export class WorkspaceActor extends ScheduledActor {
-  readonly #parts: WorkspaceDeps;
+export class WorkspaceActor extends Actor<WorkspaceState> {
+  readonly #deps: WorkspaceDeps;
+  readonly #times: TimedDecisions;
 
-  constructor(id: string, parts: WorkspaceDeps) {
-    super(id, parts);
-    this.#parts = parts;
+  constructor(id: string, deps: WorkspaceDeps) {
+    super(id, deps.store);
+    this.#deps = deps;
+    this.#times = new TimedDecisions(deps);
+  }
+
+  /** The timer and the derived columns go along with whatever changes what they follow from. */
+  protected override handle<Reply>(decide: Decide<Reply>): Promise<Reply> {
+    return super.handle<Reply>(async (state) => this.#times.timed(state, await decide(state)));
   }
 
   protected async load(): Promise<WorkspaceState | undefined> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     const workspace = await store.get(findWorkspace({ id: this.id }));
     const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
     const job = build && (await store.get(findJob({ id: build.job_id })));
@@ -81,7 +69,7 @@ export class WorkspaceActor extends ScheduledActor {
     // A build whose commit could not be confirmed may be on disk and in no queue; the queue takes each job once.
     if (jobStatus(job) === "pending") {
       const waiting = { workspace_id: this.id, job_id: id, created_at, tags: job.tags, urgency: urgencyOf(build) };
-      outsideTurn(() => this.#parts.builds.submit(waiting));
+      outsideTurn(() => this.#deps.builds.submit(waiting));
     }
     return {
       workspace,
@@ -97,14 +85,13 @@ export class WorkspaceActor extends ScheduledActor {
     before: WorkspaceState | undefined,
     { state }: Outcome<WorkspaceState, unknown>,
   ): readonly AuditEntry[] {
-    return workspaceEntries(before, state, this.#parts.clock.now());
+    return workspaceEntries(before, state, this.#deps.clock.now());
   }
 
   /** Makes the workspace with its first build. 409 when the owner has one of that name. */
   create({ workspace, build }: CreateWorkspace): Promise<void> {
-    return this.handleCreate(() => this.outcome(create(workspace, build, this.#parts.clock.now()), undefined)).catch(
-      nameTaken,
-    );
+    const made = () => outcomeOf(this.#deps, create(workspace, build, this.#deps.clock.now()), undefined);
+    return this.handleCreate(() => this.#times.timed(undefined, made())).catch(nameTaken);
   }
 
   /** Queues a build. 409 while another is active, or when `after` is no longer the latest build. */
@@ -112,25 +99,25 @@ export class WorkspaceActor extends ScheduledActor {
     return this.handle(async (state) => {
       if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
       if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
-      const known = { ...state, agent_ids: await runningAgents(this.#parts.store, this.id) };
-      const decision = transition(known, { type: "build", now: this.#parts.clock.now(), build });
-      return this.#settle(known, decision, undefined, undefined);
+      const known = { ...state, agent_ids: await runningAgents(this.#deps.store, this.id) };
+      const decision = transition(known, { type: "build", now: this.#deps.clock.now(), build });
+      return settled(this.#deps, known, decision, undefined, undefined);
     });
   }
 
   /** Gives a workspace that was kept ready to an owner; "stale" when it is not to be had. 409 when the owner has one of that name. */
   claim(claim: Claim): Promise<Late> {
     return this.handle<Late>(async (state) => {
-      const { store, clock, accessUrl } = this.#parts;
+      const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
       const agents = await store.all(listAgentsOfBuild({ build_id: state.build.id }));
       const change = claimed({ ...state, agent_ids: agents.map(({ id }) => id) }, claim, now);
       if (!change) return { state, reply: "stale" };
       const kept = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
       const known = { kept, parameters: claim.build.parameters };
-      const { rows, agent_ids } = await planBuild(this.#parts, change.state, now, accessUrl().href, known);
+      const { rows, agent_ids } = await planBuild(this.#deps, change.state, now, accessUrl().href, known);
       const next = { ...change, state: { ...change.state, agent_ids }, writes: [...change.writes, ...rows] };
-      return this.#settle<Late>(state, next, "done", "stale");
+      return settled<Late>(this.#deps, state, next, "done", "stale");
     }).catch(nameTaken);
   }
 
@@ -138,17 +125,18 @@ export class WorkspaceActor extends ScheduledActor {
   startJob(args: { readonly job_id: string; readonly worker: { id: string; name: string } }): Promise<StartedJob> {
     return this.handle<StartedJob>(async (state) => {
       if (state.job.id !== args.job_id || jobStatus(state.job) !== "pending") return { state, reply: "stale" };
-      const { store, clock, accessUrl } = this.#parts;
+      const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
       const { workspace, build } = state;
       // The agents of a claim were made with it; what runs has their tokens.
       const made = (await isClaim(store, workspace, build))
         ? { made: await store.all(listAgentsOfBuild({ build_id: build.id })) }
         : {};
-      const plan = await planBuild(this.#parts, state, now, accessUrl().href, made);
+      const plan = await planBuild(this.#deps, state, now, accessUrl().href, made);
       const { request, rows, agent_ids, daily_cost } = plan;
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
-      return this.#settle<StartedJob>(
+      return settled<StartedJob>(
+        this.#deps,
         state,
         decision,
         { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug" },
@@ -161,24 +149,24 @@ export class WorkspaceActor extends ScheduledActor {
   say({ job_id, logs, timings }: Said & { readonly job_id: string }): Promise<Late> {
     return this.handle(async (state) => {
       if (state.job.id !== job_id || !isActive(state.job)) return { state, reply: "stale" };
-      const first_id = logs.length > 0 ? await this.#parts.store.reserve("job_logs", logs.length) : 0;
-      return this.#late(state, { type: "say", now: this.#parts.clock.now(), job_id, first_id, logs, timings });
+      const first_id = logs.length > 0 ? await this.#deps.store.reserve("job_logs", logs.length) : 0;
+      return this.#late(state, { type: "say", now: this.#deps.clock.now(), job_id, first_id, logs, timings });
     });
   }
 
   /** The job is still being worked on. */
   touchJob({ job_id }: { readonly job_id: string }): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "touch", now: this.#parts.clock.now(), job_id }));
+    return this.handle((state) => this.#late(state, { type: "touch", now: this.#deps.clock.now(), job_id }));
   }
 
   /** The work has ended; `state` is what the next build must be told, `made` what only its end has shown. */
   completeJob(args: { readonly job_id: string; readonly state: string | null; readonly made?: Made }): Promise<Late> {
     return this.handle(async (state) => {
       const isOurs = state.job.id === args.job_id && isActive(state.job);
-      const now = this.#parts.clock.now();
-      const rows = args.made && isOurs ? await rowsOfMade(this.#parts, state, args.made, now) : undefined;
-      const rules = await loadRules(this.#parts.store, state.workspace);
-      const claimed = await isClaim(this.#parts.store, state.workspace, state.build);
+      const now = this.#deps.clock.now();
+      const rows = args.made && isOurs ? await rowsOfMade(this.#deps, state, args.made, now) : undefined;
+      const rules = await loadRules(this.#deps.store, state.workspace);
+      const claimed = await isClaim(this.#deps.store, state.workspace, state.build);
       const { job_id, state: left } = args;
       const made = rows ? { made: rows } : {};
       return this.#late(state, { type: "complete", now, job_id, state: left, ...made, rules, claimed });
@@ -192,7 +180,7 @@ export class WorkspaceActor extends ScheduledActor {
     readonly error_code: string;
     readonly left?: { readonly state: string | null };
   }): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "fail", now: this.#parts.clock.now(), ...args }));
+    return this.handle((state) => this.#late(state, { type: "fail", now: this.#deps.clock.now(), ...args }));
   }
 
   /** Replaces what a build has left behind. 409 while the workspace has an active build, which may be told it just now. */
@@ -200,7 +188,7 @@ export class WorkspaceActor extends ScheduledActor {
     return this.handle((state) => {
       const { build_id } = args;
       if (isActive(state.job)) throw conflict("A build of the workspace is active.");
-      const patch = { state: args.state, updated_at: this.#parts.clock.now() };
+      const patch = { state: args.state, updated_at: this.#deps.clock.now() };
       const isLatest = build_id === state.build.id;
       return {
         state: isLatest ? { ...state, build: { ...state.build, ...patch } } : state,
@@ -219,8 +207,8 @@ export class WorkspaceActor extends ScheduledActor {
         throw new AppError("precondition_failed", `The job is not ${expect_status}.`, { detail: `It is ${status}.` });
       }
       if (state.build.id !== build_id) throw new AppError("invalid", "The job has already ended.");
-      const decision = transition(state, { type: "cancel", now: this.#parts.clock.now(), job_id: state.job.id });
-      return this.#settle(state, decision, undefined, undefined);
+      const decision = transition(state, { type: "cancel", now: this.#deps.clock.now(), job_id: state.job.id });
+      return settled(this.#deps, state, decision, undefined, undefined);
     });
   }
 
@@ -231,7 +219,7 @@ export class WorkspaceActor extends ScheduledActor {
 
   /** A change that is no build; "stale" when it changes nothing. 409 for a name that is taken, 410 when it is deleted. */
   edit(edit: WorkspaceEdit): Promise<Late> {
-    return this.handle((state) => this.#decided(state, editWorkspace(state, edit, this.#parts.clock.now()))).catch(
+    return this.handle((state) => this.#decided(state, editWorkspace(state, edit, this.#deps.clock.now()))).catch(
       nameTaken,
     );
   }
@@ -252,7 +240,7 @@ export class WorkspaceActor extends ScheduledActor {
   }
 
   async #ports({ workspace, build }: WorkspaceState): Promise<KnownPorts> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
     const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));
     return {
@@ -264,20 +252,20 @@ export class WorkspaceActor extends ScheduledActor {
   }
 
   #decided(state: WorkspaceState, decision: Decision): Outcome<WorkspaceState, Late> {
-    return this.#settle<Late>(state, decision, "done", "stale");
+    return settled<Late>(this.#deps, state, decision, "done", "stale");
   }
 
   /** Nobody works on this job any more: the server has started again, or its worker was lost. */
   requeueJob(args: { readonly job_id: string; readonly lost?: string }): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "requeue", now: this.#parts.clock.now(), ...args }));
+    return this.handle((state) => this.#late(state, { type: "requeue", now: this.#deps.clock.now(), ...args }));
   }
 
   /** The timer of rule JB-6: ends a job nothing has been heard of. */
   reap(_: Record<string, never>): Promise<Late> {
     return this.handle(async (state) => {
-      const now = this.#parts.clock.now();
+      const now = this.#deps.clock.now();
       const due = isActive(state.job) && now >= reapDue(state.job);
-      const first_id = due ? await this.#parts.store.reserve("job_logs", 5) : 0;
+      const first_id = due ? await this.#deps.store.reserve("job_logs", 5) : 0;
       return this.#late(state, { type: "reap", now, first_id });
     });
   }
@@ -286,47 +274,48 @@ export class WorkspaceActor extends ScheduledActor {
     return this.#decided(state, transition(state, command));
   }
 
-  #settle<Reply>(
-    state: WorkspaceState,
-    decision: Decision,
-    reply: Reply,
-    stale: Reply,
-  ): Outcome<WorkspaceState, Reply> {
-    if (decision.kind === "refused") throw decision.error;
-    if (decision.kind === "stale") return { state, reply: stale };
-    return this.outcome(decision, reply);
+  /** Milliseconds in whole minutes; null: it is not stopped. 400 when the template forbids it. "stale" when nothing changes. */
+  setTtl(args: { readonly ttl_ms: number | null; readonly by: By }): Promise<Late> {
+    return this.handle((state) => this.#times.edit(state, (now, rules, at) => withTtl(now, rules, args, at)));
   }
 
-  protected outcome<Reply>(change: Change, reply: Reply): Outcome<WorkspaceState, Reply> {
-    return { state: change.state, writes: change.writes, after: () => this.#announce(change), reply };
+  /** Null: it does not start by itself. 400 when the template forbids it. */
+  setAutostart({ schedule }: { readonly schedule: string | null }): Promise<Late> {
+    return this.handle((state) => this.#times.edit(state, (now, rules, at) => withAutostart(now, rules, schedule, at)));
   }
 
-  #announce({ state, events, effects }: Change): void {
-    const { topics, builds } = this.#parts;
-    for (const event of events) {
-      if (event.topic === "job") topics.publish("job", event.job_id, { logs: event.logs, done: event.done });
-      else if (event.topic === "agent_gone") topics.publish("agent_gone", event.agent_id, {});
-      else if (event.topic === "access_changed") topics.publish("access_changed", this.id, {});
-      else if (event.topic === "reinit") topics.publish("reinit", this.id, { owner_id: event.owner_id });
-      else {
-        const { version, latest_build_id } = event;
-        topics.publish("workspace", this.id, { version, latest_build_id });
-      }
-    }
-    for (const effect of effects) {
-      const { job_id } = effect;
-      if (effect.do === "cancel") builds.cancel(job_id);
-      else {
-        const { build, job, tags } = state;
-        builds.submit({ workspace_id: this.id, job_id, created_at: job.created_at, tags, urgency: urgencyOf(build) });
-      }
-    }
+  /** Moves the deadline; milliseconds since 1970. 400 and 409 as in facts/platform 2.7. */
+  extend(args: { readonly deadline: number; readonly by: By }): Promise<Late> {
+    return this.handle((state) =>
+      this.#times.edit(state, (now, _, at) => auditExtension(now, extended(now, args, at), at)),
+    );
+  }
+
+  /** Makes it dormant, with a stop when something may run, or wakes it. "stale" when it is so already. 409 for a prebuild. */
+  setDormant(args: SetDormant): Promise<Late> {
+    return this.handle((state) => this.#times.setDormant(state, args));
+  }
+
+  /** Somebody or something works with it. Cheap: most reports write nothing. */
+  recordActivity(report: ActivityReport): Promise<Late> {
+    return this.handle((state) => this.#times.recordActivity(state, report));
+  }
+
+  /** Writes that it has been used (actors/workspace/activity-uses.ts). */
+  noteUse(_: Record<string, never>): Promise<Late> {
+    return this.handle((state) => this.#times.noteUse(state));
+  }
+
+  /** A timer that a change of the template sets has come. */
+  resetTimes({ name }: { readonly name: "reset_used" | "reset_dormant" }): Promise<Late> {
+    return super.handle((state) => this.#times.timed(state, this.#times.resetTimes(state, name), true));
+  }
+
+  /** The workspace's timer: does what is due, and sets the timer anew in any case. */
+  runSchedule(_: Record<string, never>): Promise<Late> {
+    return super.handle(async (state) => this.#times.timed(state, await this.#times.due(state), true));
   }
 }
-
-/** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */
-const urgencyOf = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
-  initiator_id === PREBUILDS_USER_ID ? "background" : "person";
 
 const nameTaken = (error: unknown): never => {
   const constraint = (error as { constraint?: unknown }).constraint;

@@ -14,11 +14,13 @@ import {
   type Report,
   WorkerLost,
 } from "#src/provisioners/provisioner.ts";
-import { insist, stopped } from "../job/insist.ts";
+import { askPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Tags, Worker } from "../runtime/job-queue.ts";
-import type { Builds, Late, StartedJob, SubmittedBuild, WorkspaceActor } from "./actor.ts";
+import type { StartedJob, WorkspaceActor } from "./actor.ts";
+import type { Builds, SubmittedBuild } from "./effects.ts";
+import type { Late } from "./outcome.ts";
 
 export type Provisioners = ReadonlyMap<string, Provisioner>;
 
@@ -89,7 +91,7 @@ export class BuildRunner implements Builds {
     const ask = () => this.#parts.workspaces().ask(workspace_id, "startJob", { job_id, worker });
     await this.#pace.next();
     try {
-      return await insist(this.#parts.clock, ask, signal);
+      return await askPatiently(this.#parts.clock, signal, ask);
     } catch (error) {
       if (signal.aborted) return "stale";
       await this.#fail(workspace_id, job_id, error, signal);
@@ -126,7 +128,7 @@ export class BuildRunner implements Builds {
       left = { state };
       await report.settled();
       const args = { job_id, state: this.#sealed(request, state), ...(made ? { made } : {}) };
-      this.#stored(request, await insist(clock, () => workspaces.ask(workspace_id, "completeJob", args), signal));
+      this.#stored(request, await askPatiently(clock, signal, () => workspaces.ask(workspace_id, "completeJob", args)));
     } catch (error) {
       if (stopped(signal)) return;
       if (error instanceof WorkerLost && !signal.aborted) {
@@ -167,7 +169,9 @@ export class BuildRunner implements Builds {
     this.#returned.add(job_id);
     try {
       const args = { job_id, lost: error.message };
-      await insist(this.#parts.clock, () => this.#parts.workspaces().ask(workspace_id, "requeueJob", args), signal);
+      await askPatiently(this.#parts.clock, signal, () =>
+        this.#parts.workspaces().ask(workspace_id, "requeueJob", args),
+      );
     } finally {
       this.#returned.delete(job_id);
     }
@@ -182,7 +186,7 @@ export class BuildRunner implements Builds {
   async #canceled(request: ProvisionRequest, job_id: string, state: string | null, signal: AbortSignal): Promise<void> {
     const args = { job_id, state: this.#sealed(request, state) };
     const ask = () => this.#parts.workspaces().ask(request.workspace.id, "completeJob", args);
-    this.#stored(request, await insist(this.#parts.clock, ask, signal));
+    this.#stored(request, await askPatiently(this.#parts.clock, signal, ask));
   }
 
   async #fail(
@@ -197,7 +201,7 @@ export class BuildRunner implements Builds {
     const kept = left ? { left: { state: this.#sealed(left.request, left.state) } } : {};
     const args = { job_id, error: wordsFor(error), error_code, ...kept };
     const ask = () => this.#parts.workspaces().ask(workspace_id, "failJob", args);
-    const answer = await insist(this.#parts.clock, ask, signal);
+    const answer = await askPatiently(this.#parts.clock, signal, ask);
     if (left) this.#stored(left.request, answer);
   }
 }

@@ -2,7 +2,8 @@
 // the server that works beside it. Used for backups and restores.
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 
 /** What is read and written at once. */
 export const PIECE_BYTES = 256 * 1024;
@@ -49,7 +50,7 @@ export class Flow {
     this.#moved += bytes;
     if (this.#bytesPerMs === 0) return;
     const ahead = this.#moved / this.#bytesPerMs - (this.#clock.monotonic() - this.#began);
-    if (ahead > 1) await sleep(this.#clock, ahead);
+    if (ahead > 1) await pause(this.#clock, ahead);
     // What was slower than allowed, such as a busy disk, is not made up for later.
     else if (ahead < -1000) this.#restart();
   }

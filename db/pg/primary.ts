@@ -1,8 +1,9 @@
 // The way to the database that takes writes. Several hosts may be named, as after `postgres://` with commas; the one that is no standby
 // is the primary. One connection is the writer's; a pool reads.
 import { type ReservedSQL, SQL } from "bun";
-import { sleep, systemClock } from "#base/clock.ts";
+import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { pause } from "#base/retry.ts";
 import { CommitError } from "../engine/store.ts";
 import { hostsOf } from "./hosts.ts";
 
@@ -83,7 +84,7 @@ export class Primary {
         reason = error;
       }
       await sql.close({ timeout: 0 }).catch(() => {});
-      if (i % this.#hosts.length === this.#hosts.length - 1) await sleep(systemClock, AGAIN_MS);
+      if (i % this.#hosts.length === this.#hosts.length - 1) await pause(systemClock, AGAIN_MS);
     }
     log("db").warn("no primary of PostgreSQL answers: {reason}", { reason });
     throw new CommitError("overloaded", "no primary of the database answers", { cause: reason });

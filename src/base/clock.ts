@@ -31,9 +31,6 @@ export const systemClock: Clock = {
   },
 };
 
-/** Waits `ms` on the given clock. */
-export const sleep = (clock: Clock, ms: number): Promise<void> => new Promise((resolve) => clock.after(ms, resolve));
-
 /** RFC 3339 in UTC with milliseconds, the form of every time in an answer (facts/platform 3.1). */
 export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 

@@ -1,6 +1,7 @@
 // Lines that somebody types while something else goes on: read from the first question on, so that a question can be withdrawn and
 // another asked. Refuses what was typed before a question was shown: it was no answer to it.
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import type { Streams } from "./streams.ts";
 
 /** What was read of the terminal already, and not yet passed on, comes within this time. */
@@ -27,7 +28,7 @@ export class TypedLines {
     this.#streams.forget();
     // Only now: a program in the background that reads a terminal is stopped.
     if (!this.#isReading) void this.#read();
-    else await sleep(this.#clock, PASSED_ON_MS);
+    else await pause(this.#clock, PASSED_ON_MS);
     if (withdrawn.aborted) return undefined;
     this.#typed = "";
     this.#show(question);

@@ -1,9 +1,9 @@
 // Watches the health of the agent's apps: asks each at its interval, and tells the server when it changes (rule DM-14).
 import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { AppHealth, type WorkspaceApp, WorkspaceApp_Health } from "#src/wire/gen/agent_pb.ts";
 import type { Connection } from "./connection/connection.ts";
 import { Latest } from "./latest.ts";
-import { pause } from "./pause.ts";
 import { durationMs } from "./times.ts";
 
 export type AppsOptions = { connection: Pick<Connection, "ask">; clock: Clock; signal: AbortSignal };

@@ -2,8 +2,8 @@
 // the next one. Bounded by the number of keys (rule DM-14).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { pause } from "#base/retry.ts";
 import { type Call, type Connection, Stopped } from "./connection/connection.ts";
-import { pause } from "./pause.ts";
 
 export type LatestOptions<T> = {
   connection: Pick<Connection, "ask">;

@@ -2,7 +2,7 @@
 // there for so long that it will not come back (rule LP-14).
 import { statSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
-import { pause } from "./pause.ts";
+import { pause } from "#base/retry.ts";
 
 export type OrphanOptions = {
   /** Folders and files without which there is nothing left to work for. */

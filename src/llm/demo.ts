@@ -1,6 +1,7 @@
 // The model that needs no key: a fresh install answers at once. It says what it is, and simple directives in the message make it take
 // every path a real model can take, so that all of them can be tried. It understands nothing else.
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { CHAT_ERROR_KINDS, type ChatErrorKind } from "#schema/chat-error.ts";
 import { agentCall, agentWords } from "./demo-agent.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
@@ -76,7 +77,7 @@ export class DemoModels implements LanguageModels {
     for (const delta of text.match(/\s*\S+/g) ?? []) {
       signal.throwIfAborted();
       yield { type, delta } as const;
-      if (ms > 0) await sleep(this.#clock, ms);
+      if (ms > 0) await pause(this.#clock, ms);
     }
   }
 

@@ -1,6 +1,6 @@
 // Programs in the workspace as the tools see them: started once however often it is asked for, followed until they end or time is up,
 // ended when the turn is interrupted. Used by `execute` and the `process_` tools.
-import { sleep } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import type { ProcessInfo, ProcessOutput, SIGNALS, StartProcess } from "#schema/agent-files.ts";
 import { Gathered } from "./cut.ts";
 import { type ToolAgent, type ToolContext, ToolError, WorkspaceAway } from "./tool.ts";
@@ -81,7 +81,7 @@ export const followProcess = async (
     const { output: _, from, next, truncated, ...process } = read;
     if (!process.running && !read.more) return { process, ...shown() };
     if (process.running && left === 0) return { process, ...shown() };
-    if (process.running && isMore && !read.more) await sleep(clock, Math.min(PACE_MS, left));
+    if (process.running && isMore && !read.more) await pause(clock, Math.min(PACE_MS, left));
   }
 };
 
@@ -99,6 +99,6 @@ export const endProcess = async ({ agent, clock }: Pick<ToolContext, "agent" | "
       // It has ended, or its workspace has.
       if (!(error instanceof WorkspaceAway) || clock.monotonic() > until) return;
     }
-    await sleep(clock, AGAIN_MS);
+    await pause(clock, AGAIN_MS);
   }
 };

@@ -1,9 +1,9 @@
 // Asking a model something beside a chat's own answers: a title, a label, a summary of what came before. One answer of text, bounded in
 // time and length; a passing failure is tried again.
 import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import type { ChatRunRow } from "#db/chats/runs.ts";
 import { type LanguageModels, ModelError, type ModelRequest, type ModelUsage } from "#src/llm/model.ts";
-import { pause } from "../insist.ts";
 import { Collector } from "../turn/collector.ts";
 import { untilAborted } from "../turn/watch.ts";
 import type { Recorded, Recorder, Recording } from "./recorder.ts";

@@ -4,8 +4,8 @@ import { findCustomPrompt } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
-import { insist } from "../insist.ts";
 import type { StartedAttempt } from "../messages.ts";
+import { untilAnswered } from "../until-answered.ts";
 import { assemblePrompt, type BlockProvider } from "./prompt.ts";
 
 type Deps = {
@@ -27,7 +27,7 @@ export const promptOf = async (
     const of = { ...about, chat_id, chat_key, custom_prompt: await customPrompt(deps, chat_key) };
     return Promise.all(deps.blocks.map((block) => block(of)));
   };
-  const told = await insist(deps.clock, signal, read);
+  const told = await untilAnswered(deps.clock, signal, read);
   if (told === "stale") throw signal.reason;
   return assemblePrompt(
     told.flat(),

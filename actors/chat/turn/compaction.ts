@@ -4,11 +4,11 @@ import type { Clock } from "#base/clock.ts";
 import { chatErrorOf } from "#src/llm/failure.ts";
 import { effectRows } from "../hooks/effects.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
-import { insist } from "../insist.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { Reported, StartedAttempt, Step, TurnReports } from "../messages.ts";
 import { bodyOf, type HistoryRow, SUMMARIZED } from "../prompt/compact.ts";
 import type { Compactor } from "../prompt/compactor.ts";
+import { untilAnswered } from "../until-answered.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
 
 /** What it needs of its turn. */
@@ -41,7 +41,7 @@ export class TurnCompaction {
   /** Where that is due; `isForced`: the model has refused the history as too long. What fails is no failure of the turn. */
   async whereDue(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<Compacted> {
     const { clock, signal } = this.#host;
-    const isWanted = await insist(clock, signal, () => this.#compactor.isWanted(begun, history, isForced));
+    const isWanted = await untilAnswered(clock, signal, () => this.#compactor.isWanted(begun, history, isForced));
     if (isWanted === "stale") return "over";
     if (!isWanted) return "none";
     const rows = await this.#shown(begun, isForced ? undefined : {}, (wish) =>

@@ -3,11 +3,11 @@
 import type { Clock } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
-import { insist } from "../insist.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { HistoryRow } from "../prompt/compact.ts";
 import { contextRows } from "../prompt/context-parts.ts";
+import { untilAnswered } from "../until-answered.ts";
 
 type Deps = { readonly store: Store; readonly clock: Clock };
 
@@ -28,7 +28,7 @@ export class Opening {
     if (this.#isDone) return [];
     this.#isDone = true;
     const { store, clock } = this.#deps;
-    const context = await insist(clock, this.#signal, () => contextRows(store, begun.chat_key));
+    const context = await untilAnswered(clock, this.#signal, () => contextRows(store, begun.chat_key));
     if (context === "stale") throw this.#signal.reason;
     return [...context, ...(await this.#hooks.sessionStart(begun, history))];
   }

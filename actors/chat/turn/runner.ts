@@ -2,13 +2,14 @@
 // a crash takes away is begun again from the chat's own state (rule CH-16).
 
 import { log } from "#base/log.ts";
+import { pause } from "#base/retry.ts";
 import type { Restored } from "#schema/checkpoint.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
 import { Capacity, type Pool } from "../../runtime/capacity.ts";
 import type { Begun, Interrupted } from "../effects.ts";
-import { insist, pause } from "../insist.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
+import { untilAnswered } from "../until-answered.ts";
 import { bringFilesBack, forgetFiles } from "./checkpoints.ts";
 import { endRuns } from "./end-runs.ts";
 import type { Slot } from "./slot.ts";
@@ -176,7 +177,7 @@ export class Generations {
     await pause(clock, ENDING_MS, AbortSignal.any([over.signal, this.#stopping.signal]));
     if (this.#stopping.signal.aborted && !over.signal.aborted) return;
     const args = { history_version, partial };
-    await insist(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
+    await untilAnswered(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
     if (job) this.#forget(chat_id, job);
   }
 

@@ -1,7 +1,8 @@
 // The workspace of a chat as its tools know it: requests to the daemon of the agent that lives there now. Says in words why it cannot be
 // reached; what may be asked twice waits a while for an agent that was there a moment ago (rules TO-6, TO-8).
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { pause } from "#base/retry.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -82,7 +83,7 @@ export class WorkspaceAgent implements ToolAgent {
           throw new WorkspaceAway(`The workspace cannot be reached. ${error.message} ${wayBack}`);
         }
       }
-      await sleep(clock, AGAIN_MS);
+      await pause(clock, AGAIN_MS);
     }
   }
 

@@ -2,6 +2,7 @@
 // ends as messages that carry the history and attempt they belong to. Ends as soon as a report is stale or it is stopped.
 
 import { log } from "#base/log.ts";
+import { pause } from "#base/retry.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import { HookFailure } from "#src/hooks/protocol.ts";
@@ -14,13 +15,13 @@ import type { Begun } from "../effects.ts";
 import { hookError, isHookRow } from "../hooks/effects.ts";
 import { wordsOnly } from "../hooks/proposals.ts";
 import { TurnHooks } from "../hooks/turn-hooks.ts";
-import { insist, pause } from "../insist.ts";
 import type { NewMessage, RetryState } from "../machine/decision.ts";
 import type { StartedAttempt, Step, TurnReports } from "../messages.ts";
 import { type CompactionCounts, Compactor } from "../prompt/compactor.ts";
 import type { BlockProvider } from "../prompt/prompt.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
 import { promptOf } from "../prompt/turn-prompt.ts";
+import { untilAnswered } from "../until-answered.ts";
 import { keepFiles } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
 import { TurnCompaction } from "./compaction.ts";
@@ -303,7 +304,7 @@ export class Turn {
   async #withMcp(begun: StartedAttempt): Promise<StartedAttempt | undefined> {
     const { clock, mcp } = this.#parts;
     const { signal } = this.#abort;
-    const offer = await insist(clock, signal, () => offerFor(mcp, this.#chat_id, begun, signal));
+    const offer = await untilAnswered(clock, signal, () => offerFor(mcp, this.#chat_id, begun, signal));
     if (offer === "stale") return undefined;
     this.#mcp = offer;
     return withMcpTools(begun, offer);
@@ -312,7 +313,7 @@ export class Turn {
   /** Undefined once the turn is over. */
   async #history({ chat_key }: StartedAttempt): Promise<readonly MessageRow[] | undefined> {
     const { clock, store } = this.#parts;
-    const rows = await insist(clock, this.#abort.signal, () => readHistory(store, chat_key));
+    const rows = await untilAnswered(clock, this.#abort.signal, () => readHistory(store, chat_key));
     return rows === "stale" ? undefined : rows;
   }
 
@@ -385,7 +386,7 @@ export class Turn {
     args: Messages<TurnReports>[K]["args"],
   ): Promise<Messages<TurnReports>[K]["reply"] | "stale"> {
     const { clock, chats } = this.#parts;
-    return insist(clock, this.#abort.signal, () => chats().ask(this.#chat_id, message, args));
+    return untilAnswered(clock, this.#abort.signal, () => chats().ask(this.#chat_id, message, args));
   }
 }
 

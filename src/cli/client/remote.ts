@@ -1,7 +1,8 @@
 // What every verb that talks to a server shares: finding it, saying in words what went wrong, and ending at Ctrl-C at any moment
 // (rules CV-2 to CV-4). Refuses to send a kept session to another server than the one it came from.
-import { type Clock, holdProcess, sleep } from "#base/clock.ts";
+import { type Clock, holdProcess } from "#base/clock.ts";
 import { loadClientConfig } from "#base/config.ts";
+import { pause } from "#base/retry.ts";
 import { UsageError } from "#base/usage-error.ts";
 import type { JobLog } from "#schema/job.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
@@ -157,7 +158,7 @@ export async function* jobLog(clock: Clock, client: Client, path: string): Async
       const mayPass = error instanceof StreamBroken || (!isFirst && mayAnswerLater(error));
       if (!mayPass || clock.monotonic() - lost > PATIENCE_MS) throw error;
     }
-    await sleep(clock, AGAIN_MS);
+    await pause(clock, AGAIN_MS);
   }
 }
 

@@ -2,7 +2,7 @@
 // Needs no server. Made for the metadata of templates, and for people.
 import { statfsSync } from "node:fs";
 import { availableParallelism, cpus, freemem, totalmem } from "node:os";
-import { sleep } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import { noWords, readArguments } from "../arguments.ts";
 import { VerbFailure } from "../failure.ts";
@@ -58,7 +58,7 @@ const shown = ({ used, total, unit }: Figure): string => {
 const cpu = async (input: VerbInput): Promise<Figure> => {
   const begun = input.clock.monotonic();
   const before = usedMs(input);
-  await sleep(input.clock, LOOK_MS);
+  await pause(input.clock, LOOK_MS);
   const used = (usedMs(input) - before) / (input.clock.monotonic() - begun);
   const [quota, period] = (read(input, "cpu.max") ?? "max 1").split(" ");
   const limit = quota === "max" ? availableParallelism() : Number(quota) / Number(period);

@@ -1,5 +1,5 @@
 // Names of what a server has, for completion. Whatever goes wrong, there are none: nobody waits at a key for an explanation.
-import { sleep } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import type { ApiKey } from "#schema/api-key.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { AvailableModels } from "#schema/model-config.ts";
@@ -29,7 +29,7 @@ export const namesOf = async (input: VerbInput, before: readonly string[], kind:
   try {
     const client = KNOWN.has(kind) ? undefined : clientOf(input, url === undefined ? {} : { url });
     const asked = ASK[kind](client as Client, given("--user") ?? "me");
-    const found = await Promise.race([asked, sleep(input.clock, PATIENCE_MS).then(() => [])]);
+    const found = await Promise.race([asked, pause(input.clock, PATIENCE_MS).then(() => [])]);
     return found.map(({ text, help }) => ({ text, ...(help ? { help: plain(help) } : {}) }));
   } catch {
     return [];

@@ -1,8 +1,9 @@
 // `slipway gitaskpass PROMPT`: whom git of a workspace asks for user names and passwords (GIT_ASKPASS). Answers with the owner's token at
 // the provider of that URL; while no account is linked it says where to link one and waits (rules EA-18, EA-19). A URL of no provider is
 // none of its business: git then asks the person.
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
 import { loadDaemonConfig } from "#base/config.ts";
+import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { AgentExternalAuth } from "#schema/external-auth.ts";
 import { ApiError, Client } from "#src/client.ts";
@@ -53,7 +54,7 @@ const linked = async (
     } catch (error) {
       const isOver = error instanceof ApiError && error.status !== 503;
       if (isOver || signal.aborted) throw error;
-      await sleep(clock, AGAIN_MS);
+      await pause(clock, AGAIN_MS);
     }
   }
 };

@@ -3,8 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
-import { pause } from "../pause.ts";
-import { backoff } from "./backoff.ts";
+import { backoff, pause } from "#base/retry.ts";
 import { TokenRefused } from "./dial.ts";
 
 const CEILING_MS = 10_000;

@@ -2,9 +2,8 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
+import { backoff, pause } from "#base/retry.ts";
 import { ApiError, Client } from "#src/client.ts";
-import { pause } from "../pause.ts";
-import { backoff } from "./backoff.ts";
 
 const CEILING_MS = 10_000;
 

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { pause } from "../pause.ts";
+import { pause } from "#base/retry.ts";
 import type { SessionKind } from "../ssh/session-counts.ts";
 import { durationMs } from "../times.ts";
 import { type Connection, Stopped } from "./connection.ts";

@@ -2,9 +2,9 @@
 // smaller than the screen. Refuses keys that there are not.
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
+import { pause } from "#base/retry.ts";
 import type { DesktopAction, DesktopPicture } from "#schema/desktop-action.ts";
 import { WireError } from "#src/wire/wire-error.ts";
-import { pause } from "../pause.ts";
 import type { Desktop } from "./desktop.ts";
 import { keysymOf, keysymsOf } from "./keysyms.ts";
 import { pictureOf, scaleOf } from "./png.ts";

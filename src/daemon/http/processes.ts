@@ -3,11 +3,11 @@
 import { type Clock, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { pause } from "#base/retry.ts";
 import type { ProcessInfo, ProcessOutput, SignalProcess, StartProcess } from "#schema/agent-files.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import type { Environment } from "../environment.ts";
 import { ownProgram } from "../own-program.ts";
-import { pause } from "../pause.ts";
 import { canHoldBack } from "../sandbox/landlock.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";

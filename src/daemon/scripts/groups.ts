@@ -2,8 +2,8 @@
 // that led it: a script may leave a server running in the background, which is right until the daemon stops.
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { AGENT_MARK } from "../environment.ts";
-import { pause } from "../pause.ts";
 
 const KILL_AFTER_MS = 5_000;
 const LOOK_AGAIN_MS = 20;

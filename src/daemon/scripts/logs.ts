@@ -4,11 +4,10 @@ import type { Clock } from "#base/clock.ts";
 import { uuid, uuidBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
+import { backoff, pause } from "#base/retry.ts";
 import type { LogLevel } from "#schema/agent-log.ts";
 import { Log_Level } from "#src/wire/gen/agent_pb.ts";
-import { backoff } from "../connection/backoff.ts";
 import { type Connection, Stopped } from "../connection/connection.ts";
-import { pause } from "../pause.ts";
 import { timestamp } from "../times.ts";
 import { LineQueue, type LogLine } from "./line-queue.ts";
 

@@ -1,11 +1,11 @@
 // Collects the agent's metadata: runs each script at its interval and sends the newest values (rule DM-14).
 import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import type { WorkspaceAgentMetadata_Description } from "#src/wire/gen/agent_pb.ts";
 import { metadataMs } from "#src/wire/times.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { Environment } from "../environment.ts";
 import { Latest } from "../latest.ts";
-import { pause } from "../pause.ts";
 import { timestamp } from "../times.ts";
 import { commandOf } from "./command.ts";
 import type { ProcessGroups } from "./groups.ts";

@@ -1,7 +1,7 @@
 // Runs one program of the workspace in a session of its own: its output as it comes, a limit of time, and an end even when something
 // in the background keeps its pipes open (rules DM-6, DM-7).
 import type { Clock } from "#base/clock.ts";
-import { within } from "../pause.ts";
+import { within } from "#base/retry.ts";
 import type { ProcessGroups } from "./groups.ts";
 
 export type ProcessOptions = {

@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { nextScriptTime } from "#base/cron.ts";
 import { log } from "#base/log.ts";
-import { pause } from "../pause.ts";
+import { pause } from "#base/retry.ts";
 import type { Script, ScriptRunner, ScriptStatus } from "./script-runner.ts";
 
 /** Timers cannot wait for months, and a wall clock may be set meanwhile. */

@@ -1,4 +1,4 @@
-import { within } from "../pause.ts";
+import { within } from "#base/retry.ts";
 import { exitChannel } from "./exit.ts";
 import type { Running, RunOptions } from "./running.ts";
 

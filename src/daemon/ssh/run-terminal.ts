@@ -1,6 +1,6 @@
 // A shell or command of an SSH session on a terminal. It is held back while its client does not take what it shows, and ends with its client. [WN-3]
 import type ssh2 from "ssh2";
-import { pause } from "../pause.ts";
+import { pause } from "#base/retry.ts";
 import { startProgram, type TerminalSize } from "../terminal/program.ts";
 import { exitChannel } from "./exit.ts";
 import type { Running, RunOptions } from "./running.ts";

@@ -1,7 +1,7 @@
 // Ends everything that runs in the session of a terminal, jobs in the background too: each job is a group of its own there (rule TM-8).
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
-import { pause } from "../pause.ts";
+import { pause } from "#base/retry.ts";
 
 const KILL_AFTER_MS = 1_000;
 const LOOK_AGAIN_MS = 20;

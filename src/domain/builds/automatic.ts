@@ -1,5 +1,5 @@
 // Builds that the server makes by itself, for the schedule of a workspace: autostart, autostop, dormancy, deletion (facts/platform 2.7).
-import type { AutomaticBuilds } from "#actors/workspace/schedule-actor.ts";
+import type { AutomaticBuilds } from "#actors/workspace/effects.ts";
 import { notFound } from "#base/errors.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";

@@ -1,9 +1,9 @@
 // What the tools of a chat ask of the server, done in the name of the chat's owner with the owner's rights as they are now: templates and
 // the chat's workspace (facts/chats 5.1). Put together in src/context.ts.
 
-import { sleep } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuidFor } from "#base/ids.ts";
+import { pause } from "#base/retry.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
@@ -253,7 +253,7 @@ export class ChatToolServices implements ToolServices {
       if (isThere(workspace)) return workspace;
       if (clock.monotonic() > end)
         throw new ToolError(`The workspace takes too long: ${workspace.latest_build.status}.`);
-      await sleep(clock, LOOK_MS);
+      await pause(clock, LOOK_MS);
       signal.throwIfAborted();
     }
   }

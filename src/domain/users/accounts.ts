@@ -1,6 +1,7 @@
 // The services that users' routes share for the life of the process: hashing, the setup link, and counts of sign-in tries.
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
+import { pause } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
 import { SecondFactors } from "../factors/second-factors.ts";
 import { SetupLink } from "./first-user.ts";
@@ -102,7 +103,7 @@ export class Accounts {
   async #hold(ms: number): Promise<void> {
     if (ms === 0 || this.#held >= HELD) return;
     this.#held++;
-    await sleep(this.#clock, Math.min(ms, LATEST_MS));
+    await pause(this.#clock, Math.min(ms, LATEST_MS));
     this.#held--;
   }
 }

@@ -1,9 +1,10 @@
 // Workspaces that are containers of a Docker Engine. Everything made carries the workspace's label and a name that is the same each
 // time, so a build can be repeated after a crash and what is left can be found without any memory of ours (rules PV-1 to PV-8).
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
+import { pause } from "#base/retry.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 import {
   containerBody,
@@ -180,7 +181,7 @@ export class DockerProvisioner implements Provisioner {
         const holder = (await containersOf(work)).find((old) => nameOf(old) === name);
         if (holder) await remove(work, holder);
         else if (left < NAME_TRIES) throw error;
-        await sleep(this.#options.clock, NAME_WAIT_MS);
+        await pause(this.#options.clock, NAME_WAIT_MS);
       }
     }
   }

@@ -1,6 +1,7 @@
 // Workspaces that somebody else brings to life: hands a build to the connected worker that the queue has kept a slot at, and passes on
 // what it says. A worker that is lost in the middle gives the build back to the queue (rules PV-9 to PV-11).
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report, WorkerLost } from "../provisioner.ts";
 import type { ConnectedWorker, Outcome } from "./connected-worker.ts";
 import { innerState, placeOf, stateAt } from "./place.ts";
@@ -78,7 +79,7 @@ export class ExternalProvisioner implements Provisioner {
   }
 
   async #giveUp(worker: ConnectedWorker, over: Promise<Outcome>): Promise<void> {
-    const ended = await Promise.race([over.then(() => true), sleep(this.#clock, CANCEL_MS).then(() => false)]);
+    const ended = await Promise.race([over.then(() => true), pause(this.#clock, CANCEL_MS).then(() => false)]);
     if (ended) return;
     this.#workers.lost(worker, "it did not end a build that was cancelled");
     worker.close("a cancelled build was not ended");

@@ -3,8 +3,9 @@
 // or as the user that a setting names.
 import { closeSync, openSync } from "node:fs";
 import { userInfo } from "node:os";
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { pause } from "#base/retry.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
 import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
 import { isAlive, markOf, processesAtHome, send } from "./process-table.ts";
@@ -215,7 +216,7 @@ export class LocalProvisioner implements Provisioner {
     if (record && isAlive(record)) {
       send(record, "SIGTERM");
       const until = clock.monotonic() + grace;
-      while (isAlive(record) && clock.monotonic() < until && !signal.aborted) await sleep(clock, POLL_MS);
+      while (isAlive(record) && clock.monotonic() < until && !signal.aborted) await pause(clock, POLL_MS);
       signal.throwIfAborted();
     }
     await this.#kill(folder, record);
@@ -224,7 +225,7 @@ export class LocalProvisioner implements Provisioner {
   async #kill(folder: WorkspaceFolder, record: DaemonRecord | undefined = folder.record()): Promise<void> {
     if (record && isAlive(record)) {
       send(record, "SIGKILL", true);
-      for (let round = 0; isAlive(record) && round < KILL_ROUNDS; round++) await sleep(this.#options.clock, POLL_MS);
+      for (let round = 0; isAlive(record) && round < KILL_ROUNDS; round++) await pause(this.#options.clock, POLL_MS);
     }
     // Terminals and services have put themselves into sessions of their own.
     // Whoever is killed may just have started another, so look until nothing is left.
@@ -232,7 +233,7 @@ export class LocalProvisioner implements Provisioner {
       const left = processesAtHome(folder.home);
       if (left.length === 0) break;
       for (const one of left) if (isAlive(one)) send(one, "SIGKILL");
-      await sleep(this.#options.clock, POLL_MS);
+      await pause(this.#options.clock, POLL_MS);
     }
     folder.forget();
   }

@@ -14,7 +14,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { isAlive, markOf, type ProcessMark } from "../local/process-table.ts";
 
 export type CommandOptions = {
@@ -71,7 +72,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
     const stop = new Stop(child.pid, options);
     const bytes = (): number => statSync(outFile).size + statSync(errFile).size;
     while (!over) {
-      await Promise.race([child.exited, sleep(clock, POLL_MS)]);
+      await Promise.race([child.exited, pause(clock, POLL_MS)]);
       for (const reader of readers) reader.read();
       stop.look(signal.aborted, bytes() > OUTPUT_LIMIT);
     }
@@ -222,8 +223,8 @@ export const interruptRunning = (folder: string): boolean => {
 export const endRunning = async (folder: string, clock: Clock, grace: number): Promise<void> => {
   const marks = runningIn(folder);
   const until = clock.monotonic() + grace;
-  while (marks.some(isAlive) && clock.monotonic() < until) await sleep(clock, POLL_MS);
+  while (marks.some(isAlive) && clock.monotonic() < until) await pause(clock, POLL_MS);
   for (const { pid } of marks) signalTo(-pid, "SIGKILL");
-  while (marks.some(isAlive)) await sleep(clock, POLL_MS);
+  while (marks.some(isAlive)) await pause(clock, POLL_MS);
   rmSync(join(folder, MARK), { force: true });
 };

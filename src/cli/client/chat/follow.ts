@@ -1,6 +1,6 @@
 // Following a chat's stream until its turn has ended, or for as long as somebody watches. A connection that breaks is made again where it
 // was, and nothing is shown twice (rules CV-12, CV-13).
-import { sleep } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { ChatEvent } from "#schema/chat-event.ts";
 import type { ChatStatus } from "#schema/chat-status.ts";
@@ -71,7 +71,7 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
     }
     lost ??= input.clock.monotonic();
     if (input.clock.monotonic() - lost > PATIENCE_MS) throw new VerbFailure("the server has been away for too long");
-    await sleep(input.clock, AGAIN_MS);
+    await pause(input.clock, AGAIN_MS);
   }
 };
 

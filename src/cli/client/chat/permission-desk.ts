@@ -1,6 +1,7 @@
 // Answers calls of a chat that wait for permission: by the option `--permissions`, or by asking whoever sits at the terminal. Where
 // nobody does they are only told, and somebody else may answer (rules CV-15 to CV-17). Used by follow.ts.
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { ActionRequired, ChatEvent, ToolCallRequest } from "#schema/chat-event.ts";
@@ -104,7 +105,7 @@ export class PermissionDesk {
     if (way !== "ask") {
       if (!json) note(`[${way === "allow" ? "allowed" : "denied"}: ${asked}]`);
       const answers = calls.map(({ tool_call_id }): Answer => ({ tool_call_id, decision: way }));
-      while ((await this.#send(request, answers)) === "again" && !withdrawn.aborted) await sleep(this.#clock, AGAIN_MS);
+      while ((await this.#send(request, answers)) === "again" && !withdrawn.aborted) await pause(this.#clock, AGAIN_MS);
       return;
     }
     if (this.#lines) return this.#ask(this.#lines, request);

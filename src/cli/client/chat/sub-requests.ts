@@ -1,6 +1,7 @@
 // What sub-chats of a chat ask a person for while it waits for them: theirs are streams of their own, so whoever follows the chat would
 // see nothing of it (rule CV-17). Heard from the watch of all of one's chats, and at its begin from those that wait already.
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import type { Chat } from "#schema/chat.ts";
 import type { ChatEvent, WatchEvent } from "#schema/chat-event.ts";
 import { ApiError, type Client, type ClientSocket } from "#src/client.ts";
@@ -40,7 +41,7 @@ export class SubRequests implements Disposable {
       } catch (error) {
         if (error instanceof ApiError && error.status < 500) return;
       }
-      if (!this.#isClosed) await sleep(clock, AGAIN_MS);
+      if (!this.#isClosed) await pause(clock, AGAIN_MS);
     }
   }
 

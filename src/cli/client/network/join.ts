@@ -1,7 +1,7 @@
 // The command line as a peer of the private network, for as long as a verb runs: it joins as a client of one agent, joins again when the
 // server was away, and ends with access (rule CN-1).
 import type { Clock } from "#base/clock.ts";
-import { sleep } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { systemRandom } from "#base/random.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import type { Datagram } from "#src/tailnet/packets/udp.ts";
@@ -65,7 +65,7 @@ const stayJoined = async ({ client, path, peer, clock, signal }: Stay): Promise<
     if (closed) wait = AGAIN_MS;
     // A refusal is told apart from a server that is away.
     else await throwIfRefused(client, path);
-    await sleep(clock, wait);
+    await pause(clock, wait);
   }
 };
 

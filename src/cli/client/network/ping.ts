@@ -1,5 +1,5 @@
 // `slipway ping WORKSPACE`: how long the way to a workspace's agent and back takes, through the tunnel that everything else uses (rule CN-5).
-import { sleep } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
       await joined.peer.ping(agent_id, TIMEOUT_MS);
       let answered = 0;
       for (let i = 0; i < count && !input.signal.aborted; i += 1) {
-        if (i > 0) await sleep(input.clock, EVERY_MS);
+        if (i > 0) await pause(input.clock, EVERY_MS);
         const took = await joined.peer.ping(agent_id, TIMEOUT_MS);
         if (took !== undefined) answered += 1;
         if (has.json) input.print(JSON.stringify({ name: workspace.name, milliseconds: took ?? null }));

@@ -1,6 +1,6 @@
 // A terminal without anybody at it: what comes in goes to the command, what it prints goes on, and its exit code is ours. What was printed
 // cannot be taken back, so a connection that breaks is the end.
-import { sleep } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { type Streams, streamsOf } from "../../streams.ts";
@@ -42,7 +42,7 @@ export const pipeThrough = async (
     if (exit === undefined) continue;
     feed.end();
     // The terminal ends by itself, unless the command has left something there.
-    await Promise.race([socket.closed, sleep(input.clock, FAREWELL_MS)]);
+    await Promise.race([socket.closed, pause(input.clock, FAREWELL_MS)]);
     return exit;
   }
   await streams.write(reader.rest());

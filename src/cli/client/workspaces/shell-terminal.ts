@@ -1,6 +1,6 @@
 // A terminal with somebody at it: keys one by one, their size, their screen. `~.` at the beginning of a line leaves it running; a lost
 // connection is made again with the same terminal, whose screen comes back (rules CV-8, CV-9).
-import { sleep } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
 import { ApiError, type ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { streamsOf } from "../../streams.ts";
@@ -113,7 +113,7 @@ class Desk {
   async again({ client }: Remote, until: number): Promise<ClientSocket | undefined> {
     const { clock } = this.#input;
     while (clock.monotonic() < until) {
-      const left = await Promise.race([sleep(clock, AGAIN_MS), this.#left.promise]);
+      const left = await Promise.race([pause(clock, AGAIN_MS), this.#left.promise]);
       if (left) return undefined;
       try {
         return await openSocket(client, this.path);

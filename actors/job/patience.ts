@@ -1,6 +1,7 @@
 // Reporting what came of a job, from outside of any mailbox: what must arrive is said again while the actor or the store is
 // overloaded. Used by the runners of builds and imports; a server that stops is not waited for.
-import { type Clock, sleep } from "#base/clock.ts";
+import type { Clock } from "#base/clock.ts";
+import { retry } from "#base/retry.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
 
 const TRIES = 40;
@@ -10,16 +11,10 @@ const RETRY_MS = 250;
 export const stopped = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
 
 /** Asks until it is answered, for ten seconds at the most. Throws what is no passing refusal, at once. */
-export const insist = async <T>(clock: Clock, ask: () => Promise<T>, signal: AbortSignal): Promise<T> => {
-  for (let left = TRIES; ; left--) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (left === 0 || stopped(signal) || !isPassing(error)) throw error;
-      await sleep(clock, RETRY_MS);
-    }
-  }
-};
+export const askPatiently = <T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T> =>
+  retry(clock, ask, (error, failures) =>
+    failures > TRIES || stopped(signal) || !isPassing(error) ? undefined : RETRY_MS,
+  );
 
 const isPassing = (error: unknown): boolean => {
   const { kind, reason } = error as { kind?: unknown; reason?: unknown };

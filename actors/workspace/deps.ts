@@ -1,0 +1,21 @@
+// What the workspace's actor works with.
+import type { Clock } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { Events } from "../runtime/events.ts";
+import type { Uses } from "./activity-uses.ts";
+import type { AutomaticBuilds, Builds } from "./effects.ts";
+
+export type WorkspaceDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly uses: Uses;
+  readonly automatic: AutomaticBuilds;
+  /** Opens the values of template variables. */
+  readonly encryption: Encryption;
+  readonly builds: Builds;
+  /** Where the workspace reaches the server. */
+  readonly accessUrl: () => URL;
+};

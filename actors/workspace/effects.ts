@@ -1,0 +1,30 @@
+// What the workspace's actor asks of the world, and what it does by itself: interfaces, so that it knows neither the runner of builds nor
+// how a build is planned.
+import type { BuildRow } from "#db/workspaces/builds.ts";
+import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
+import type { Urgency } from "../runtime/job-queue.ts";
+import type { NewBuild } from "./decision.ts";
+
+/** Where the work of builds goes (actors/workspace/build-runner.ts). */
+export interface Builds {
+  submit(build: SubmittedBuild): void;
+  cancel(job_id: string): void;
+}
+
+export type SubmittedBuild = {
+  readonly workspace_id: string;
+  readonly job_id: string;
+  readonly created_at: number;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly urgency: Urgency;
+};
+
+/** Builds that the server makes by itself (src/domain/builds/automatic.ts). */
+export interface AutomaticBuilds {
+  /** The build that follows `last`; reads the store only. Throws AppError when it cannot be made, such as for a missing parameter. */
+  plan(workspace: WorkspaceRow, last: BuildRow, input: BuildInput): Promise<NewBuild>;
+  /** True when some worker could take a job with these tags. */
+  hasWorker(tags: NewBuild["tags"]): boolean;
+}
+
+export type BuildInput = Pick<NewBuild, "transition" | "reason" | "initiator_id">;

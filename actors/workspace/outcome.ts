@@ -1,0 +1,56 @@
+// A change of a workspace as what its actor commits, announces and starts.
+import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import type { Outcome } from "../runtime/actor.ts";
+import type { Urgency } from "../runtime/job-queue.ts";
+import type { Change, Decision, WorkspaceState } from "./decision.ts";
+import type { WorkspaceDeps } from "./deps.ts";
+
+type Deps = Pick<WorkspaceDeps, "topics" | "builds">;
+
+/** What became of a message that may come too late: "stale" is a value, not an error. */
+export type Late = "done" | "stale";
+
+export const outcomeOf = <Reply>(deps: Deps, change: Change, reply: Reply): Outcome<WorkspaceState, Reply> => ({
+  state: change.state,
+  writes: change.writes,
+  after: () => announce(deps, change),
+  reply,
+});
+
+/** Throws what refuses it; `stale` is the answer when nothing changes. */
+export const settled = <Reply>(
+  deps: Deps,
+  state: WorkspaceState,
+  decision: Decision,
+  reply: Reply,
+  stale: Reply,
+): Outcome<WorkspaceState, Reply> => {
+  if (decision.kind === "refused") throw decision.error;
+  return decision.kind === "stale" ? { state, reply: stale } : outcomeOf(deps, decision, reply);
+};
+
+const announce = ({ topics, builds }: Deps, { state, events, effects }: Change): void => {
+  const { id } = state.workspace;
+  for (const event of events) {
+    if (event.topic === "job") topics.publish("job", event.job_id, { logs: event.logs, done: event.done });
+    else if (event.topic === "agent_gone") topics.publish("agent_gone", event.agent_id, {});
+    else if (event.topic === "access_changed") topics.publish("access_changed", id, {});
+    else if (event.topic === "reinit") topics.publish("reinit", id, { owner_id: event.owner_id });
+    else {
+      const { version, latest_build_id } = event;
+      topics.publish("workspace", id, { version, latest_build_id });
+    }
+  }
+  for (const effect of effects) {
+    const { job_id } = effect;
+    if (effect.do === "cancel") builds.cancel(job_id);
+    else {
+      const { build, job, tags } = state;
+      builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: urgencyOf(build) });
+    }
+  }
+};
+
+/** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */
+export const urgencyOf = ({ initiator_id }: { readonly initiator_id: string }): Urgency =>
+  initiator_id === PREBUILDS_USER_ID ? "background" : "person";

@@ -1,0 +1,206 @@
+// What the workspace's actor decides about time: time to live, autostart, deadline, use and dormancy, and the one timer of a workspace.
+// With each message that changes what times follow from, the timer and the derived columns go into the same batch, so that nothing is
+// forgotten over a restart (rules TI-14 to TI-26).
+import { AppError } from "#base/errors.ts";
+import { listRunningAgents } from "#db/agents/agents.ts";
+import type { Store } from "#db/engine/store.ts";
+import { clearTimer } from "#db/engine/timers.ts";
+import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
+import { updateWorkspace } from "#db/workspaces/workspaces.ts";
+import type { Outcome } from "../runtime/actor.ts";
+import { type ActivityReport, movesDeadline, recordActivity } from "./activity.ts";
+import { type By, note } from "./activity-note.ts";
+import { nextAutostart, renewedDeadlines } from "./deadline.ts";
+import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import type { WorkspaceDeps } from "./deps.ts";
+import { dormancyPatch, isDormant, mayRun } from "./dormancy.ts";
+import type { BuildInput } from "./effects.ts";
+import { type Late, outcomeOf, settled } from "./outcome.ts";
+import { type Action, derivedTimes, dueAction, scheduleTimer, touchesTimes, transitionOf } from "./schedule.ts";
+import { withBuild, withDormancy } from "./schedule-edits.ts";
+import { isUnclaimed, loadRules, type ScheduleRules } from "./schedule-rules.ts";
+import { changed } from "./state.ts";
+
+export type SetDormant = { readonly dormant: boolean; readonly by: By; readonly initiator_id: string };
+type Turn = Outcome<WorkspaceState, Late>;
+
+/** What the workspace decides about its times. Each answers the outcome of one message. */
+export class TimedDecisions {
+  readonly #deps: WorkspaceDeps;
+
+  constructor(deps: WorkspaceDeps) {
+    this.#deps = deps;
+  }
+
+  /** A change of time to live, autostart or deadline, by the rules of the template. */
+  async edit(
+    state: WorkspaceState,
+    decide: (state: WorkspaceState, rules: ScheduleRules, now: number) => Decision,
+  ): Promise<Turn> {
+    const rules = await loadRules(this.#deps.store, state.workspace);
+    return this.#settled(state, decide(state, rules, this.#deps.clock.now()));
+  }
+
+  async setDormant(state: WorkspaceState, args: SetDormant): Promise<Turn> {
+    const needsStop = args.dormant && !isDormant(state.workspace) && !state.workspace.deleted && mayRun(state);
+    const input = { transition: "stop", reason: "dormancy", initiator_id: args.initiator_id } as const;
+    const stop = needsStop ? await this.#plan(state, input) : undefined;
+    const known = await this.#withAgents(state);
+    return this.#settled(state, withDormancy(known, { ...args, stop }, this.#deps.clock.now()));
+  }
+
+  /** Notes the use, which is written within a minute, and moves the deadline when the rules of facts/platform 2.7 say so. */
+  async recordActivity(state: WorkspaceState, report: ActivityReport): Promise<Turn> {
+    if (state.workspace.deleted) return { state, reply: "stale" };
+    this.#deps.uses.note(state.workspace.id);
+    if (!movesDeadline(report) || state.build.deadline === null) return { state, reply: "stale" };
+    const rules = await loadRules(this.#deps.store, state.workspace);
+    return this.#settled(state, recordActivity(state, rules, report, this.#deps.clock.now()));
+  }
+
+  noteUse(state: WorkspaceState): Turn {
+    const now = this.#deps.clock.now();
+    if (state.workspace.deleted || now <= state.workspace.last_used_at) return { state, reply: "stale" };
+    return used(state, now);
+  }
+
+  /** It counts as used, or as fallen asleep, from now on (facts/platform 2.6). */
+  resetTimes(state: WorkspaceState, name: "reset_used" | "reset_dormant"): Turn {
+    const now = this.#deps.clock.now();
+    const { id, dormant_at, deleted } = state.workspace;
+    const done = clearTimer("workspace", id, name);
+    const patch = name === "reset_used" ? { last_used_at: now } : { dormant_at: now };
+    const isMoot = deleted || (name === "reset_dormant" && dormant_at === null);
+    return isMoot
+      ? { state, writes: [done], reply: "stale" }
+      : outcomeOf(this.#deps, changed(state, { workspace: patch }, [done]), "done");
+  }
+
+  /** What is due by now. */
+  async due(loaded: WorkspaceState): Promise<Turn> {
+    const { store, clock, uses } = this.#deps;
+    const now = clock.now();
+    // A use that has not been written yet keeps it from falling asleep.
+    const fresh = uses.take(loaded.workspace.id) && !loaded.workspace.deleted ? used(loaded, now) : undefined;
+    const rules = await loadRules(store, loaded.workspace);
+    const renewed = this.#renewed(fresh?.state ?? loaded, rules, now);
+    const state = renewed?.state ?? fresh?.state ?? loaded;
+    const before: Turn = { state, reply: renewed || fresh ? "done" : "stale", ...both(fresh, renewed) };
+    const action = dueAction(state, rules, now);
+    if (!action) return before;
+    const outcome = await this.#act(await this.#withAgents(state), action, rules, now);
+    return { ...outcome, ...both(before, outcome) };
+  }
+
+  /** The template may want its stop at another time by now (rule TI-28). */
+  #renewed(state: WorkspaceState, rules: ScheduleRules, now: number): Turn | undefined {
+    const times = renewedDeadlines(state, rules, now);
+    if (!times) return undefined;
+    const detail = "Its template's required stop was changed.";
+    const isMoved = times.deadline !== state.build.deadline;
+    const kept = isMoved ? note(state, now, { reason: "template", detail, new_deadline: times.deadline }) : [];
+    return outcomeOf<Late>(this.#deps, changed(state, { build: { ...times, updated_at: now } }, kept), "done");
+  }
+
+  async #act(state: WorkspaceState, action: Action, rules: ScheduleRules, now: number): Promise<Turn> {
+    const kind = transitionOf(action, state);
+    const input = kind && { transition: kind, reason: action.reason, initiator_id: state.workspace.owner_id };
+    let build: NewBuild | undefined;
+    try {
+      build = input && (await this.#plan(state, input));
+    } catch (error) {
+      if (action.kind !== "autostart" || !(error instanceof AppError)) throw error;
+      const why = [error.message, ...error.validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
+      return this.#skipped(state, rules, why, now);
+    }
+    if (action.kind === "autostart" && build && !this.#deps.automatic.hasWorker(build.tags)) {
+      return this.#skipped(state, rules, "No worker with the build's tags is connected.", now);
+    }
+    const { deadline } = state.build;
+    const kept = note(state, now, {
+      reason: action.kind,
+      detail: action.why,
+      new_deadline: build ? null : deadline,
+    });
+    const patch = action.what === "make_dormant" ? dormancyPatch(true, now) : {};
+    return this.#settled(state, withBuild(state, patch, build, kept, now));
+  }
+
+  /** An autostart that cannot be is left out, not queued (facts/platform 2.7). */
+  #skipped(state: WorkspaceState, rules: ScheduleRules, detail: string, now: number): Turn {
+    const next_start_at = nextAutostart(state.workspace, rules, now) ?? null;
+    const kept = note(state, now, { reason: "autostart_skipped", detail, new_deadline: state.build.deadline });
+    return outcomeOf(this.#deps, changed(state, { workspace: { next_start_at } }, kept), "done");
+  }
+
+  #plan(state: WorkspaceState, input: BuildInput): Promise<NewBuild> {
+    return this.#deps.automatic.plan(state.workspace, state.build, input);
+  }
+
+  #settled(state: WorkspaceState, decision: Decision): Turn {
+    return settled<Late>(this.#deps, state, decision, "done", "stale");
+  }
+
+  /** Agents may have come since the build was made; a new build ends them all. */
+  async #withAgents(state: WorkspaceState): Promise<WorkspaceState> {
+    return { ...state, agent_ids: await runningAgents(this.#deps.store, state.workspace.id) };
+  }
+
+  /** Adds the derived columns and the timer to a turn that changes what they follow from. */
+  async timed<Reply>(
+    before: WorkspaceState | undefined,
+    outcome: Outcome<WorkspaceState, Reply>,
+    always = false,
+  ): Promise<Outcome<WorkspaceState, Reply>> {
+    const { state } = outcome;
+    if (!always && !touchesTimes(before, state)) return outcome;
+    const { store, clock, topics } = this.#deps;
+    const rules = await loadRules(store, state.workspace);
+    const patch = derivedTimes(before, state, rules, clock.now());
+    const isNews = Object.keys(patch).length > 0;
+    // Watchers hear of it with the change itself, or now when that told them nothing.
+    const unheard = isNews && before?.workspace.version === state.workspace.version;
+    const version = state.workspace.version + (unheard ? 1 : 0);
+    const workspace = { ...state.workspace, ...patch, version };
+    const next = { ...state, workspace };
+    return {
+      ...outcome,
+      state: next,
+      writes: [
+        ...(outcome.writes ?? []),
+        ...(isNews ? [updateWorkspace(workspace.id, { ...patch, version })] : []),
+        scheduleTimer(next, rules),
+        // Whoever keeps workspaces ready looks whether there are enough (rule PB-1).
+        ...(isKept(before, next) ? [lookAtPrebuilds(workspace.template_id, clock.now())] : []),
+      ],
+      after: () => {
+        outcome.after?.();
+        if (unheard) topics.publish("workspace", workspace.id, { version, latest_build_id: next.build.id });
+      },
+    };
+  }
+}
+
+/** The ids of the agents that a build of the workspace ends or replaces. */
+export const runningAgents = async (store: Store, workspace_id: string): Promise<string[]> =>
+  (await store.all(listRunningAgents({ workspace_id }))).map(({ id }) => id);
+
+/** True while it is nobody's, and for the turn that gives it to somebody. */
+const isKept = (before: WorkspaceState | undefined, after: WorkspaceState): boolean =>
+  isUnclaimed(after.workspace) || (before !== undefined && isUnclaimed(before.workspace));
+
+/** What two steps of one turn write, and announce once all of it is on disk. */
+const both = (first: Turn | undefined, second: Turn | undefined): Pick<Turn, "writes" | "after"> => ({
+  writes: [...(first?.writes ?? []), ...(second?.writes ?? [])],
+  after: () => {
+    first?.after?.();
+    second?.after?.();
+  },
+});
+
+/** A use is no news for watchers: they would hear of it each minute. */
+const used = (state: WorkspaceState, now: number): Turn => ({
+  state: { ...state, workspace: { ...state.workspace, last_used_at: now } },
+  writes: [updateWorkspace(state.workspace.id, { last_used_at: now })],
+  reply: "done",
+});
