@@ -38,7 +38,7 @@ import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
-import type { Context } from "./context.ts";
+import type { Context } from "./context/context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 import { loadWeb } from "./web/load.ts";
 import { MOVED, PAGES } from "./web/pages.ts";

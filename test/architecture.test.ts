@@ -55,7 +55,7 @@ describe("the rules bite", () => {
   const forbidden: [string, string][] = [
     ["src/base/ids.ts", "#schema/user.ts"], ["src/schema/user.ts", "#db/users/users.ts"], ["src/schema/user.ts", "../api/users.ts"],
     ["db/users/users.ts", "#actors/chat/chat.ts"], ["db/users/users.ts", "#src/wire/yamux.ts"], ["src/llm/openai.ts", "#src/provisioners/local.ts"],
-    ["src/wire/yamux.ts", "#src/tailnet/derp.ts"], ["actors/agent/agent.ts", "#src/api/http/errors.ts"], ["actors/runtime/actor.ts", "#src/context.ts"],
+    ["src/wire/yamux.ts", "#src/tailnet/derp.ts"], ["actors/agent/agent.ts", "#src/api/http/errors.ts"], ["actors/runtime/actor.ts", "#src/context/context.ts"],
     ["src/api/users.ts", "#src/server.ts"], ["src/api/users.ts", "#src/cli/server/serve.ts"], ["src/server.ts", "#src/daemon/daemon.ts"],
     ["src/daemon/daemon.ts", "#db/users/users.ts"], ["src/daemon/daemon.ts", "#actors/runtime/actor.ts"], ["src/web/page.tsx", "#src/api/users.ts"],
     ["src/client.ts", "#actors/runtime/actor.ts"], ["src/api/users.ts", "../../actors/actor.ts"], ["src/api/users.ts", "#test/support/server.ts"],
@@ -71,7 +71,7 @@ describe("the rules bite", () => {
 
   // biome-ignore format: a table of cases
   const allowed: [string, string][] = [
-    ["src/main.ts", "./cli/verbs.ts"], ["src/cli/server/serve.ts", "#src/context.ts"], ["src/cli/server/agent.ts", "#src/daemon/daemon.ts"],
+    ["src/main.ts", "./cli/verbs.ts"], ["src/cli/server/serve.ts", "#src/context/context.ts"], ["src/cli/server/agent.ts", "#src/daemon/daemon.ts"],
     ["src/server.ts", "#db/engine/open.ts"], ["src/api/organizations/index.ts", "../caller.ts"], ["src/api/users.ts", "#db/users/users.ts"],
     ["actors/agent/agent.ts", "#src/wire/agent-api.ts"], ["db/users/users.ts", "#schema/user.ts"], ["db/users/users.ts", "drizzle-orm"],
     ["src/tailnet/derp.ts", "#src/wire/gen/tailnet_pb.ts"], ["src/daemon/daemon.ts", "#src/client.ts"], ["db/users/users.ts", "node:fs"],

@@ -1,4 +1,4 @@
-// Puts lifecycle hooks together from the settings. Called by src/context.ts; `slipway doctor` tries the consumer.
+// Puts lifecycle hooks together from the settings. Called by src/context/context.ts; `slipway doctor` tries the consumer.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Store } from "#db/engine/store.ts";

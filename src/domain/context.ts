@@ -1,4 +1,4 @@
-// What use cases work with. src/context.ts builds it; tests override parts of it there.
+// What use cases work with. src/context/context.ts builds it; tests override parts of it there.
 
 import type { AgentActor } from "#actors/agent/actor.ts";
 import type { ChatActor } from "#actors/chat/actor.ts";

@@ -6,9 +6,8 @@ import { dirname, extname, join } from "node:path/posix";
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/main.ts": ["src/cli"],
   "src/cli": ["src/server.ts", "src/daemon", "src/client.ts"],
-  "src/server.ts": ["src/context.ts", "src/api", "src/web"],
-  "src/context.ts": ["src/make-provisioners.ts"],
-  "src/make-provisioners.ts": ["src/api"],
+  "src/server.ts": ["src/context", "src/api", "src/web"],
+  "src/context": ["src/api"],
   "src/api": ["src/domain", "src/web"],
   "src/domain": ["actors", "src/authentication", "src/starter"],
   actors: [

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Config } from "#base/config.ts";
-import { openContext } from "#src/context.ts";
+import { openContext } from "#src/context/open.ts";
 
 /** The least that argon2id takes; the hash says so itself, so signing in is as quick. */
 const CHEAP = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;

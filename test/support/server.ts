@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { type Config, loadConfig } from "#base/config.ts";
-import { openContext } from "#src/context.ts";
+import { openContext } from "#src/context/open.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 import { noteFolder } from "./ledger.ts";

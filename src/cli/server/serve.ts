@@ -13,7 +13,7 @@ import { startLogging } from "../logging.ts";
 import { reasonForPeople } from "../reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 
-/** What `serve` needs of src/context.ts and src/server.ts. */
+/** What `serve` needs of src/context and src/server.ts. */
 export interface ServeDeps<Context extends ServedContext> {
   openContext(options: OpenOptions): Promise<Context>;
   startServer(context: Context): Promise<Started>;
@@ -48,7 +48,10 @@ export const run: RunVerb = async (input) => {
   const began = startedWith(config, input.clock);
   input.onReload?.(() => reload(input, began));
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
-  const [{ openContext }, { startServer }] = await Promise.all([import("#src/context.ts"), import("#src/server.ts")]);
+  const [{ openContext }, { startServer }] = await Promise.all([
+    import("#src/context/open.ts"),
+    import("#src/server.ts"),
+  ]);
   try {
     return await serve(input, config, { openContext, startServer });
   } catch (error) {

@@ -1,5 +1,5 @@
 // What the tools of a chat ask of the server, done in the name of the chat's owner with the owner's rights as they are now: templates and
-// the chat's workspace (facts/chats 5.1). Put together in src/context.ts.
+// the chat's workspace (facts/chats 5.1). Put together in src/context/context.ts.
 
 import { AppError } from "#base/errors.ts";
 import { uuidFor } from "#base/ids.ts";

@@ -1,4 +1,4 @@
-// The private network of this server: its coordinator, its relay, and who hears of workspaces. Built once in src/context.ts.
+// The private network of this server: its coordinator, its relay, and who hears of workspaces. Built once in src/context/context.ts.
 import type { Clock } from "#base/clock.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
 import { Relay } from "#src/tailnet/relay.ts";

@@ -1,4 +1,4 @@
-// Workspaces as state.ts and the pure functions around it decide them, without a store, a server or a worker: what schedule-actor.ts and
+// Workspaces as state.ts and the pure functions around it decide them, without a store, a server or a worker: what timed.ts and
 // workspace-actor.ts do around each decision is done here in a few lines. One of the two real things of life-commands.ts.
 import { claimed } from "#actors/workspace/claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";

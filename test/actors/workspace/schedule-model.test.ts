@@ -30,7 +30,7 @@ const buildOf = (n: number, kind: NewBuild["transition"], reason: string): NewBu
   ...{ provisioner: "echo", file_id: NIL_UUID, tags: {} },
 });
 
-/** What schedule-actor.ts does around each decision, without a store. */
+/** What timed.ts does around each decision, without a store. */
 class Model {
   state: WorkspaceState;
   rules: ScheduleRules;

@@ -1,7 +1,7 @@
 // Requests that never end, too many at once, and clients that are slow on purpose.
 import { describe, expect, test } from "bun:test";
 import { Requests } from "#src/api/http/requests.ts";
-import { openContext } from "#src/context.ts";
+import { openContext } from "#src/context/open.ts";
 import { startServer } from "#src/server.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -1,8 +1,8 @@
 // The command line as a peer of the private network, for as long as a verb runs: it joins as a client of one agent, joins again when the
 // server was away, and ends with access (rule CN-1).
 import type { Clock } from "#base/clock.ts";
-import { pause } from "#base/retry.ts";
 import { systemRandom } from "#base/random.ts";
+import { pause } from "#base/retry.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import type { Datagram } from "#src/tailnet/packets/udp.ts";
 import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";

@@ -1,16 +1,16 @@
-// The provisioners of the server itself, made from its settings; src/context.ts puts them in. Tests pass others.
+// The provisioners of the server itself, made from its settings; context.ts puts them in. Tests pass others.
 import { join } from "node:path";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
 import type { Clock } from "#base/clock.ts";
 import { type Config, containerAccessUrl } from "#base/config.ts";
-import { whyNoLocal } from "./domain/builds/local-rule.ts";
-import { DockerProvisioner } from "./provisioners/docker/docker.ts";
-import { EchoProvisioner } from "./provisioners/echo/echo.ts";
-import { ExternalProvisioner } from "./provisioners/external/external.ts";
-import type { Workers } from "./provisioners/external/workers.ts";
-import { LocalProvisioner } from "./provisioners/local/local.ts";
-import type { Provisioner } from "./provisioners/provisioner.ts";
-import { TerraformProvisioner } from "./provisioners/terraform/terraform.ts";
+import { whyNoLocal } from "#domain/builds/local-rule.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { EchoProvisioner } from "#src/provisioners/echo/echo.ts";
+import { ExternalProvisioner } from "#src/provisioners/external/external.ts";
+import type { Workers } from "#src/provisioners/external/workers.ts";
+import { LocalProvisioner } from "#src/provisioners/local/local.ts";
+import type { Provisioner } from "#src/provisioners/provisioner.ts";
+import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 
 type Options = {
   readonly config: Config;

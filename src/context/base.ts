@@ -1,0 +1,19 @@
+// What every part of the server is built on.
+import type { Events } from "#actors/runtime/events.ts";
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import type { Encryption } from "#base/encryption.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Store } from "#db/engine/store.ts";
+
+export type Base = {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly topics: Topics<Events>;
+  readonly encryption: Encryption;
+  /** Where people and workspaces reach the server; known once it listens. */
+  readonly accessUrl: () => URL;
+  /** Copies messages to actors, in tests. */
+  readonly copy: (<T>(args: T) => T) | undefined;
+};

@@ -1,0 +1,291 @@
+// The server as one: constructed from its pieces, prepared, started, drained, and taken down in reverse order. Tests pass another clock or
+// other parts (`ContextOptions`).
+import { AuditRetentionChore } from "#actors/audit/retention.ts";
+import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
+import { recoverChats } from "#actors/chat/recovery.ts";
+import { type ChatServices, openChats } from "#actors/chat/services.ts";
+import { openHooks } from "#actors/hooks/open.ts";
+import type { Events } from "#actors/runtime/events.ts";
+import { JobQueue } from "#actors/runtime/job-queue.ts";
+import { Scheduler } from "#actors/runtime/scheduler.ts";
+import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
+import { Usage } from "#actors/usage/usage.ts";
+import type { Provisioners } from "#actors/workspace/build-runner.ts";
+import { lowerPortShares } from "#actors/workspace/port-limits.ts";
+import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
+import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
+import { type Config, onlyThisMachine } from "#base/config.ts";
+import type { Encryption } from "#base/encryption.ts";
+import type { Metrics } from "#base/metrics.ts";
+import { Outbound } from "#base/outbound.ts";
+import { Topics } from "#base/topics.ts";
+import { type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
+import { Blobs } from "#db/blobs.ts";
+import type { Store } from "#db/engine/store.ts";
+import { sealReadableVariables } from "#db/templates/variables.ts";
+import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
+import { equipped } from "#domain/builds/terraform-work.ts";
+import { ChatToolServices } from "#domain/chats/tool-services.ts";
+import { Links } from "#domain/external-auth/links.ts";
+import { mcpAccess } from "#domain/mcp/access.ts";
+import { ReadyTemplates } from "#domain/templates/starter.ts";
+import { terraformImports } from "#domain/templates/terraform-imports.ts";
+import { Accounts } from "#domain/users/accounts.ts";
+import { prepareIdentity } from "#domain/users/first-user.ts";
+import { RefusedChanges } from "#src/api/audit/refused.ts";
+import type { ApiContext } from "#src/api/context.ts";
+import { Addresses } from "#src/api/http/address.ts";
+import { OpenStreams } from "#src/api/http/open-streams.ts";
+import { Requests } from "#src/api/http/requests.ts";
+import { Sockets } from "#src/api/http/socket.ts";
+import { OAuthClient } from "#src/git/oauth.ts";
+import { providerOf } from "#src/git/provider.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import { Workers } from "#src/provisioners/external/workers.ts";
+import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { Base } from "./base.ts";
+import { deliver } from "./deliver.ts";
+import { makeProvisioners } from "./make-provisioners.ts";
+import { openAgents } from "./open-agents.ts";
+import { openModels } from "./open-models.ts";
+import { openTemplates } from "./open-templates.ts";
+import { openWorkspaces } from "./open-workspaces.ts";
+
+/** Bytes of an answer about a pull request. */
+const MOST_OF_DIFF = 4 * 1024 * 1024;
+
+export type ContextOptions = {
+  config: Config;
+  clock?: Clock;
+  /** Aborted by a part that finds the process unfit to go on; src/main.ts exits non-zero. */
+  fatal?: (error: Error) => void;
+  store?: Store;
+  /** Messages to actors are copied, to prove that they are plain data: tests only. */
+  copyMessages?: boolean;
+  /** Other ways to bring workspaces to life: tests only. */
+  provisioners?: Provisioners;
+  /** Other language models: tests only. */
+  models?: LanguageModels;
+  /** The variables this process was started with; some reach local workspaces (PATH, LANG, TZ). */
+  environment?: Readonly<Record<string, string | undefined>>;
+};
+
+/** Bytes of one answer of an MCP server. */
+const MOST_OF_MCP = 16 * 1024 * 1024;
+
+type Agents = ReturnType<typeof openAgents>;
+type Workspaces = ReturnType<typeof openWorkspaces>;
+type Templates = ReturnType<typeof openTemplates>;
+
+export class Context implements ApiContext, AsyncDisposable {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly topics = new Topics<Events>();
+  /** Undefined where nobody asks for figures: then nothing is counted. */
+  readonly metrics: Metrics | undefined;
+  readonly sockets: Sockets;
+  readonly requests: Requests;
+  readonly streams: OpenStreams;
+  readonly accounts: Accounts;
+  readonly addresses: Addresses;
+  readonly dialer: Agents["dialer"];
+  readonly agentHttp: Agents["agentHttp"];
+  readonly tailnet: Agents["tailnet"];
+  readonly agents: Agents["agents"];
+  readonly workspaces: Workspaces["workspaces"];
+  readonly versions: Templates["versions"];
+  readonly dryRuns: Templates["dryRuns"];
+  readonly chats: ChatServices["chats"];
+  readonly generations: ChatServices["generations"];
+  readonly titles: ChatServices["titles"];
+  readonly mcp: ChatServices["mcp"];
+  readonly diffs: ChatServices["diffs"];
+  readonly chatUpkeep: ChatServices["upkeep"];
+  /** Lets old entries of the audit log go. */
+  readonly auditRetention: AuditRetentionChore;
+  /** Asks the consumer of lifecycle hooks. */
+  readonly hooks: ReturnType<typeof openHooks>["hooks"];
+  /** Tells the audit log of changes that were refused. */
+  readonly refused: RefusedChanges;
+  readonly models: LanguageModels;
+  readonly modelSettings: ReturnType<typeof openModels>["modelSettings"];
+  readonly blobs: Blobs;
+  readonly encryption: Encryption;
+  readonly outbound: Outbound;
+  readonly mcpOutbound: Outbound;
+  readonly links: Links;
+  readonly jobs: JobQueue;
+  readonly workers: Workers;
+  readonly provisioners: Provisioners;
+  readonly prebuilds: Workspaces["prebuilds"];
+  readonly scheduler: Scheduler;
+  readonly backups: ScheduledBackups;
+  readonly usage: Usage;
+  /** Makes the templates that come with the server, once what they need is there. */
+  readonly readyTemplates: ReadyTemplates;
+  readonly uses: Workspaces["uses"];
+  accessUrl = new URL("http://localhost/");
+  draining = false;
+
+  constructor(options: ContextOptions, store: Store, encryption: Encryption, metrics: Metrics | undefined) {
+    const { config, clock = systemClock } = options;
+    const { topics } = this;
+    const { max_connections, allowed_private_networks: allowed } = config;
+    const copy = options.copyMessages ? structuredClone : undefined;
+    const base: Base = { config, clock, store, topics, encryption, copy, accessUrl: () => this.accessUrl };
+    this.config = config;
+    this.clock = clock;
+    this.store = store;
+    this.encryption = encryption;
+    this.metrics = metrics;
+    this.usage = new Usage({ store, clock });
+    this.sockets = new Sockets(clock, max_connections);
+    this.streams = new OpenStreams(clock, max_connections);
+    this.requests = new Requests(clock, max_connections);
+    this.addresses = new Addresses(config.trusted_proxies, (request) => this.requests.peerOf(request));
+    this.accounts = new Accounts({ store, clock, encryption });
+    const agents = openAgents(base);
+    this.dialer = agents.dialer;
+    this.agentHttp = agents.agentHttp;
+    this.tailnet = agents.tailnet;
+    this.agents = agents.agents;
+    this.blobs = new Blobs(config.data_dir);
+    this.backups = scheduledBackups(config, clock);
+    this.workers = new Workers(clock);
+    this.jobs = new JobQueue(config.provisioner_slots, this.workers);
+    this.provisioners = makeProvisioners(options, clock, base.accessUrl, this.workers);
+    const { jobs, provisioners, blobs } = this;
+    const equip = (request: ProvisionRequest) => equipped(this, request);
+    const workspaces = openWorkspaces({ ...base, ...agents, jobs, provisioners, equip, building: this });
+    this.workspaces = workspaces.workspaces;
+    this.uses = workspaces.uses;
+    this.prebuilds = workspaces.prebuilds;
+    const terraform = terraformImports(this);
+    const templates = openTemplates({ ...base, blobs, jobs, provisioners, terraform, equip });
+    this.versions = templates.versions;
+    this.dryRuns = templates.dryRuns;
+    this.readyTemplates = new ReadyTemplates(this);
+    this.outbound = new Outbound({ clock, allowed });
+    const reaches_private = onlyThisMachine(config);
+    this.mcpOutbound = new Outbound({ clock, allowed, max_bytes: MOST_OF_MCP, reaches_private });
+    const client = new OAuthClient(this.outbound);
+    this.links = new Links({
+      store,
+      clock,
+      encryption,
+      topics,
+      providers: config.external_auth.map(providerOf),
+      client,
+    });
+    const { models, modelSettings } = openModels({ ...base, blobs, metrics, models: options.models });
+    this.models = models;
+    this.modelSettings = modelSettings;
+    const hookService = openHooks({ config, clock, store });
+    this.hooks = hookService.hooks;
+    const { chats, generations, titles, mcp, diffs, upkeep } = openChats({
+      store,
+      clock,
+      topics,
+      models,
+      agentHttp: this.agentHttp,
+      toolServices: (of) => new ChatToolServices(this, of),
+      blobs,
+      slots: { root: config.chat_slots, child: config.subchat_slots },
+      recordsAll: config.chat_debug_logging,
+      asksTitles: config.chat_titles,
+      mcpAccess: mcpAccess(this),
+      hookService,
+      mcpFetch: (url, init) => this.mcpOutbound.open(new URL(url), init),
+      accounts: this.links,
+      outbound: new Outbound({ clock, allowed, max_bytes: MOST_OF_DIFF }),
+      copy,
+    });
+    this.chats = chats;
+    this.generations = generations;
+    this.titles = titles;
+    this.mcp = mcp;
+    this.diffs = diffs;
+    this.chatUpkeep = upkeep;
+    this.auditRetention = new AuditRetentionChore({ store, clock });
+    this.refused = new RefusedChanges({ store, clock });
+    this.scheduler = new Scheduler(
+      store,
+      clock,
+      (timer) => deliver(this, timer),
+      () => this.#sweep(),
+    );
+  }
+
+  /** The link to the setup page while there is no user yet. */
+  setupUrl(_url: URL): string | undefined {
+    if (!this.accounts.setupNeeded) return undefined;
+    const url = new URL("/setup", this.accessUrl);
+    url.searchParams.set("token", this.accounts.setup.offer());
+    return url.href;
+  }
+
+  /** Called before the server listens: what a fresh data directory lacks is made. */
+  async prepare(): Promise<void> {
+    const { store, clock, accounts } = this;
+    accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
+    await sealReadableVariables(store, this.encryption);
+    await recoverBlobs(store, this.blobs);
+    for (const one of this.provisioners.values()) await one.prepare?.();
+    await this.modelSettings.load();
+  }
+
+  /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
+  async started(): Promise<void> {
+    await recoverImports(this.store, this.versions);
+    await recoverDryRuns(this.store, this.dryRuns);
+    await lowerPortShares(this.store, this.workspaces);
+    await endForbiddenSharing(this.store, this.workspaces);
+    await endForbiddenChatSharing(this.store, this.chats);
+    await recoverBuilds(this.store, this.workspaces);
+    await stopForbiddenLocal(this);
+    await recoverChats(this.store, this.chats, this.clock.now());
+    await recoverWorkspaces(this.store, this.provisioners);
+    await this.readyTemplates.start();
+    this.scheduler.start();
+    this.uses.start(this.clock);
+    this.usage.start();
+    await this.backups.start();
+  }
+
+  /** Refuses new messages and waits until every waiting one is answered and on disk. */
+  async drain(): Promise<void> {
+    this.scheduler.stop();
+    for (const one of this.provisioners.values()) one.stop?.();
+    await this.readyTemplates.stop();
+    await this.backups.stop();
+    // Builds that run go on after the next start; what they say until then still finds its actor.
+    await this.jobs.stop();
+    this.uses.stop();
+    await this.uses.flush();
+    await this.usage.stop();
+    await this.generations.stop();
+    await this.chats.stop();
+    await this.chatUpkeep.stop();
+    await this.auditRetention.stop();
+    await this.refused.settled();
+    await this.versions.stop();
+    await this.dryRuns.stop();
+    await this.workspaces.stop();
+    await this.agents.stop();
+  }
+
+  #sweep(): void {
+    for (const actors of [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats]) actors.sweep();
+    this.chatUpkeep.sweep();
+    this.auditRetention.sweep();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.scheduler.stop();
+    for (const one of this.provisioners.values()) one.stop?.();
+    this.workers.stop();
+    await this.store.close();
+  }
+}

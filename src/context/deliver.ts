@@ -1,0 +1,25 @@
+// Which actor a timer is for.
+import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
+import { DRY_RUN } from "#actors/template-version/dry-run-actor.ts";
+import type { Timer } from "#db/engine/timers.ts";
+import type { DomainContext } from "#domain/context.ts";
+
+type Parts = Pick<DomainContext, "chats" | "diffs" | "versions" | "dryRuns" | "workspaces"> & {
+  readonly prebuilds: PrebuildKeeper;
+};
+
+export const deliver = async (parts: Parts, timer: Timer): Promise<void> => {
+  const { actor, actor_id } = timer;
+  if (actor === "chat") await parts.chats.ask(actor_id, "deadlinePassed", {});
+  if (actor === "chat_diff") await parts.diffs.due(actor_id);
+  if (actor === "template_version") await parts.versions.ask(actor_id, "reap", {});
+  if (actor === DRY_RUN) await parts.dryRuns.ask(actor_id, "reap", {});
+  if (actor === "workspace") await tellWorkspace(parts, timer);
+  if (actor === "prebuilds") await parts.prebuilds.reconcile(actor_id);
+};
+
+const tellWorkspace = async ({ workspaces }: Parts, { actor_id, name }: Timer): Promise<void> => {
+  if (name === "reap") await workspaces.ask(actor_id, "reap", {});
+  if (name === "schedule") await workspaces.ask(actor_id, "runSchedule", {});
+  if (name === "reset_used" || name === "reset_dormant") await workspaces.ask(actor_id, "resetTimes", { name });
+};
