@@ -4,7 +4,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { pause } from "../pause.ts";
+import { pause } from "#base/retry.ts";
 import { allProcesses, endProcesses } from "./end.ts";
 import { type LocalProgramOptions, type ProgramEvents, startProgram, type TerminalProgram } from "./program.ts";
 

@@ -29,7 +29,7 @@ const ours = (text: () => string): string[] => {
 testNeeding([needs.postgres], "[PQ-1] every statement that is compiled can be prepared on PostgreSQL", async () => {
   for (const file of new Bun.Glob("db/**/*.ts").scanSync({ cwd: ROOT }))
     if (!isElsewhere(`/${file}`)) await import(ROOT + file);
-  await import("#src/context.ts");
+  await import("#src/context/open.ts");
   const texts = [...new Set(compiledTexts.flatMap(ours))];
   expect(texts.length).toBeGreaterThan(250);
   const made = await createDatabase();
