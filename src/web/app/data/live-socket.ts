@@ -40,6 +40,8 @@ type Options = {
   readonly opened?: () => void;
   /** Closing with 1000 is the end: nothing more follows. */
   readonly ends?: boolean;
+  /** Called when it has ended so. */
+  readonly ended?: () => void;
   /** The server pings: a long silence means that the line is dead. */
   readonly pings?: boolean;
 };
@@ -83,8 +85,10 @@ export class LiveSocket {
       if (typeof data === "string") this.#options.message(data);
     };
     socket.onclose = ({ code }) => {
-      if (this.#options.ends && code === DONE) this.end();
-      else this.#again();
+      if (this.#options.ends && code === DONE) {
+        this.end();
+        this.#options.ended?.();
+      } else this.#again();
     };
   }
 

@@ -12,7 +12,12 @@ export type LogLine = {
   readonly isBad: boolean;
 };
 
-type Wanted = { readonly source: string; readonly path: string };
+type Wanted = {
+  readonly source: string;
+  readonly path: string;
+  /** Called when the log has been told to its end. */
+  readonly ended?: () => void;
+};
 
 /** Lines that are kept; the oldest go first. */
 const LIMIT = 200_000;
@@ -27,12 +32,13 @@ export class LogFeed {
   #planned = false;
 
   /** Follows the log at a path below /api/v2; once for each path. */
-  follow({ source, path }: Wanted): void {
+  follow({ source, path, ended }: Wanted): void {
     if (this.#sockets.has(path)) return;
     let last = -1;
     const socket = new LiveSocket({
       address: () => `/api/v2${path}?follow${last < 0 ? "" : `&after=${last}`}`,
       ends: true,
+      ...(ended ? { ended } : {}),
       message: (text) => {
         const found = JSON.parse(text) as JobLog | AgentLog[];
         for (const line of Array.isArray(found) ? found : [found]) {

@@ -10,6 +10,9 @@ export const PATHS = [
   "/new",
   "/chats",
   "/chats/:chat",
+  "/templates",
+  "/templates/:template",
+  "/templates/:template/:tab",
   "/audit",
   "/admin",
   "/admin/:tab",
@@ -34,6 +37,7 @@ export const PLACES: readonly Place[] = [
   { href: "/", label: "Home", icon: "home", keys: "g h" },
   { href: "/workspaces", label: "Workspaces", icon: "box", keys: "g w" },
   { href: "/chats", label: "Chats", icon: "chat", keys: "g c" },
+  { href: "/templates", label: "Templates", icon: "layers", keys: "g p" },
 ];
 
 /** Below the heading Organization. */

@@ -1,0 +1,153 @@
+// What a template is called and how its workspaces live: when they stop, sleep and go.
+import { useSignal } from "@preact/signals";
+import type { PatchTemplate, Template } from "#schema/template.ts";
+import { call, Problem, wordsOf } from "../../data/api.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Area, Field } from "../../parts/field.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+/** Lengths of time: the member, its words, and the unit it is typed in. */
+const LENGTHS = [
+  { name: "default_ttl_ms", label: "Runs for, hours", unit: HOUR, hint: "After a start. 0: until it is stopped." },
+  { name: "activity_bump_ms", label: "Use puts the end off by, hours", unit: HOUR, hint: undefined },
+  { name: "failure_ttl_ms", label: "Stopped after a failure, hours", unit: HOUR, hint: "0: never." },
+  { name: "time_til_dormant_ms", label: "Dormant when unused for, days", unit: DAY, hint: "0: never." },
+  { name: "time_til_dormant_autodelete_ms", label: "Deleted when dormant for, days", unit: DAY, hint: "0: never." },
+] as const;
+
+const SWITCHES = [
+  { name: "allow_user_autostart", label: "People choose when a workspace starts by itself" },
+  { name: "allow_user_autostop", label: "People choose how long a workspace runs" },
+  { name: "require_active_version", label: "Workspaces are always built from the active version" },
+] as const;
+
+const bodyOf = (form: HTMLFormElement): PatchTemplate => {
+  const values = Object.fromEntries(new FormData(form)) as Record<string, string>;
+  const { name = "", display_name = "", description = "", icon = "", deprecation_message = "" } = values;
+  return {
+    ...{ name, display_name, description, icon, deprecation_message },
+    ...Object.fromEntries(LENGTHS.map(({ name, unit }) => [name, Math.round(Number(values[name]) * unit)])),
+    ...Object.fromEntries(SWITCHES.map(({ name }) => [name, values[name] === "on"])),
+  };
+};
+
+type SettingsProps = {
+  readonly template: Template;
+  readonly again: () => Promise<void>;
+  readonly deleted: () => void;
+};
+
+export const Settings = ({ template, again, deleted }: SettingsProps) => {
+  const problem = useSignal("");
+  const problems = useSignal<Readonly<Record<string, string>>>({});
+  const path = { template: template.id };
+  const save = async (form: HTMLFormElement): Promise<void> => {
+    problem.value = "";
+    problems.value = {};
+    try {
+      await call("PATCH /templates/:template", { path, body: bodyOf(form) });
+      await again();
+      say("The template is saved");
+    } catch (error) {
+      problem.value = wordsOf(error);
+      const fields = error instanceof Problem ? (error.body.validations ?? []) : [];
+      problems.value = Object.fromEntries(fields.map(({ field, detail }) => [field, detail]));
+    }
+  };
+  const remove = (): void =>
+    ask({
+      title: `Delete ${template.name}`,
+      text: "Its versions go with it. A template that still has workspaces is not deleted.",
+      yes: "Delete template",
+      no: "Keep it",
+      isDanger: true,
+      typed: template.name,
+      act: async () => {
+        await call("DELETE /templates/:template", { path });
+        say(`${template.name} is deleted`);
+        deleted();
+      },
+    });
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save(event.currentTarget);
+      }}
+    >
+      <Field
+        label="Name"
+        name="name"
+        required
+        maxLength={32}
+        defaultValue={template.name}
+        error={problems.value.name}
+      />
+      <Field
+        label="Name for people"
+        name="display_name"
+        maxLength={64}
+        defaultValue={template.display_name}
+        error={problems.value.display_name}
+      />
+      <Area
+        label="Description"
+        name="description"
+        defaultValue={template.description}
+        error={problems.value.description}
+      />
+      <Field
+        label="Icon"
+        name="icon"
+        defaultValue={template.icon}
+        hint="An address of a picture."
+        error={problems.value.icon}
+      />
+      {LENGTHS.map(({ name, label, unit, hint }) => (
+        <Field
+          key={name}
+          label={label}
+          name={name}
+          type="number"
+          min="0"
+          step="any"
+          required
+          defaultValue={String(template[name] / unit)}
+          hint={hint}
+          error={problems.value[name]}
+        />
+      ))}
+      {SWITCHES.map(({ name, label }) => (
+        <label key={name} class="line">
+          <input class="switch" type="checkbox" role="switch" name={name} defaultChecked={template[name]} />
+          <span>{label}</span>
+        </label>
+      ))}
+      <Area
+        label="Deprecated because"
+        name="deprecation_message"
+        defaultValue={template.deprecation_message}
+        hint="No new workspaces are made of it, and people read why. Empty: it is in use."
+        error={problems.value.deprecation_message}
+      />
+      {problem.value && (
+        <p class="t-bad" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <div class="line">
+        <Button look="primary" type="submit">
+          Save template
+        </Button>
+        <Button look="ghost danger" onPress={remove}>
+          Delete…
+        </Button>
+      </div>
+    </form>
+  );
+};

@@ -1,0 +1,124 @@
+// One template: what it is, its versions, and how its workspaces live.
+import { useLocation, useRoute } from "preact-iso";
+import type { Template } from "#schema/template.ts";
+import type { TemplateVersion } from "#schema/template-version.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { ButtonLink } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import { Frame } from "../../shell/frame.tsx";
+import { Markdown } from "../chat/markdown.tsx";
+import { mayManageTemplates } from "../templates/may.ts";
+import { Settings } from "./settings.tsx";
+import { Versions } from "./versions.tsx";
+
+const CRUMBS = [{ label: "Templates", href: "/templates" }];
+
+const read = async (id: string) => {
+  const path = { template: id };
+  const [template, versions] = await Promise.all([
+    call("GET /templates/:template", { path }),
+    call("GET /templates/:template/versions", { path, query: { include_archived: true } }),
+  ]);
+  return { template, versions };
+};
+
+export default function TemplatePage() {
+  const { params } = useRoute();
+  const { route } = useLocation();
+  const id = params.template ?? "";
+  const { state, again } = useResource(`template ${id}`, () => read(id));
+  const { data, error } = state.value;
+  if (error || !data) {
+    return (
+      <Frame title="Template" crumbs={CRUMBS}>
+        <div class="page">
+          {error ? <Failed what="The template cannot be read" error={error} again={again} /> : <Skeleton lines={6} />}
+        </div>
+      </Frame>
+    );
+  }
+  const { template, versions } = data;
+  const tab = params.tab ?? "";
+  const tabs = [
+    ["", "Overview"],
+    ["versions", "Versions"],
+    ...(mayManageTemplates.value ? [["settings", "Settings"]] : []),
+  ];
+  const base = `/templates/${id}`;
+  return (
+    <Frame
+      title={template.display_name || template.name}
+      crumbs={CRUMBS}
+      beside={template.deprecated && <span class="badge">Deprecated</span>}
+      actions={
+        !template.deprecated && (
+          <ButtonLink look="primary" icon="plus" href={`/new?template=${encodeURIComponent(template.name)}`}>
+            New workspace
+          </ButtonLink>
+        )
+      }
+    >
+      <div class="tabs" role="navigation" aria-label="Template sections">
+        {tabs.map(([path, label]) => (
+          <a key={path} href={path ? `${base}/${path}` : base} aria-current={tab === path ? "page" : undefined}>
+            {label}
+          </a>
+        ))}
+      </div>
+      <div class="page narrow">
+        {tab === "" ? (
+          <Overview template={template} active={versions.find(({ id }) => id === template.active_version_id)} />
+        ) : tab === "versions" ? (
+          <Versions template={template} versions={versions} again={again} />
+        ) : tab === "settings" && mayManageTemplates.value ? (
+          <Settings key={template.updated_at} template={template} again={again} deleted={() => route("/templates")} />
+        ) : (
+          <Empty icon="search" title="No such section" text="The address names none of these." />
+        )}
+      </div>
+    </Frame>
+  );
+}
+
+const Overview = ({ template, active }: { template: Template; active: TemplateVersion | undefined }) => {
+  const usual = template.build_time_stats.start.P50;
+  return (
+    <>
+      {template.deprecation_message && (
+        <p class="banner box attn">
+          <span>{template.deprecation_message}</span>
+        </p>
+      )}
+      {template.description && <p>{template.description}</p>}
+      <dl class="stats">
+        <div>
+          <dt>People</dt>
+          <dd>{template.active_user_count}</dd>
+        </div>
+        <div>
+          <dt>Start, median</dt>
+          <dd>{usual === null ? "None yet" : lengthOf(usual)}</dd>
+        </div>
+        <div>
+          <dt>Version</dt>
+          <dd class="clip">{active?.name ?? "None"}</dd>
+        </div>
+      </dl>
+      {active?.readme ? (
+        <section class="stack" aria-labelledby="readme">
+          <div class="head">
+            <h2 id="readme">README</h2>
+          </div>
+          <div class="prose">
+            <Markdown text={active.readme} />
+          </div>
+        </section>
+      ) : (
+        <p class="mut">This version has no README.md.</p>
+      )}
+    </>
+  );
+};

@@ -1,0 +1,107 @@
+// The versions of a template: which one new workspaces are made from, which are put away, and how a new one comes.
+import { useSignal } from "@preact/signals";
+import type { Template } from "#schema/template.ts";
+import type { TemplateVersion } from "#schema/template-version.ts";
+import { call } from "../../data/api.ts";
+import { Button } from "../../parts/button.tsx";
+import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { State, type StateKind } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { Import } from "../templates/import.tsx";
+import { mayManageTemplates } from "../templates/may.ts";
+
+type VersionsProps = {
+  readonly template: Template;
+  readonly versions: readonly TemplateVersion[];
+  readonly again: () => Promise<void>;
+};
+
+const kindOf = ({ job, archived }: TemplateVersion): StateKind => {
+  if (job.status === "failed" || job.status === "canceled") return "failed";
+  if (job.status !== "succeeded") return "busy";
+  return archived ? "stopped" : "running";
+};
+
+export const Versions = ({ template, versions, again }: VersionsProps) => {
+  const isImporting = useSignal(false);
+  const newest = versions.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
+  return (
+    <section class="stack" aria-labelledby="versions">
+      <div class="head">
+        <h2 id="versions">Versions</h2>
+        {mayManageTemplates.value && (
+          <span class="push">
+            <Button
+              icon="plus"
+              onPress={() => {
+                isImporting.value = true;
+              }}
+            >
+              New version
+            </Button>
+          </span>
+        )}
+      </div>
+      <ul class="panel list">
+        {newest.map((version) => (
+          <Version key={version.id} template={template} version={version} again={again} />
+        ))}
+      </ul>
+      {isImporting.value && (
+        <Import
+          template={template}
+          onDone={(_, { name }) => {
+            isImporting.value = false;
+            say(`Version ${name} is here. Promote it, and workspaces are made from it`);
+            void again();
+          }}
+          onClose={() => {
+            isImporting.value = false;
+            void again();
+          }}
+        />
+      )}
+    </section>
+  );
+};
+
+type VersionProps = Omit<VersionsProps, "versions"> & { readonly version: TemplateVersion };
+
+const Version = ({ template, version, again }: VersionProps) => {
+  const isActive = version.id === template.active_version_id;
+  const path = { templateversion: version.id };
+  const promote = async (): Promise<void> => {
+    await call("PATCH /templates/:template/versions", { path: { template: template.id }, body: { id: version.id } });
+    await again();
+    say(`New workspaces are made from ${version.name}`);
+  };
+  const archive = async (): Promise<void> => {
+    if (version.archived) await call("POST /templateversions/:templateversion/unarchive", { path });
+    else await call("POST /templateversions/:templateversion/archive", { path });
+    await again();
+    say(version.archived ? `${version.name} is back` : `${version.name} is archived`);
+  };
+  const items = (): MenuItem[] => [
+    ...(version.job.status === "succeeded" && !version.archived
+      ? [{ icon: "up" as const, label: "Promote", act: promote }]
+      : []),
+    { icon: "save", label: version.archived ? "Take back from the archive" : "Archive", act: archive },
+  ];
+  return (
+    <li class="item">
+      <State kind={kindOf(version)}>
+        <span class="med clip">{version.name}</span>
+      </State>
+      <span class="line">
+        {isActive && <span class="badge accent">Active</span>}
+        {version.archived && <span class="badge">Archived</span>}
+        {mayManageTemplates.value && !isActive && <Menu label={`More for ${version.name}`} items={items} />}
+      </span>
+      <span class={version.job.error ? "sub t-bad" : "sub"}>
+        {version.job.error ?? (version.message || "No message")}, by {version.created_by.username},{" "}
+        <Time at={version.created_at} />
+      </span>
+    </li>
+  );
+};

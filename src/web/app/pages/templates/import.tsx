@@ -1,0 +1,149 @@
+// Bringing a template, or a new version of one: a folder or an archive, its import with the log as it comes, then what is made of it.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Template } from "#schema/template.ts";
+import type { TemplateVersion } from "#schema/template-version.ts";
+import { call, wordsOf } from "../../data/api.ts";
+import { LogFeed } from "../../data/logs.ts";
+import { organizations } from "../../data/session.ts";
+import { Button } from "../../parts/button.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { LogView } from "../../parts/log-view.tsx";
+import { packDropped, packFolder, upload } from "./pack.ts";
+
+type ImportProps = {
+  /** The template that gets a version; without it a new one is made. */
+  readonly template?: Template;
+  readonly onDone: (template: Template, version: TemplateVersion) => void;
+  readonly onClose: () => void;
+};
+
+export const Import = ({ template, onDone, onClose }: ImportProps) => {
+  const version = useSignal<TemplateVersion | undefined>(undefined);
+  const archive = useSignal<Blob | undefined>(undefined);
+  const problem = useSignal("");
+  const feed = useMemo(() => new LogFeed(), []);
+  useEffect(() => () => feed.end(), []);
+  const tried = (work: () => Promise<unknown>): Promise<unknown> => {
+    problem.value = "";
+    return work().catch((error) => {
+      problem.value = wordsOf(error);
+    });
+  };
+  const finish = (name: string, begun: TemplateVersion): Promise<unknown> =>
+    tried(async () => {
+      const made = await call("GET /templateversions/:templateversion", { path: { templateversion: begun.id } });
+      if (made.job.status !== "succeeded") throw new Error(made.job.error ?? "The import did not succeed.");
+      onDone(
+        template ??
+          (await call("POST /organizations/:organization/templates", {
+            path: { organization: made.organization_id },
+            body: { name, template_version_id: made.id },
+          })),
+        made,
+      );
+    });
+  const begin = (form: HTMLFormElement): Promise<unknown> =>
+    tried(async () => {
+      const { name = "", message = "" } = Object.fromEntries(new FormData(form)) as Record<string, string>;
+      const organization = template?.organization_id ?? organizations.value[0]?.id;
+      if (!archive.value || !organization) throw new Error("Choose a folder or an archive.");
+      const file_id = await upload(archive.value);
+      const begun = await call("POST /organizations/:organization/templateversions", {
+        path: { organization },
+        body: { file_id, message, ...(template ? { template_id: template.id } : {}) },
+      });
+      version.value = begun;
+      const path = `/templateversions/${begun.id}/logs`;
+      feed.follow({ source: "import", path, ended: () => void finish(name, begun) });
+    });
+  return (
+    <Dialog
+      title={template ? `New version of ${template.name}` : "Import template"}
+      class="wide"
+      onClose={onClose}
+      footer={<Button onPress={onClose}>{version.value ? "Close" : "Cancel"}</Button>}
+    >
+      {version.value ? (
+        <LogView
+          title="Import log"
+          feed={feed}
+          sources={["import"]}
+          file="import.log"
+          empty="The first line comes soon."
+        />
+      ) : (
+        <form
+          class="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void begin(event.currentTarget);
+          }}
+        >
+          <Drop archive={archive.value} tried={tried} take={(blob) => (archive.value = blob)} />
+          {template ? (
+            <div class="field">
+              <label for="import-message">What changes</label>
+              <input class="input" id="import-message" name="message" maxLength={500} />
+            </div>
+          ) : (
+            <div class="field">
+              <label for="import-name">Name</label>
+              <input class="input" id="import-name" name="name" required maxLength={32} spellcheck={false} />
+              <span class="hint">Letters and digits, joined by single hyphens.</span>
+            </div>
+          )}
+          <div>
+            <Button look="primary" type="submit">
+              Import
+            </Button>
+          </div>
+        </form>
+      )}
+      {problem.value && (
+        <p class="t-bad" role="alert">
+          {problem.value}
+        </p>
+      )}
+    </Dialog>
+  );
+};
+
+type DropProps = {
+  readonly archive: Blob | undefined;
+  readonly tried: (work: () => Promise<unknown>) => Promise<unknown>;
+  readonly take: (archive: Blob | undefined) => void;
+};
+
+const Drop = ({ archive, tried, take }: DropProps) => (
+  <fieldset
+    class="field drop"
+    onDragOver={(event) => event.preventDefault()}
+    onDrop={(event) => {
+      event.preventDefault();
+      const items = event.dataTransfer?.items;
+      if (items) void tried(async () => take(await packDropped(items)));
+    }}
+  >
+    <legend>Folder or archive</legend>
+    <p class="small mut">
+      Drop a folder with a template.yaml here, or a tar or zip archive of one
+      {archive && `. ${archive.size} bytes chosen`}.
+    </p>
+    <label>
+      Archive <input type="file" accept=".tar,.zip" onChange={(event) => take(event.currentTarget.files?.[0])} />
+    </label>
+    <label>
+      Folder{" "}
+      <input
+        type="file"
+        // It is no member of the type; every browser has it.
+        {...{ webkitdirectory: true }}
+        onChange={(event) => {
+          const files = [...(event.currentTarget.files ?? [])];
+          void tried(async () => take(await packFolder(files)));
+        }}
+      />
+    </label>
+  </fieldset>
+);

@@ -1,0 +1,64 @@
+// What a person drops or picks, as the archive that is uploaded: an archive as it is, a folder as a tar archive.
+import { Problem } from "../../../browser/api.ts";
+import { type TarEntry, tarOf } from "../../data/tar.ts";
+
+const entryOf = async (file: File, path: string): Promise<TarEntry> => ({
+  path,
+  bytes: new Uint8Array(await file.arrayBuffer()),
+});
+
+/** What git keeps is no part of a template. */
+const isKept = (path: string): boolean => !path.split("/").includes(".git");
+
+/** Files of an input for folders: their paths begin with the folder's own name. */
+export const packFolder = async (files: readonly File[]): Promise<Blob> => {
+  const named = files.map((file) => ({ file, path: file.webkitRelativePath.split("/").slice(1).join("/") }));
+  const kept = named.filter(({ path }) => isKept(path));
+  return tarOf(await Promise.all(kept.map(({ file, path }) => entryOf(file, path))));
+};
+
+const childrenOf = async (folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> => {
+  const reader = folder.createReader();
+  const found: FileSystemEntry[] = [];
+  for (;;) {
+    // It gives some at a time, and none at the end.
+    const some = await new Promise<FileSystemEntry[]>((done, fail) => reader.readEntries(done, fail));
+    if (some.length === 0) return found;
+    found.push(...some);
+  }
+};
+
+const walk = async (entry: FileSystemEntry, path: string): Promise<TarEntry[]> => {
+  if (!isKept(path)) return [];
+  if (entry.isDirectory) {
+    const children = await childrenOf(entry as FileSystemDirectoryEntry);
+    return (await Promise.all(children.map((one) => walk(one, path ? `${path}/${one.name}` : one.name)))).flat();
+  }
+  const file = await new Promise<File>((done, fail) => (entry as FileSystemFileEntry).file(done, fail));
+  return [await entryOf(file, path)];
+};
+
+/** A folder or an archive that was dropped; undefined when it was neither. Entries are asked for before anything is waited for. */
+export const packDropped = async (items: DataTransferItemList): Promise<Blob | undefined> => {
+  const [item] = [...items];
+  const entry = item?.webkitGetAsEntry();
+  const file = item?.getAsFile();
+  if (entry?.isDirectory) return tarOf(await walk(entry, ""));
+  return file ?? undefined;
+};
+
+const typeOf = async (archive: Blob): Promise<string> => {
+  const [a, b] = new Uint8Array(await archive.slice(0, 2).arrayBuffer());
+  return a === 0x50 && b === 0x4b ? "application/zip" : "application/x-tar";
+};
+
+/** Uploads an archive and gives its id. Throws Problem. */
+export const upload = async (archive: Blob): Promise<string> => {
+  const headers = { "content-type": await typeOf(archive) };
+  const response = await fetch("/api/v2/files", { method: "POST", headers, body: archive }).catch(() => {
+    throw new Problem(0, { message: "The server cannot be reached." });
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Problem(response.status, answer);
+  return answer.hash;
+};

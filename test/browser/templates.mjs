@@ -1,0 +1,64 @@
+// A template is brought as an archive, gets a version, and is changed, with the screen alone.
+// node templates.mjs CHROMIUM URL TOKEN ARCHIVE FOLDER_OF_TEMPLATE [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, token, broken, template, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  await context.addCookies([{ name: "service_session_token", value: token, url }]);
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  const dialog = page.getByRole("dialog");
+  const tabs = page.getByRole("navigation", { name: "Template sections" });
+  const look = async (name) => wrong.push(...(await lookAt(page, `template-${name}`, folder)));
+
+  await page.goto(at("/templates"));
+  await page.getByRole("button", { name: "Import template" }).click();
+  await dialog.getByLabel("Name").fill("broken");
+  await dialog.getByLabel("Archive").setInputFiles(broken);
+  await look("import");
+  await dialog.getByRole("button", { name: "Import" }).click();
+  result.refused = await dialog.getByRole("alert").textContent();
+  await dialog.getByRole("button", { name: /Cancel|Close/ }).click();
+
+  await page.getByRole("button", { name: "Import template" }).click();
+  await dialog.getByLabel("Name").fill("sandbox");
+  await dialog.getByLabel("Folder", { exact: true }).setInputFiles(template);
+  await dialog.getByRole("button", { name: "Import" }).click();
+  await page.getByRole("heading", { name: "Sandbox for trying" }).waitFor();
+  result.at = new URL(page.url()).pathname;
+  await look("overview");
+
+  await tabs.getByRole("link", { name: "Versions" }).click();
+  await page.getByRole("button", { name: "New version" }).click();
+  await dialog.getByLabel("What changes").fill("Says more.");
+  await dialog.getByLabel("Folder", { exact: true }).setInputFiles(template);
+  await dialog.getByRole("button", { name: "Import" }).click();
+  const second = page.getByRole("listitem").filter({ hasText: "Says more." });
+  await second.getByRole("button", { name: /^More for/ }).click();
+  await page.getByRole("button", { name: "Promote" }).click();
+  await second.getByText("Active").waitFor();
+  await look("versions");
+
+  await tabs.getByRole("link", { name: "Settings" }).click();
+  await page.getByLabel("Name for people").fill("Sandbox");
+  await page.getByLabel("Runs for, hours").fill("8");
+  await page.getByLabel("Deprecated because").fill("There is a better one.");
+  await page.getByRole("button", { name: "Save template" }).click();
+  await page.getByText("The template is saved").waitFor();
+  await page.getByText("Deprecated", { exact: true }).waitFor();
+  await look("settings");
+  const all = await page.evaluate(() => fetch("/api/v2/templates").then((answer) => answer.json()));
+  result.saved = all.find(({ name }) => name === "sandbox");
+
+  await page.getByRole("button", { name: "Delete…" }).click();
+  await dialog.getByLabel(/^Type sandbox/).fill("sandbox");
+  await dialog.getByRole("button", { name: "Delete template" }).click();
+  await page.waitForURL("**/templates");
+  await page.getByText("sandbox is deleted").waitFor();
+  await look("list");
+  return result;
+});

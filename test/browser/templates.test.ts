@@ -1,0 +1,45 @@
+// The template pages in a real browser, on a real server that imports what it is given.
+import { expect } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ECHO, openWorld } from "#test/support/workspaces.ts";
+
+const SCRIPT = fileURLToPath(new URL("templates.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-4] [WB-6] [WB-23] a template is imported from a folder, gets a version that is promoted, is deprecated and deleted, with the screen alone",
+  async () => {
+    await using world = await openWorld();
+    const folder = mkdtempSync(join(tmpdir(), "slipway-template-"));
+    try {
+      const template = join(folder, "sandbox");
+      mkdirSync(join(template, "docs"), { recursive: true });
+      await Bun.write(join(template, "template.yaml"), JSON.stringify(ECHO));
+      await Bun.write(join(template, "README.md"), "# Sandbox for trying\n\nWith *nothing* in it.\n");
+      await Bun.write(join(template, "docs", "more.md"), "More.\n");
+      const broken = join(folder, "broken.tar");
+      await Bun.write(broken, "This is no archive.");
+      const given = [world.server.url.href, world.admin.token ?? "", broken, template];
+      const child = Bun.spawn(
+        [needs.node.file, SCRIPT, needs.chromium.file, ...given, process.env.SLIPWAY_PICTURES ?? ""],
+        { stdout: "pipe", stderr: "pipe" },
+      );
+      const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+      if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+      const told = JSON.parse(output) as Record<string, unknown>;
+      expect(told).toMatchObject({
+        wrong: [],
+        saved: { name: "sandbox", display_name: "Sandbox", default_ttl_ms: 28_800_000, deprecated: true },
+      });
+      expect(told.at).toMatch(/^\/templates\/[0-9a-f-]{36}$/);
+      expect(told.refused).not.toBe("");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+  120_000,
+);
