@@ -83,5 +83,5 @@ export const initScripts = (ctx: ApiContext) =>
   new Elysia().get(
     "/init-script/:os/:arch",
     ({ params: { os, arch } }) => plain(filledInitScript(os, arch, ctx.accessUrl.href)),
-    { ...scriptAt, detail: { ...scriptAt.detail, operationId: "getApiInitScript" } },
+    scriptAt,
   );

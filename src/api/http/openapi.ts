@@ -87,9 +87,12 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
   );
   const response = await app.handle(new Request("http://localhost/generated/json"));
   const document = (await response.json()) as JsonObject;
-  for (const [path, item] of Object.entries(document.paths as JsonObject)) {
+  const paths = document.paths as JsonObject;
+  for (const [path, item] of Object.entries(paths)) {
+    // What is served below the API as well has its short name there.
+    const place = `/api/v2${path}` in paths ? `/root${path}` : path;
     for (const [method, operation] of Object.entries(item as JsonObject)) {
-      (operation as JsonObject).operationId = operationId(method, path);
+      (operation as JsonObject).operationId = operationId(method, place);
       tidyOperation(operation as JsonObject, path);
       addExamples(operation as JsonObject, method);
     }
