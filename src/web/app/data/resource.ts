@@ -42,9 +42,3 @@ export const useResource = <T>(
   useEffect(() => void again(), [key]);
   return { state, again };
 };
-
-/** Changes what was read, after the server has said yes. */
-export const patchResource = <T>(key: string, change: (data: T) => T): void => {
-  const known = cache.get(key) as Signal<Resource<T>> | undefined;
-  if (known?.value.data !== undefined) known.value = { ...known.value, data: change(known.value.data) };
-};

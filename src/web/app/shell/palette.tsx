@@ -41,18 +41,6 @@ const COMMANDS: readonly Entry[] = [
   { group: "Commands", icon: "shield", label: "Security", href: "/account/security" },
 ];
 
-/** Commands of other pages, such as those of the chat page. */
-const added = signal<readonly Entry[]>([]);
-
-/** Puts commands into the palette until the returned function is called. */
-export const addCommands = (entries: readonly Omit<Entry, "group">[]): (() => void) => {
-  const mine = entries.map((one) => ({ ...one, group: "Commands" }));
-  added.value = [...added.value, ...mine];
-  return () => {
-    added.value = added.value.filter((one) => !mine.includes(one));
-  };
-};
-
 const found = computed((): readonly Entry[] => {
   const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (text: string): boolean => wanted.every((word) => text.toLowerCase().includes(word));
@@ -84,7 +72,7 @@ const found = computed((): readonly Entry[] => {
       })),
     ),
     ...some([...PLACES, ...MORE_PLACES].map(({ label, icon, href }) => ({ group: "Pages", icon, label, href }))),
-    ...some([...added.value, ...COMMANDS]),
+    ...some(COMMANDS),
   ];
 });
 
