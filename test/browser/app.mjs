@@ -23,22 +23,22 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.waitForURL("**/workspaces*");
 
   const rows = page.getByRole("table", { name: "Workspaces" });
-  await rows.getByRole("link", { name: "alpha" }).waitFor();
-  result.names = await rows.getByRole("link").allTextContents();
+  await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
+  result.names = await rows.locator("a.name").allTextContents();
   wrong.push(...(await lookAt(page, "workspaces", folder)));
 
   // What is typed filters at once; a finished term is a chip.
   await page.keyboard.press("/");
   await page.keyboard.type("alph");
-  await rows.getByRole("link", { name: "beta" }).waitFor({ state: "detached" });
-  result.filtered = await rows.getByRole("link").allTextContents();
+  await rows.getByRole("link", { name: "beta", exact: true }).waitFor({ state: "detached" });
+  result.filtered = await rows.locator("a.name").allTextContents();
   result.address = new URL(page.url()).searchParams.get("q");
   await page.getByRole("combobox", { name: "Filter workspaces" }).fill("stat");
   await page.keyboard.press("Tab");
   await page.getByRole("option", { name: "stopped" }).click();
   await page.getByText("No workspace fits").waitFor();
   await page.getByRole("button", { name: "Remove status filter" }).click();
-  await rows.getByRole("link", { name: "beta" }).waitFor();
+  await rows.getByRole("link", { name: "beta", exact: true }).waitFor();
 
   // Both are stopped together, and the list says so by itself.
   await page.getByRole("checkbox", { name: "Select all" }).check();

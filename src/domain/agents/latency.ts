@@ -15,7 +15,9 @@ export const latencyOf =
   (agent_id) => {
     const node = tailnet.coordinator.nodeOf(agent_id);
     const latency_ms = dialer.roundTrip(agent_id);
-    if (!node) return latency_ms === undefined ? NONE : { [regionName(RELAY_REGION)]: { latency_ms, preferred: true } };
+    // A daemon of ours is a peer, too, and measures no way of its own to the relay.
+    if (!node || Object.keys(node.derpLatency).length === 0)
+      return latency_ms === undefined ? NONE : { [regionName(RELAY_REGION)]: { latency_ms, preferred: true } };
     const found: WorkspaceAgent["latency"] = {};
     // Keys are a region and the kind of address it was measured over, such as `999-v4`; the quicker counts.
     for (const [key, seconds] of Object.entries(node.derpLatency).slice(0, REGIONS)) {

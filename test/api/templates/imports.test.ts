@@ -50,7 +50,7 @@ describe("what goes wrong", () => {
   });
 
   test.each([
-    ["no template.yaml", { "main.py": "x" }, "there is no template.yaml at the top of the archive"],
+    ["no template.yaml", { "main.py": "x" }, "there is no template.yaml at the top of the archive, and no *.tf"],
     ["a way out", { "../x": "x", "template.yaml": ECHO }, 'the name "../x" in the archive leads out of it'],
   ])("[TP-5] %s", async (_, files, reason) => {
     expect((await importVersion(admin, files)).job).toMatchObject({ status: "failed", error: reason });

@@ -69,6 +69,7 @@ const TABLE: Row[] = [
   { rule: "WC-7", name: "POST users/ada/workspaces", call: create("/api/v2/users/ada/workspaces", "by"),
     statuses: "401 200 404 404 404 403 200 403 200 401" },
   { rule: "WC-7", name: "GET workspaces", call: to(W), statuses: "401 200 200 200 200 200 200 200 200 401" },
+  { rule: "WC-7", name: "GET workspaces/watch", call: to(`${W}/watch`), statuses: "401 200 200 200 200 200 200 200 200 401" },
   { rule: "WC-7", name: "GET workspaces/{w}", call: at(""), statuses: READ },
   { rule: "WC-7", name: "GET users/{u}/workspace/{name}", call: to("/api/v2/users/ada/workspace/dev"), statuses: READ },
   { rule: "WC-7", name: "GET users/{u}/workspace/{name}?include_deleted", call: to("/api/v2/users/ada/workspace/dev?include_deleted=true"), statuses: READ },
