@@ -9,6 +9,9 @@ import { type StringOptions, type TString, Type as t } from "@sinclair/typebox";
 const HIDDEN =
   "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\udb40";
 
+/** The same without tabs and line ends. One class and no choice: a choice in a repetition takes two seconds for a megabyte. */
+const HIDDEN_IN_LINES = HIDDEN.replace("\\u0000-\\u001f", "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f");
+
 type Options = Pick<StringOptions, "minLength" | "maxLength" | "description">;
 
 const NO_HIDDEN = "must not hold control characters, invisible characters or marks that turn the direction of writing";
@@ -19,7 +22,7 @@ export const lineText = (options: Options = {}): TString =>
 
 /** Words of several lines, such as what a version changes: the same but for line ends and tabs. */
 export const linesText = (options: Options = {}): TString =>
-  t.String({ ...options, pattern: `^(?:[^${HIDDEN}]|[\\t\\n\\r])*$`, error: NO_HIDDEN });
+  t.String({ ...options, pattern: `^[^${HIDDEN_IN_LINES}]*$`, error: NO_HIDDEN });
 
 /** The same as `lineText` without blanks around it; may be empty. */
 export const trimmedText = (options: Options = {}): TString =>
