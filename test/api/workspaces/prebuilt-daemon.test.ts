@@ -80,4 +80,6 @@ test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace goes on as its ne
   await awaitWorkspace(admin, id, isReady);
   expect(starts().at(-1)).toBe("admin admin mine");
   expect(processId()).not.toBe(before);
+  // A daemon that is just being started when its folder goes would not see it go.
+  await until(prepared, { what: "another workspace is ready in its place" });
 }, 60_000);
