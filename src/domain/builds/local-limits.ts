@@ -18,6 +18,8 @@ const PAGE = 500;
  * queued; a workspace that cannot be stopped is logged and does not hold up the others.
  */
 export const stopForbiddenLocal = async (deps: Deps, owner_id?: string): Promise<void> => {
+  // At every sign-in by OpenID Connect, so nothing is searched for somebody who may have them.
+  if (owner_id !== undefined && (await whyForbidden(deps, { owner_id })) === undefined) return;
   for (let after = ""; ; ) {
     const rows = await deps.store.scan(listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE }));
     for (const { id } of rows) {
@@ -46,7 +48,7 @@ const stopIfForbidden = async (deps: Deps, id: string, owner_id: string | undefi
 };
 
 /** What a start by its owner would be refused with. */
-const whyForbidden = (deps: Deps, { owner_id }: WorkspaceRow): Promise<string | undefined> =>
+const whyForbidden = (deps: Deps, { owner_id }: Pick<WorkspaceRow, "owner_id">): Promise<string | undefined> =>
   mayStartLocal(deps, { owner_id, initiator_id: owner_id, author_id: owner_id }).then(
     () => undefined,
     (error: Error) => error.message,
