@@ -5,6 +5,7 @@ import { useId, useRef } from "preact/hooks";
 import { Problem, wordsOf } from "../data/api.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
+import { textsOf } from "./form-texts.ts";
 
 type FormDialogProps = {
   readonly title: string;
@@ -16,11 +17,6 @@ type FormDialogProps = {
   /** The fields; `problems` are what the server says of each, by name. */
   readonly children: (problems: Readonly<Record<string, string>>) => ComponentChildren;
 };
-
-const textsOf = (form: HTMLFormElement): Record<string, string> =>
-  Object.fromEntries(
-    [...new FormData(form)].flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
-  );
 
 export const FormDialog = ({ title, submit, onClose, act, children }: FormDialogProps) => {
   const id = useId();

@@ -29,9 +29,3 @@ export const DoorProblem = ({ text }: { text: string }) => (
     {text}
   </p>
 );
-
-/** What a form says, as plain texts. */
-export const valuesOf = (form: HTMLFormElement): Record<string, string> =>
-  Object.fromEntries(
-    [...new FormData(form)].flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
-  );

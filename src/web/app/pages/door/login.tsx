@@ -8,7 +8,8 @@ import { call, Problem, wordsOf } from "../../data/api.ts";
 import { isSetUp } from "../../data/set-up.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
-import { Door, DoorProblem, valuesOf } from "./door.tsx";
+import { textsOf } from "../../parts/form-texts.ts";
+import { Door, DoorProblem } from "./door.tsx";
 
 type Second = { readonly challenge: string; readonly passkey: boolean };
 type Provider = { name: string; icon: string; url: string };
@@ -53,7 +54,7 @@ export default function LoginPage() {
     });
   };
   const signIn = async (form: HTMLFormElement): Promise<void> => {
-    const { email = "", password = "" } = valuesOf(form);
+    const { email = "", password = "" } = textsOf(form);
     try {
       await call("POST /users/login", { body: { email, password } });
     } catch (error) {
@@ -172,7 +173,7 @@ const SecondFactor = ({
     <Form
       tried={tried}
       act={async (form) => {
-        const { code = "" } = valuesOf(form);
+        const { code = "" } = textsOf(form);
         await call("POST /users/login/second-factor", { body: { challenge: second.challenge, code } });
         done();
       }}

@@ -5,7 +5,8 @@ import { call, wordsOf } from "../../data/api.ts";
 import { isSetUp } from "../../data/set-up.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
-import { Door, DoorProblem, valuesOf } from "./door.tsx";
+import { textsOf } from "../../parts/form-texts.ts";
+import { Door, DoorProblem } from "./door.tsx";
 import { Form } from "./login.tsx";
 
 const setup_token = new URLSearchParams(location.search).get("token") ?? "";
@@ -32,7 +33,7 @@ export default function SetupPage() {
     });
   }, []);
   const create = async (form: HTMLFormElement): Promise<void> => {
-    const { email = "", username = "", name = "", password = "" } = valuesOf(form);
+    const { email = "", username = "", name = "", password = "" } = textsOf(form);
     await call("POST /users/first", { body: { setup_token, email, username, name, password } });
     await call("POST /users/login", { body: { email, password } });
     location.replace("/");
