@@ -1,7 +1,7 @@
 // The public client of a Slipway server: typed requests, errors as values of one class, WebSockets as async iterables. Used by the
 // daemon, the command line, the benchmark and the tests; it knows nothing of the server's insides.
 import type { Generic } from "#schema/generic.ts";
-import type { LoginRefused } from "#schema/second-factor.ts";
+import type { LoginRefused } from "#schema/users/second-factor.ts";
 
 /** What a server answers when it does not do what it was asked. */
 export class ApiError extends Error {

@@ -33,7 +33,7 @@ import { withinScope } from "./api/http/scope-gate.ts";
 import { swaggerPage } from "./api/http/swagger.ts";
 import { UserKeys } from "./api/http/user-keys.ts";
 import { api } from "./api/index.ts";
-import { showFigures } from "./api/metrics/figures.ts";
+import { registerFigures } from "./api/metrics/figures.ts";
 import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { derp } from "./api/tailnet/derp.ts";
@@ -176,7 +176,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   hosts = new Set(allowedHosts(ctx.config).map((name) => name.toLowerCase()));
   const scrapes =
     ctx.metrics && ctx.config.metrics_address && listenForScrapes(ctx.metrics, ctx.config.metrics_address);
-  if (ctx.metrics) showFigures(ctx.metrics, ctx);
+  if (ctx.metrics) registerFigures(ctx.metrics, ctx);
   await ctx.started();
 
   return {

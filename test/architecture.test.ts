@@ -53,7 +53,7 @@ describe("the source as it is", () => {
 describe("the rules bite", () => {
   // biome-ignore format: a table of cases
   const forbidden: [string, string][] = [
-    ["src/base/ids.ts", "#schema/user.ts"], ["src/schema/user.ts", "#db/users/users.ts"], ["src/schema/user.ts", "../api/users.ts"],
+    ["src/base/ids.ts", "#schema/users/user.ts"], ["src/schema/users/user.ts", "#db/users/users.ts"], ["src/schema/users/user.ts", "../../api/users.ts"],
     ["db/users/users.ts", "#actors/chat/chat.ts"], ["db/users/users.ts", "#src/wire/yamux.ts"], ["src/llm/openai.ts", "#src/provisioners/local.ts"],
     ["src/wire/yamux.ts", "#src/tailnet/derp.ts"], ["actors/agent/agent.ts", "#src/api/http/errors.ts"], ["actors/runtime/actor.ts", "#src/context/context.ts"],
     ["src/api/users.ts", "#src/server.ts"], ["src/api/users.ts", "#src/cli/server/serve.ts"], ["src/server.ts", "#src/daemon/daemon.ts"],
@@ -73,7 +73,7 @@ describe("the rules bite", () => {
   const allowed: [string, string][] = [
     ["src/main.ts", "./cli/verbs.ts"], ["src/cli/server/serve.ts", "#src/context/context.ts"], ["src/cli/server/agent.ts", "#src/daemon/daemon.ts"],
     ["src/server.ts", "#db/engine/open.ts"], ["src/api/organizations/index.ts", "../caller.ts"], ["src/api/users.ts", "#db/users/users.ts"],
-    ["actors/agent/agent.ts", "#src/wire/agent-api.ts"], ["db/users/users.ts", "#schema/user.ts"], ["db/users/users.ts", "drizzle-orm"],
+    ["actors/agent/agent.ts", "#src/wire/agent-api.ts"], ["db/users/users.ts", "#schema/users/user.ts"], ["db/users/users.ts", "drizzle-orm"],
     ["src/tailnet/derp.ts", "#src/wire/gen/tailnet_pb.ts"], ["src/daemon/daemon.ts", "#src/client.ts"], ["db/users/users.ts", "node:fs"],
     ["src/base/version.ts", "../../package.json"], ["src/base/config.ts", "./config/kinds.ts"],
   ];

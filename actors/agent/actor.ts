@@ -21,7 +21,7 @@ import { listAgentScripts } from "#db/agents/scripts.ts";
 import { deleteSubAgent, listSubAgents } from "#db/agents/sub-agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/log-source.ts";
+import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import { type PushedContext, takeContext } from "./context.ts";

@@ -13,7 +13,7 @@ import {
 } from "#db/chats/context.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { StoredResource } from "#schema/chat-context.ts";
+import type { StoredResource } from "#schema/chats/chat-context.ts";
 
 export type PushedContext = {
   readonly version: number;

@@ -7,9 +7,9 @@ import { type AgentAppRow, updateAgentApp } from "#db/agents/apps.ts";
 import { type AgentMetadataRow, updateAgentMetadata } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, keepScriptTiming, updateAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { type LifecycleState, SUBSYSTEMS } from "#schema/agent.ts";
-import type { AppHealth, AppState } from "#schema/app.ts";
+import { type LifecycleState, SUBSYSTEMS } from "#schema/agents/agent.ts";
 import { asIcon, asLink } from "#schema/text.ts";
+import type { AppHealth, AppState } from "#schema/workspaces/app.ts";
 import { agentStatus } from "./status.ts";
 
 export type AgentState = {

@@ -1,6 +1,6 @@
 // What is derived from an agent's facts when it is read, never stored: its status and its health (facts/platform 2.3 and 2.4).
 import type { AgentRow } from "#db/agents/agents.ts";
-import type { AgentStatus } from "#schema/agent.ts";
+import type { AgentStatus } from "#schema/agents/agent.ts";
 
 /** A connected agent is heard of at least this often. */
 export const HEARTBEAT_MS = 15_000;

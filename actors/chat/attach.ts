@@ -1,7 +1,7 @@
 // The files that a message names come to belong to its chat in the same commit (facts/chats 3.4).
 import { linkChatFiles } from "#db/chats/files.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 
 /** `chat` is the key; `stale` refuses the batch when another chat has taken one of the files meanwhile. */
 export const attachWrites = (chat: number, content: readonly MessagePart[], now: number): Statement[] => {

@@ -2,7 +2,7 @@
 // announced. Used by the actor and by the messages that have files of their own.
 import { conflict } from "#base/errors.ts";
 import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { announce } from "./announce.ts";
 import { attachWrites } from "./attach.ts";

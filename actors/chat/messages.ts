@@ -1,8 +1,8 @@
 // What a chat is told and what it answers: plain data, the arguments and replies of the chat actor's messages.
 import type { ChatRow, DynamicTool } from "#db/chats/chats.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
-import type { ChatError } from "#schema/chat-error.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type {

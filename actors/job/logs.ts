@@ -1,7 +1,7 @@
 // A job's log: cutting at the limit, the rows to write, and the lines as followers see them (rules JB-9 and JB-10).
 import { rfc3339 } from "#base/clock.ts";
 import type { JobLogRow } from "#db/workspaces/jobs.ts";
-import { JOB_LOG_SOURCES, type JobLogSource, LOG_LEVELS, type LogLevel } from "#schema/job.ts";
+import { JOB_LOG_SOURCES, type JobLogSource, LOG_LEVELS, type LogLevel } from "#schema/workspaces/job.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 import type { JobPatch, JobState } from "./state.ts";
 
@@ -57,7 +57,7 @@ export const appendLogs = (
 const clean = (output: string): string => output.toWellFormed().replaceAll("\0", "\uFFFD").slice(0, LINE_LIMIT);
 
 /** A stored line as callers and followers see it. */
-export const showJobLog = (row: JobLogRow): JobLogLine => ({
+export const presentJobLog = (row: JobLogRow): JobLogLine => ({
   id: row.id,
   created_at: rfc3339(row.created_at),
   log_source: JOB_LOG_SOURCES[row.source] ?? "provisioner",

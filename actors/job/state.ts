@@ -1,6 +1,6 @@
 // What can happen to a provisioner job, as pure functions (facts/platform 2.1; rules JB-4 to JB-8). Used by whoever owns the job: the
 // workspace actor for builds, the template-version actor for imports. A command that comes too late answers undefined.
-import { isActive, type JobFacts, jobStatus } from "#schema/job.ts";
+import { isActive, type JobFacts, jobStatus } from "#schema/workspaces/job.ts";
 
 export const PENDING_LIMIT_MS = 30 * 60_000;
 export const SILENCE_LIMIT_MS = 5 * 60_000;

@@ -18,9 +18,9 @@ import {
   putOffPrebuilds,
 } from "#db/workspaces/prebuilds.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import { jobStatus } from "#schema/job.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import { PREBUILDS_USER_ID, prebuildsOf } from "#schema/prebuilds.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
+import { PREBUILDS_USER_ID, prebuildsOf } from "#schema/workspaces/prebuilds.ts";
 import { presetId } from "#src/provisioners/presets.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";

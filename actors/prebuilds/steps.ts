@@ -1,6 +1,6 @@
 // What is to be done so that the presets of a template have as many workspaces ready as they want: how many are made, which are removed,
 // and when to look again. Pure; used by keeper.ts (rules PB-1 to PB-6).
-import type { JobStatus } from "#schema/job.ts";
+import type { JobStatus } from "#schema/workspaces/job.ts";
 
 /** Presets that want none are left out. A template that gives no workspaces now wants nothing. */
 export type Wanted = {

@@ -16,7 +16,7 @@ import {
 } from "#db/templates/versions.ts";
 import { findJob, insertJob } from "#db/workspaces/jobs.ts";
 import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
-import { jobStatus } from "#schema/job.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
 import type { NewLogLine } from "../job/logs.ts";
 import { reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";

@@ -8,9 +8,9 @@ import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { findJob, insertJob, insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
-import { isActive, jobStatus } from "#schema/job.ts";
+import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
-import { appendLogs, showJobLog } from "../job/logs.ts";
+import { appendLogs, presentJobLog } from "../job/logs.ts";
 import type { Said } from "../job/report.ts";
 import { type JobCommand, reapDue, transitionJob } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
@@ -87,7 +87,7 @@ export class DryRunActor extends Actor<JobRow> {
       return {
         state: { ...job, ...patch },
         writes: [updateJob(job.id, patch, { expect: 1 }), ...(rows.length > 0 ? [insertJobLogs(rows)] : [])],
-        after: () => this.#parts.topics.publish("job", job.id, { logs: rows.map(showJobLog), done: false }),
+        after: () => this.#parts.topics.publish("job", job.id, { logs: rows.map(presentJobLog), done: false }),
         reply: "done",
       };
     });

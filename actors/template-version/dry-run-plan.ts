@@ -7,7 +7,7 @@ import { openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { JobRow } from "#db/workspaces/jobs.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";

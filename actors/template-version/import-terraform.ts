@@ -1,5 +1,5 @@
 // The import of a Terraform template: which variables lack a value, then what the provisioner finds out (rules TF-6, TP-15).
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { variableIn } from "#src/provisioners/terraform/manifest.ts";

@@ -1,5 +1,5 @@
 // What an import does: archive -> template.yaml -> checked manifest, told step by step in the job's log (rules TP-5 to TP-12, TP-15).
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import { parseManifest, problemText } from "#src/provisioners/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";

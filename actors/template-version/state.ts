@@ -5,9 +5,9 @@ import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { manifestColumns, type TemplateVersionRow, updateTemplateVersion } from "#db/templates/versions.ts";
 import { insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
-import { isActive, jobStatus } from "#schema/job.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import { appendLogs, type NewLogLine, showJobLog } from "../job/logs.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { appendLogs, type NewLogLine, presentJobLog } from "../job/logs.ts";
 import { type JobCommand, type JobPatch, type JobState, reapDue, transitionJob } from "../job/state.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 
@@ -95,6 +95,6 @@ const say = (state: VersionState, command: VersionCommand & { type: "say" }): Ve
   return {
     state: { ...state, job: { ...state.job, ...patch } },
     writes: [updateJob(state.job.id, patch), ...(rows.length > 0 ? [insertJobLogs(rows)] : [])],
-    announce: { logs: rows.map(showJobLog), done: false },
+    announce: { logs: rows.map(presentJobLog), done: false },
   };
 };

@@ -14,8 +14,8 @@ import {
   listUsedWorkspaces,
   type MinutesRow,
 } from "#db/reports/usage/usage.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
-import { BUILTIN_APPS } from "#schema/usage-app.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 
 /** One sign of work. */
 export type Use = {

@@ -1,7 +1,7 @@
 // The record of why a workspace's end moved and of what the server did to it by itself: who, when, from which deadline to which. Pure.
 import type { Statement } from "#db/engine/sql.ts";
 import { keepActivity } from "#db/workspaces/activity.ts";
-import type { ActivityReason } from "#schema/schedule.ts";
+import type { ActivityReason } from "#schema/workspaces/schedule.ts";
 import type { WorkspaceState } from "./decision.ts";
 
 /** Who or what did something to the times of a workspace. */

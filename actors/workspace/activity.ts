@@ -1,6 +1,6 @@
 // What counts as use of a workspace and what that does to its deadline (facts/platform 2.7; rules TI-10 to TI-13). Pure. Passive
 // streams (an open page, a watcher) never come here.
-import type { Use } from "#schema/schedule.ts";
+import type { Use } from "#schema/workspaces/schedule.ts";
 import { type By, note, SERVER } from "./activity-note.ts";
 import { bumpedDeadline } from "./deadline.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";

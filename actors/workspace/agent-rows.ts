@@ -11,7 +11,7 @@ import { deleteAgentsOfBuild, releaseApp, releaseToken } from "#db/agents/of-bui
 import { insertAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { deleteResources, insertResource } from "#db/workspaces/resources.ts";
-import type { Manifest, ManifestAgent, ManifestResource } from "#schema/manifest.ts";
+import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
 import { asIcon, asLine, asLink } from "#schema/text.ts";
 
 export type AgentRowsInput = {

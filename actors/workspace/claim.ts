@@ -6,7 +6,7 @@ import type { BuildRow } from "#db/workspaces/builds.ts";
 import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
 import { findBuildInitiator, takePrebuild } from "#db/workspaces/prebuilds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { isRunning } from "./deadline.ts";
 import type { Change, NewBuild, WorkspaceState } from "./decision.ts";
 import { isDormant } from "./dormancy.ts";

@@ -5,7 +5,7 @@ import { nextTime, WEEKDAYS } from "#base/cron.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { isActive, jobStatus } from "#schema/job.ts";
+import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import type { WorkspaceState } from "./decision.ts";
 import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
 

@@ -1,7 +1,7 @@
 // Dormant workspaces (facts/platform 2.6): kept but not used; they may be read, changed, stopped, deleted and woken, nothing else.
 // Pure.
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { isActive } from "#schema/job.ts";
+import { isActive } from "#schema/workspaces/job.ts";
 import type { WorkspaceState } from "./decision.ts";
 import type { ScheduleRules } from "./schedule-rules.ts";
 

@@ -3,7 +3,7 @@
 import { AppError } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
-import type { Acl, WorkspaceRole } from "#schema/acl.ts";
+import type { Acl, WorkspaceRole } from "#schema/workspaces/acl.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 import { changed } from "./state.ts";
 

@@ -1,5 +1,5 @@
 // A change of a workspace as what its actor commits, announces and starts.
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import type { Urgency } from "../runtime/job-queue.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";

@@ -11,7 +11,7 @@ import { findTemplateVersion } from "#db/templates/versions.ts";
 import { openState } from "#db/workspaces/build-state.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
-import type { Manifest, ManifestVariable } from "#schema/manifest.ts";
+import type { Manifest, ManifestVariable } from "#schema/templates/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";

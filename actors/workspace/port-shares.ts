@@ -4,7 +4,7 @@ import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { deletePortShare, guardShareLevel, type PortShareRow, savePortShare } from "#db/workspaces/port-shares.ts";
-import { isMoreOpen, type ShareLevel, type UpsertPortShare } from "#schema/port-share.ts";
+import { isMoreOpen, type ShareLevel, type UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 
 /** Shares a workspace can have. */

@@ -5,7 +5,7 @@ import { scheduleProblem } from "#base/cron.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { ttlProblem } from "#schema/schedule.ts";
+import { ttlProblem } from "#schema/workspaces/schedule.ts";
 import { type By, note } from "./activity-note.ts";
 import { extendProblem, isRunning } from "./deadline.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";

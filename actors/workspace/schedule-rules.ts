@@ -4,7 +4,7 @@ import type { Store } from "#db/engine/store.ts";
 import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
 import { findScheduleRules } from "#db/workspaces/schedule-rules.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 
 export type { ScheduleRules };
 

@@ -8,10 +8,10 @@ import { type BuildRow, insertBuild, insertBuildParameters, updateBuild } from "
 import { insertJob, insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
 import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { buildStatus } from "#schema/build.ts";
-import { isActive, jobStatus } from "#schema/job.ts";
+import { buildStatus } from "#schema/workspaces/build.ts";
+import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import { tagsWithPlace } from "#src/provisioners/external/tags.ts";
-import { appendLogs, type NewLogLine, showJobLog } from "../job/logs.ts";
+import { appendLogs, type NewLogLine, presentJobLog } from "../job/logs.ts";
 import { type JobCommand, type JobPatch, type JobState, reapDue, reapReason, transitionJob } from "../job/state.ts";
 import { note } from "./activity-note.ts";
 import { firstDeadline } from "./deadline.ts";
@@ -311,7 +311,7 @@ const reap = (state: WorkspaceState, now: number, firstId: number): Decision => 
     { job: { ...appended?.patch, ...patch }, build: { updated_at: now } },
     rows.length > 0 ? [insertJobLogs(rows)] : [],
   );
-  const heard: WorkspaceEvent = { topic: "job", job_id: state.job.id, logs: rows.map(showJobLog), done: false };
+  const heard: WorkspaceEvent = { topic: "job", job_id: state.job.id, logs: rows.map(presentJobLog), done: false };
   return { ...change, events: [heard, ...change.events], effects: [{ do: "cancel", job_id: state.job.id }] };
 };
 
@@ -341,7 +341,7 @@ const say = (state: WorkspaceState, said: Extract<WorkspaceCommand, { type: "say
   const { timings: _, ...jobPatch } = patch;
   const next = { ...state, timings, job: { ...state.job, ...jobPatch } };
   const heard: WorkspaceEvent[] =
-    rows.length > 0 ? [{ topic: "job", job_id: state.job.id, logs: rows.map(showJobLog), done: false }] : [];
+    rows.length > 0 ? [{ topic: "job", job_id: state.job.id, logs: rows.map(presentJobLog), done: false }] : [];
   const base: Change = {
     kind: "change",
     state: next,

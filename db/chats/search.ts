@@ -2,7 +2,7 @@
 // they index, and the matching of searches. Holds words alone; whoever searches still has to ask whose the chat is.
 import { type SQL, sql } from "drizzle-orm";
 import { stemsOf, wordsOf } from "#base/words.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Query, Statement, Value } from "../engine/sql.ts";
 
 type Said = {

@@ -1,11 +1,11 @@
 // What administrators and users have set for chats, as values of the table `settings`. Whoever has set nothing has the default.
-import type { ChatPermissions } from "#schema/chat-permissions.ts";
+import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
 import type {
   ModelOverride,
   OrganizationContext,
   OrganizationOverride,
   OverrideContext,
-} from "#schema/model-override.ts";
+} from "#schema/chats/model-override.ts";
 import type { Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { deleteSetting, findSetting, listSettings, putSetting } from "../settings.ts";

@@ -1,5 +1,5 @@
 // Spend limits as administrators have set them, values of the table `settings`: everybody's, and those of users and groups.
-import type { UsagePeriod } from "#schema/usage-limit.ts";
+import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 import type { Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { deleteSetting, findSetting, listSettings, putSetting } from "../settings.ts";

@@ -2,9 +2,9 @@
 // pinned, in SQL alone (rule CH-19).
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
-import type { ChatError } from "#schema/chat-error.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
-import type { ChatPermissions } from "#schema/chat-permissions.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
 import { quietTable } from "./touching.ts";
 import { organizations, users } from "./users.ts";
 

@@ -2,7 +2,7 @@
 // digest, and go when nobody names them. Written by the agent actor (workspace_contexts, and dirty_since in SQL alone) and by the chat
 // actor (chat_contexts); personal skills by src/api/users.
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { StoredResource } from "#schema/chat-context.ts";
+import type { StoredResource } from "#schema/chats/chat-context.ts";
 import { chats } from "./chats.ts";
 import { quietTable } from "./touching.ts";
 import { users } from "./users.ts";

@@ -1,7 +1,7 @@
 // MCP servers that an organization offers to its chats. Written by src/api/mcp. Tokens of people who signed in at one lie with their
 // other linked accounts (external_auth_links), under the provider `mcp:<id>`.
 import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { McpAuth, McpAvailability, McpOAuth, McpTransport } from "#schema/mcp-server.ts";
+import type { McpAuth, McpAvailability, McpOAuth, McpTransport } from "#schema/chats/mcp-server.ts";
 import { organizations } from "./users.ts";
 
 export const mcp_servers = sqliteTable(

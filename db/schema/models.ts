@@ -2,8 +2,8 @@
 // its key, because messages name the model they were made with.
 import { sql } from "drizzle-orm";
 import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { CallConfig } from "#schema/model-config.ts";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { CallConfig } from "#schema/chats/model-config.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
 export const model_providers = sqliteTable(
   "model_providers",

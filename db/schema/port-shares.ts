@@ -1,7 +1,7 @@
 // Ports of workspaces that others may open. The key is the agent's name, so a share outlives the builds of its workspace; written by
 // the workspace actor only, and gone with the workspace.
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { ShareLevel } from "#schema/port-share.ts";
+import type { ShareLevel } from "#schema/workspaces/port-share.ts";
 import { workspaces } from "./workspaces.ts";
 
 export const port_shares = sqliteTable(

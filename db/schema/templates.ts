@@ -86,7 +86,7 @@ export const template_versions = sqliteTable(
     updated_at: integer().notNull(),
     archived: integer({ mode: "boolean" }).notNull().default(false),
     /**
-     * The parsed template.yaml (src/schema/manifest.ts) once the import job has succeeded, or has failed only because values of
+     * The parsed template.yaml (src/schema/templates/manifest.ts) once the import job has succeeded, or has failed only because values of
      * variables are missing; null otherwise.
      */
     manifest: text(),

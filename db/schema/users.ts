@@ -90,7 +90,7 @@ export const api_keys = callerTable(
     login_type: text().notNull(),
     /** all | application_connect | limited: see `scopes`. */
     scope: text().notNull(),
-    /** What the key may be used for (src/schema/scopes.ts); empty where `scope` says it. */
+    /** What the key may be used for (src/schema/users/scopes.ts); empty where `scope` says it. */
     scopes: text({ mode: "json" }).$type<string[]>().notNull().default([]),
     /** Networks in CIDR form from which the key counts; empty: from everywhere. */
     allowed_addresses: text({ mode: "json" }).$type<string[]>().notNull().default([]),

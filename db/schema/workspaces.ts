@@ -2,7 +2,7 @@
 // (db/schema/agents.ts) are inserted by its build and belong to the agent actor from then on.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { Acl } from "#schema/acl.ts";
+import type { Acl } from "#schema/workspaces/acl.ts";
 import { templates } from "./templates.ts";
 import { quietTable } from "./touching.ts";
 import { organizations, users } from "./users.ts";
@@ -37,7 +37,7 @@ export const workspaces = sqliteTable(
     group_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     /** The build with the highest number; only its agents are alive. */
     latest_build_id: text().notNull(),
-    /** Of the latest build, as src/schema/build.ts derives it: lists look for it here. */
+    /** Of the latest build, as src/schema/workspaces/build.ts derives it: lists look for it here. */
     status: text().notNull().default("pending"),
     /** Raised by every committed change of the workspace, its builds and its agents' snapshot; orders watch events. */
     version: integer().notNull().default(0),
@@ -128,7 +128,7 @@ export const workspace_activity = quietTable(
       .notNull()
       .references(() => workspaces.id),
     at: integer().notNull(),
-    /** src/schema/schedule.ts: ACTIVITY_REASONS */
+    /** src/schema/workspaces/schedule.ts: ACTIVITY_REASONS */
     reason: text().notNull(),
     detail: text().notNull().default(""),
     /** user | agent | server */

@@ -1,6 +1,6 @@
 // Templates. A deleted one keeps its row, because deleted workspaces still name it; its name becomes free again.
 import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";

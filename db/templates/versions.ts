@@ -1,6 +1,6 @@
 // Versions of templates. Written by the template-version actor; the template they belong to is named in the row.
 import { and, asc, eq, getTableColumns, isNull, sql } from "drizzle-orm";
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";

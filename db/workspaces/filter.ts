@@ -1,6 +1,6 @@
 // What a search of workspaces asks for, as conditions on the row `w` (facts/platform 3.3). Agent status and health are derived in SQL
 // as actors/agent/status.ts derives them in code; a test compares the two. Used by db/workspaces/lists.ts.
-import { EVERYONE } from "#schema/acl.ts";
+import { EVERYONE } from "#schema/workspaces/acl.ts";
 import type { Value } from "../engine/sql.ts";
 
 /** Which workspaces the caller may see: all, or those of some organizations, one's own, and those shared where one is a member. */

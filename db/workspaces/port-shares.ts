@@ -1,7 +1,7 @@
 // Port shares: the key is workspace, agent name and port. Written by the workspace actor. What is read for callers is never more open
 // than the template allows by now, even before a lowered maximum has reached every workspace (rule SH-12).
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
-import { SHARE_LEVELS, type ShareLevel } from "#schema/port-share.ts";
+import { SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { build, deleteBy, query, statement } from "../engine/sql.ts";
 import { port_shares } from "../schema/port-shares.ts";
 import { templates } from "../schema/templates.ts";

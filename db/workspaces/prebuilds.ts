@@ -1,6 +1,6 @@
 // Workspaces that are kept ready for somebody: those of a template, those that can be claimed, and when a template's are looked at.
 import { and, asc, eq, sql } from "drizzle-orm";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { build, query, type RowOfQuery, type Statement, statement } from "../engine/sql.ts";
 import { setTimer } from "../engine/timers.ts";
 import { agents } from "../schema/agents.ts";

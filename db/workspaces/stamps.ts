@@ -1,6 +1,6 @@
 // Everything that a shown workspace is made of and that can change, as one short text read in one go: when it is the same as before,
 // the answer made before is still right. Written by hand because it is the hottest read there is (PERFORMANCE section 4).
-import type { Acl } from "#schema/acl.ts";
+import type { Acl } from "#schema/workspaces/acl.ts";
 import type { Query, Value } from "../engine/sql.ts";
 
 /** What decides about access, and the stamp. */

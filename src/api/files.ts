@@ -6,7 +6,7 @@ import { uuid } from "#base/ids.ts";
 import { findFile } from "#db/templates/files.ts";
 import { mayManageTemplates } from "#domain/access.ts";
 import { mayReadFile, remember } from "#domain/templates/uploads.ts";
-import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/file.ts";
+import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates/file.ts";
 import { zipOf } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";

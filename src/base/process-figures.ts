@@ -8,7 +8,7 @@ import type { Metrics } from "./metrics.ts";
 const QUANTILES = [50, 90, 99];
 const DESCRIPTORS = "/proc/self/fd";
 
-export const showProcess = (metrics: Metrics): void => {
+export const presentProcess = (metrics: Metrics): void => {
   const started = metrics.clock.now() / 1000;
   const cpu = (): number => {
     const { user, system } = process.cpuUsage();

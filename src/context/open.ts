@@ -22,11 +22,11 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
 };
 
 const openMetrics = async (clock: Clock): Promise<Metrics> => {
-  const [{ Metrics }, { showProcess }] = await Promise.all([
+  const [{ Metrics }, { presentProcess }] = await Promise.all([
     import("#base/metrics.ts"),
     import("#base/process-figures.ts"),
   ]);
   const metrics = new Metrics(clock);
-  showProcess(metrics);
+  presentProcess(metrics);
   return metrics;
 };

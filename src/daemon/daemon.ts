@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import { type Random, systemRandom } from "#base/random.ts";
 import { aborted, pause, within } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
-import { PREBUILDS_USERNAME } from "#schema/prebuilds.ts";
+import { PREBUILDS_USERNAME } from "#schema/workspaces/prebuilds.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { AgentSession } from "./connection/agent-session.ts";
 import { type AgentApi, Connection, Stopped } from "./connection/connection.ts";

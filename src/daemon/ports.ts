@@ -1,7 +1,7 @@
 // What listens in the workspace: TCP ports of this user's programs, with the names of the programs (facts/platform 5.7, rules PT-1 to
 // PT-3). Reads /proc; where there is none the list is empty.
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
-import type { ListeningPort } from "#schema/listening-port.ts";
+import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
 import { AGENT_MARK } from "./environment.ts";
 
 export type PortsOptions = {

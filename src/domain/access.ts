@@ -1,8 +1,8 @@
 // Who may do what: pure functions over the caller and the thing (facts/platform 3.8). Handlers ask here and nowhere else. Not
 // visible is 404, visible but forbidden is 403.
 import { forbidden } from "#base/errors.ts";
-import type { Acl, WorkspaceRole } from "#schema/acl.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { Acl, WorkspaceRole } from "#schema/workspaces/acl.ts";
 
 export const isOwner = (caller: UserCaller): boolean => caller.roles.includes("owner");
 

@@ -1,6 +1,6 @@
 // What an open connection depends on beside its key: it ends when its caller may no longer see the thing it is about.
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import type { WorkspaceTarget } from "./access.ts";
 import type { DomainContext } from "./context.ts";
 

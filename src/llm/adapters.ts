@@ -1,6 +1,6 @@
 // One line for each kind of provider: how its package is asked for a model. Packages are loaded with the first call, not at start.
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { soundChunks } from "./chat-chunks.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { convertUsage } from "./usage.ts";

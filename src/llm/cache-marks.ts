@@ -1,7 +1,7 @@
 // Marks for providers that keep what they have read only where they are told to: the system's words and the newest messages, so that the
 // next call of a turn pays for what is new alone (facts/chats 5.4). Pure; used by stream.ts.
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
 /** The provider takes four marks; two for the history let the next call find the end of this one. */
 const NEWEST = 2;

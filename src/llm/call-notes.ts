@@ -1,5 +1,5 @@
 // What a call's result tells the model about its arguments, kept beside the call where nobody else sees it. Pure.
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ProviderMetadata } from "./model.ts";
 
 const KEY = "slipway_call";

@@ -1,6 +1,6 @@
 // Why a model call failed, from what the provider said: the table of facts/chats 5.7, first match wins. Pure; src/llm/stream.ts finds
 // the signals in whatever was thrown.
-import type { ChatErrorKind } from "#schema/chat-error.ts";
+import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 
 /** What is known of a failure: the HTTP status, if there was an answer, and everything that was said, in lower case. */
 export type FailureSignal = {

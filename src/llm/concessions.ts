@@ -1,7 +1,7 @@
 // What a model turns out not to take: an effort, pictures, documents, thoughts. Servers of open models differ, and say so only when they
 // refuse a request; it is sent again without, and what a model lacks for good is not tried again (rules EF-3, MO-41, MO-42). Pure.
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { PromptForm } from "./prompt.ts";
 
 /** How a model is asked. */

@@ -1,6 +1,6 @@
 // Providers and models as administrators have set them up.
-import type { CallConfig } from "#schema/model-config.ts";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { CallConfig } from "#schema/chats/model-config.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
 export type ConfiguredProvider = {
   readonly id: string;

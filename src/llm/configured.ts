@@ -4,7 +4,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { ModelPrice } from "#schema/model-price.ts";
+import type { ModelPrice } from "#schema/chats/model-price.ts";
 import { adapterOf, needsKey } from "./adapters.ts";
 import { type Attachments, noAttachments } from "./attachments.ts";
 import { chatModel } from "./chat-model.ts";

@@ -1,5 +1,5 @@
 // What a model call has cost. Pure.
-import type { ModelCost } from "#schema/model-price.ts";
+import type { ModelCost } from "#schema/chats/model-price.ts";
 import type { ModelUsage } from "./model.ts";
 
 /** Prices are for so many tokens. */

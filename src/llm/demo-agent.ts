@@ -1,5 +1,5 @@
 // `agent: <task>` for the demo model: starts a sub-chat with this task, waits for it, and says what it has reported. Used by demo.ts.
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ModelEvent, ModelRequest } from "./model.ts";
 
 type Call = Extract<ModelEvent, { type: "tool_call" }>;

@@ -2,7 +2,7 @@
 // every path a real model can take, so that all of them can be tried. It understands nothing else.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { CHAT_ERROR_KINDS, type ChatErrorKind } from "#schema/chat-error.ts";
+import { CHAT_ERROR_KINDS, type ChatErrorKind } from "#schema/chats/chat-error.ts";
 import { agentCall, agentWords } from "./demo-agent.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
 

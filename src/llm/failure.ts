@@ -1,7 +1,7 @@
 // A failed model call in the words callers see: the kind's own sentence about the provider, never the provider's text as the message
 // (facts/chats 5.7).
 import { rfc3339 } from "#base/clock.ts";
-import type { ChatError, ChatErrorKind } from "#schema/chat-error.ts";
+import type { ChatError, ChatErrorKind } from "#schema/chats/chat-error.ts";
 import type { FailureReason } from "./classify.ts";
 import { ModelError } from "./model.ts";
 

@@ -1,8 +1,8 @@
 // The one interface behind which every language model sits. A turn asks for a stream and reads events; nothing above this folder knows
 // a provider's name or its errors.
-import type { ChatErrorKind } from "#schema/chat-error.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
-import type { ModelCost } from "#schema/model-price.ts";
+import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import type { ModelCost } from "#schema/chats/model-price.ts";
 import type { FailureReason } from "./classify.ts";
 
 /** A message as a model is given it. */

@@ -1,7 +1,7 @@
 // What tools have answered, as models are given it: in words, and with the pictures and documents that belong to it. Where an API takes
 // no pictures in results they stand in a user's message right behind them. Used by prompt.ts (rules DT-5, MO-42).
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Attachments } from "./attachments.ts";
 import type { PromptMessage } from "./model.ts";
 import { fitted, isPicture, type Shown } from "./pictures.ts";

@@ -2,7 +2,7 @@
 // back. Every call gets a result, and nothing is sent that a provider would refuse.
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Attachments } from "./attachments.ts";
 import { withoutNote } from "./call-notes.ts";
 import type { PromptMessage } from "./model.ts";

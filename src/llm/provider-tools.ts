@@ -1,7 +1,7 @@
 // Tools that a provider runs by itself while its model answers: searching the web, where a model's options ask for it. What they answer is
 // shown in short; what the provider wants back with the history is kept beside it (facts/chats 5.1, 5.8; rules MO-36, MO-37). Pure.
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { ProviderMetadata } from "./model.ts";
 
 type Tools = NonNullable<LanguageModelV4CallOptions["tools"]>;

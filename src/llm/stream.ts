@@ -1,7 +1,7 @@
 // One call of a configured model, read as the events of model.ts. Whatever goes wrong becomes a `ModelError`, classified, with the
 // provider's words as its detail and without any secret. The connection is closed as soon as nobody reads on.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { EFFORTS, type Effort } from "#schema/model-config.ts";
+import { EFFORTS, type Effort } from "#schema/chats/model-config.ts";
 import { argumentsOf } from "./arguments.ts";
 import type { Attachments } from "./attachments.ts";
 import { BrokenChunks } from "./broken-chunks.ts";

@@ -4,7 +4,7 @@
 import type { Client, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
 import { VERSION } from "#base/version.ts";
-import type { StoredTool } from "#schema/chat-context.ts";
+import type { StoredTool } from "#schema/chats/chat-context.ts";
 import { contentOf, type McpAnswer } from "./content.ts";
 
 /** Milliseconds until a server that is being connected to, or a call, is given up (facts/chats 5.5). */

@@ -1,6 +1,6 @@
 // What can be wrong with the conditions of a manifest: they may look only at parameters further up, for values those can have, and
 // other defaults must pass the validation of their parameter (rule DY-4). Used by the checks of a manifest.
-import type { Manifest, ManifestCondition, ManifestParameter } from "#schema/manifest.ts";
+import type { Manifest, ManifestCondition, ManifestParameter } from "#schema/templates/manifest.ts";
 import type { Finding } from "./finding.ts";
 import { checkValue } from "./parameters.ts";
 

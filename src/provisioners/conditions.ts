@@ -1,6 +1,6 @@
 // Parameters that depend on others: whether one is asked, which options it offers, what its default is. Conditions look only at
 // parameters further up (the import checks that), so one pass from top to bottom is enough (rules DY-1 to DY-3). Pure.
-import type { ManifestCondition, ManifestParameter } from "#schema/manifest.ts";
+import type { ManifestCondition, ManifestParameter } from "#schema/templates/manifest.ts";
 
 type Values = Readonly<Record<string, string>>;
 

@@ -1,5 +1,5 @@
 // Keys of a manifest that belong to one provisioner, and what each provisioner needs (rules PV-1, PV-9, TP-12).
-import type { Manifest, ManifestContainer } from "#schema/manifest.ts";
+import type { Manifest, ManifestContainer } from "#schema/templates/manifest.ts";
 import { networkProblem } from "./docker/network-name.ts";
 import { effectiveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";

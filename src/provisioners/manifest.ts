@@ -5,7 +5,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { FormatRegistry } from "@sinclair/typebox";
 import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
 import { isUuid } from "#base/ids.ts";
-import { Manifest } from "#schema/manifest.ts";
+import { Manifest } from "#schema/templates/manifest.ts";
 import type { Finding } from "./finding.ts";
 import { checkManifest } from "./manifest-checks.ts";
 import { parseYaml, YamlError } from "./yaml.ts";

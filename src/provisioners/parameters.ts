@@ -1,7 +1,7 @@
 // The values of a build's parameters and of a version's variables: which are allowed, and which apply (facts/platform 3.2 and 9.4).
 // Pure; used by the import (defaults, presets) and by whoever makes a build.
 import { AppError, type Validation } from "#base/errors.ts";
-import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/manifest.ts";
+import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/templates/manifest.ts";
 import { parameterFor } from "./conditions.ts";
 import { compilePattern } from "./pattern.ts";
 

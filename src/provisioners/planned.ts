@@ -1,9 +1,14 @@
 // What a manifest holds, as callers ask for it before any workspace exists: parameters, variables, presets, planned resources. Pure.
 // Ids are made from the version's id and the names, so they are the same each time.
 import { sha256 } from "#base/ids.ts";
-import type { Manifest, ManifestParameter, ManifestResource } from "#schema/manifest.ts";
-import { prebuildsOf } from "#schema/prebuilds.ts";
-import type { PlannedResource, Preset, TemplateParameter, TemplateVariable } from "#schema/template-version.ts";
+import type { Manifest, ManifestParameter, ManifestResource } from "#schema/templates/manifest.ts";
+import type {
+  PlannedResource,
+  Preset,
+  TemplateParameter,
+  TemplateVariable,
+} from "#schema/templates/template-version.ts";
+import { prebuildsOf } from "#schema/workspaces/prebuilds.ts";
 import { defaultOf, formTypeOf, typeOf } from "./parameters.ts";
 import { presetId } from "./presets.ts";
 
@@ -14,7 +19,7 @@ const plannedId = (version_id: string, ...names: readonly string[]): string => {
   return `${a}-${b}-8${c}-8${d}-${e}`;
 };
 
-export const showPresets = (manifest: Manifest, version_id: string): Preset[] =>
+export const presentPresets = (manifest: Manifest, version_id: string): Preset[] =>
   (manifest.presets ?? []).map((preset) => ({
     id: presetId(version_id, preset.name),
     name: preset.name,
@@ -25,10 +30,10 @@ export const showPresets = (manifest: Manifest, version_id: string): Preset[] =>
     parameters: Object.entries(preset.parameters).map(([name, value]) => ({ name, value: String(value) })),
   }));
 
-export const showParameters = (manifest: Manifest): TemplateParameter[] =>
-  (manifest.parameters ?? []).map(showParameter);
+export const presentParameters = (manifest: Manifest): TemplateParameter[] =>
+  (manifest.parameters ?? []).map(presentParameter);
 
-const showParameter = (parameter: ManifestParameter): TemplateParameter => {
+const presentParameter = (parameter: ManifestParameter): TemplateParameter => {
   const { validation } = parameter;
   return {
     name: parameter.name,
@@ -65,7 +70,7 @@ const plainText = (markdown: string): string =>
     .trim();
 
 /** `values` as given to the version; what is sensitive is left empty. */
-export const showVariables = (manifest: Manifest, values: Readonly<Record<string, string>>): TemplateVariable[] =>
+export const presentVariables = (manifest: Manifest, values: Readonly<Record<string, string>>): TemplateVariable[] =>
   (manifest.variables ?? []).map((variable) => {
     const sensitive = variable.sensitive ?? false;
     const fallback = defaultOf(variable);
@@ -82,7 +87,7 @@ export const showVariables = (manifest: Manifest, values: Readonly<Record<string
   });
 
 /** What a start would make and a stop would leave; `created_at` is the import's. */
-export const showPlannedResources = (
+export const presentPlannedResources = (
   manifest: Manifest,
   version: { readonly id: string; readonly job_id: string; readonly created_at: string },
 ): PlannedResource[] => [

@@ -1,6 +1,6 @@
 // Presets of a template version by their id. A preset has no row of its own, so its id is made from the version's and its name.
 import { sha256, uuidFromBytes } from "#base/ids.ts";
-import type { Manifest, ManifestPreset } from "#schema/manifest.ts";
+import type { Manifest, ManifestPreset } from "#schema/templates/manifest.ts";
 
 /** The id of a version's preset; the same at every call (a version-8 UUID). */
 export const presetId = (version_id: string, name: string): string => {

@@ -1,6 +1,6 @@
 // How a workspace comes to life. One implementation for each way (local process, Docker, another machine); the workspace actor starts
 // a build, the provisioner does it outside of any mailbox, and what comes back is a message with the job it belongs to.
-import type { Manifest, ManifestResource } from "#schema/manifest.ts";
+import type { Manifest, ManifestResource } from "#schema/templates/manifest.ts";
 import type { TerraformWork } from "./terraform/work.ts";
 
 export type Transition = "start" | "stop" | "delete";

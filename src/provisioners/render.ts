@@ -1,7 +1,7 @@
 // Fills in the {{ }} of a template for one build. Text that a shell will read (scripts, commands, metadata scripts) never gets a value
 // pasted in: the placeholder becomes a reference to an environment variable, which a shell expands without reading it as code. Only
 // a text that is one placeholder and nothing else is replaced by the value, because then the value is the script (rule TP-20).
-import type { Manifest, ManifestAgent, ManifestResource } from "#schema/manifest.ts";
+import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
 import { environmentName, fillIn, onlyPlaceholder, placeholdersIn } from "./placeholders.ts";
 
 export type RenderValues = {

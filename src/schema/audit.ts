@@ -1,7 +1,7 @@
 // The audit log as callers see it (spec: Audit log entry; facts/platform 1.4 and 7).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "./one-of.ts";
-import { User } from "./user.ts";
+import { User } from "./users/user.ts";
 
 export const AUDIT_ACTIONS = [
   ...(["create", "write", "delete", "start", "stop", "login", "logout", "register", "request_password_reset"] as const),

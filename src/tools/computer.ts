@@ -1,7 +1,7 @@
 // The tool `computer`: the desktop of the workspace for chats that were started for it (facts/chats 5.1, 5.2, rules DT-4, DT-5). Each
 // screenshot is kept as a file of the chat; the model sees it as a picture.
 import { Type as t } from "@sinclair/typebox";
-import { DESKTOP_FIELDS, type DesktopPicture } from "#schema/desktop-action.ts";
+import { DESKTOP_FIELDS, type DesktopPicture } from "#schema/agents/desktop-action.ts";
 import description from "./computer.txt" with { type: "text" };
 import { ToolError, tool } from "./tool.ts";
 

@@ -1,7 +1,7 @@
 // Decides by a chat's rules whether a tool may run, must be asked for, or must not (rules PE-1 to PE-4). Pure. A command counts as what
 // its rules name only where each of its simple commands is understood and named; what cannot be read is asked for.
-import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chat-permissions.ts";
-import { plainCommands, type Words } from "./plain-commands.ts";
+import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
+import { plainCommands, type Words } from "./processes/plain-commands.ts";
 
 const WEIGHT: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, deny: 2 };
 const strictest = (actions: readonly PermissionAction[]): PermissionAction =>

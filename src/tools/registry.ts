@@ -1,31 +1,31 @@
 // The tools there are, and which of them a chat has: decided by the table of available.ts and checked again when one is called.
 import type { TSchema } from "@sinclair/typebox";
 import { askUserQuestion } from "./ask-user-question.ts";
-import { attachFile } from "./attach-file.ts";
 import { type ToolsOf, useOf } from "./available.ts";
 import { computer } from "./computer.ts";
-import { createWorkspace } from "./create-workspace.ts";
-import { editFiles } from "./edit-files.ts";
-import { execute } from "./execute.ts";
-import { interruptAgent } from "./interrupt-agent.ts";
-import { listAgents } from "./list-agents.ts";
-import { listSubagentModels } from "./list-subagent-models.ts";
-import { listTemplates } from "./list-templates.ts";
-import { messageAgent } from "./message-agent.ts";
-import { processList } from "./process-list.ts";
-import { processOutput } from "./process-output.ts";
-import { processSignal } from "./process-signal.ts";
+import { attachFile } from "./files/attach-file.ts";
+import { editFiles } from "./files/edit-files.ts";
+import { readFile } from "./files/read-file.ts";
+import { writeFile } from "./files/write-file.ts";
+import { execute } from "./processes/execute.ts";
+import { processList } from "./processes/process-list.ts";
+import { processOutput } from "./processes/process-output.ts";
+import { processSignal } from "./processes/process-signal.ts";
 import { proposePlan } from "./propose-plan.ts";
-import { readFile } from "./read-file.ts";
-import { readSkill } from "./read-skill.ts";
-import { readSkillFile } from "./read-skill-file.ts";
-import { readTemplate } from "./read-template.ts";
-import { spawnAgent } from "./spawn-agent.ts";
-import { startWorkspace } from "./start-workspace.ts";
-import { stopWorkspace } from "./stop-workspace.ts";
+import { readSkill } from "./skills/read-skill.ts";
+import { readSkillFile } from "./skills/read-skill-file.ts";
+import { interruptAgent } from "./subagents/interrupt-agent.ts";
+import { listAgents } from "./subagents/list-agents.ts";
+import { listSubagentModels } from "./subagents/list-subagent-models.ts";
+import { messageAgent } from "./subagents/message-agent.ts";
+import { spawnAgent } from "./subagents/spawn-agent.ts";
+import { waitAgent } from "./subagents/wait-agent.ts";
 import type { Tool } from "./tool.ts";
-import { waitAgent } from "./wait-agent.ts";
-import { writeFile } from "./write-file.ts";
+import { createWorkspace } from "./workspaces/create-workspace.ts";
+import { listTemplates } from "./workspaces/list-templates.ts";
+import { readTemplate } from "./workspaces/read-template.ts";
+import { startWorkspace } from "./workspaces/start-workspace.ts";
+import { stopWorkspace } from "./workspaces/stop-workspace.ts";
 
 const ALL: readonly Tool[] = [
   ...[readFile, writeFile, editFiles, execute, processOutput, processList, processSignal, attachFile, computer],

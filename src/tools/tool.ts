@@ -3,11 +3,11 @@
 
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Clock } from "#base/clock.ts";
-import type { Live, Subagents } from "./agents.ts";
 import type { SecretMask } from "./mask.ts";
 import type { ToolResult } from "./result.ts";
 import type { ToolServices } from "./services.ts";
-import type { Skills } from "./skills.ts";
+import type { Skills } from "./skills/skills.ts";
+import type { Live, Subagents } from "./subagents/agents.ts";
 
 /** A request to the daemon in the workspace. */
 export type AgentCall = {

@@ -8,7 +8,7 @@ import {
   type VersionState,
 } from "#actors/template-version/state.ts";
 import { uuid } from "#base/ids.ts";
-import { jobStatus } from "#schema/job.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
 
 const fresh = (): VersionState => {
   const id = uuid();

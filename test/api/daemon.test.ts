@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentLog } from "#schema/agent-log.ts";
-import type { Build } from "#schema/build.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";

@@ -2,13 +2,13 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { WorkspaceAgent } from "#schema/agent.ts";
-import { App, AppStatus } from "#schema/app.ts";
+import { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { AuditLog } from "#schema/audit.ts";
-import { Build, BuildTimings } from "#schema/build.ts";
-import { ProvisionerJob } from "#schema/job.ts";
-import { Resource } from "#schema/resource.ts";
-import { Workspace } from "#schema/workspace.ts";
+import { App, AppStatus } from "#schema/workspaces/app.ts";
+import { Build, BuildTimings } from "#schema/workspaces/build.ts";
+import { ProvisionerJob } from "#schema/workspaces/job.ts";
+import { Resource } from "#schema/workspaces/resource.ts";
+import { Workspace } from "#schema/workspaces/workspace.ts";
 
 const TESTS = join(import.meta.dir, "..");
 const page = readFileSync(join(import.meta.dir, "SPEC.md"), "utf8");

@@ -173,7 +173,7 @@ interface Workspace {
   latest_build: { job: Job; resources: { agents?: { id: string; name: string }[] | null }[] };
 }
 
-/** A template as `src/schema/manifest.ts` describes it: JSON is YAML too. */
+/** A template as `src/schema/templates/manifest.ts` describes it: JSON is YAML too. */
 async function templateTar(tokens: Map<string, string>): Promise<Uint8Array> {
   const agents = [...tokens].map(([name, token]) => ({ name, token }));
   const groups = Math.ceil(agents.length / agentsPerResource);

@@ -2,8 +2,8 @@
 // hundred do, and on a file of 5 MB. Real local workspaces with their daemons; the model answers within this process.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Template } from "#schema/template.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { type ModelCall, ModelServer } from "#test/support/model-server.ts";
 import { type Product, startProduct } from "./product.ts";

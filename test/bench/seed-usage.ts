@@ -17,7 +17,7 @@ import {
 import { appText, KEY_KINDS } from "#db/reports/usage/keys.ts";
 import { insertUsageKeys, listUsageKeys, savePacked } from "#db/reports/usage/usage.ts";
 import { insertUser } from "#db/users/users.ts";
-import { BUILTIN_APPS } from "#schema/usage-app.ts";
+import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 
 const DAY_BUCKETS = 48;
 const MONTHS_MS = 366 * 86_400_000;

@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import type { MessagePage } from "#schema/chat.ts";
+import type { MessagePage } from "#schema/chats/chat.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import {

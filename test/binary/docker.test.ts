@@ -1,6 +1,6 @@
 // Workspaces in containers of a real Docker Engine, made by the compiled program and from the template that comes with it.
 import { expect } from "bun:test";
-import type { MessagePage } from "#schema/chat.ts";
+import type { MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import {

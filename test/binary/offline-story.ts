@@ -1,8 +1,8 @@
 // Runs in a network namespace of its own, started by offline.test.ts: raises loopback, makes sure that nothing else can be reached, and
 // then walks a newcomer's path through a real `serve` process. Prints what it saw as one line of JSON.
 import { dlopen, FFIType, ptr } from "bun:ffi";
-import type { AgentLog } from "#schema/agent-log.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";

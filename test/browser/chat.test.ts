@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ChatMessage, MessagePage } from "#schema/chat.ts";
+import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { openPlace } from "#test/crash/server-story.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";

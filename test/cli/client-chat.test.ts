@@ -1,7 +1,7 @@
 // `slipway chat`: the demo model's answers as a person sees them, in a pipe, and after a connection that broke.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { ChatPrinter } from "#src/cli/client/chat/printer.ts";
 import { MarkReader, marksOf } from "#src/cli/client/workspaces/shell-command.ts";
 import { EscapeKeys } from "#src/cli/client/workspaces/shell-keys.ts";

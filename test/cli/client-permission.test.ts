@@ -1,7 +1,7 @@
 // `slipway chat` where calls wait for permission: asked on a terminal, decided by an option, told in a pipe.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { askedLine, askedText } from "#src/cli/client/chat/permission-text.ts";
 import { Client } from "#src/client.ts";
 import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";

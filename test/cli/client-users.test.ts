@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ApiKey } from "#schema/api-key.ts";
-import type { User } from "#schema/user.ts";
+import type { ApiKey } from "#schema/users/api-key.ts";
+import type { User } from "#schema/users/user.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";

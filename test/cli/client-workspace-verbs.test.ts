@@ -1,8 +1,8 @@
 // What people do with a workspace besides starting and stopping it: another name, a schedule, company.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { WorkspaceAcl } from "#schema/acl.ts";
-import type { Build } from "#schema/build.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { scheduleOf } from "#src/cli/client/schedule/clock-words.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";

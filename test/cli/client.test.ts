@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Template } from "#schema/template.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { codeOf, stepAt } from "#src/authentication/totp.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";

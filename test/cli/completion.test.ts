@@ -1,7 +1,7 @@
 // Completion in a real bash, with the names of a real server.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
-import type { Organization } from "#schema/organization.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { Organization } from "#schema/users/organization.ts";
 import { Client } from "#src/client.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";

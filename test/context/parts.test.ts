@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
+import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { until } from "#test/support/until.ts";
 import { messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";

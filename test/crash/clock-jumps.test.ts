@@ -2,7 +2,7 @@
 // clock, which never does.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";

@@ -2,8 +2,8 @@
 // beforehand, so anything left out, doubled or made up shows. Used by server-builds.ts.
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import type { Build } from "#schema/build.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call, insist, read } from "./oracle/calls.ts";
 import { endedBuild, makeTemplate, type World } from "./server-world.ts";
 

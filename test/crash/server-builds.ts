@@ -3,8 +3,8 @@
 // given twice (rules CR-2, CR-17).
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import type { Manifest } from "#schema/manifest.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { until } from "#test/support/until.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "./oracle/build-load.ts";

@@ -1,6 +1,6 @@
 // People who write to one chat together while its server dies, and a book of what became of each message: acknowledged, refused or
 // unknown. In an orderly chat nothing is edited, promoted or deleted, so that every message must be there in its order.
-import type { ChatMessage, CreatedMessage, MessagePage } from "#schema/chat.ts";
+import type { ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
 import { call, type Fate, PAUSE_MS } from "./oracle/calls.ts";
 

@@ -1,7 +1,7 @@
 // The server is killed at random moments while people write to chats, models answer in every mood and followers come and go: what was
 // acknowledged is there once and in order, no number is used twice, what was owed goes on, and every follower ends with the picture of
 // the database (rules CH-16, CH-35 and CH-37; RELIABILITY checks 1 and 19).
-import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
+import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { until } from "#test/support/until.ts";
 import { call, read } from "./oracle/calls.ts";

@@ -2,8 +2,8 @@
 // server dies meanwhile, every number must have been stored once and in order.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentLog } from "#schema/agent-log.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { until } from "#test/support/until.ts";
 import { storedLines } from "./oracle/log-lines.ts";
 import type { ServerPlace } from "./server.ts";

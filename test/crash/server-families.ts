@@ -1,7 +1,7 @@
 // The server is killed while a chat with sub-chats is changed again and again: its rules, its title, into the archive and back, in one
 // request. Whatever is on disk then, the sub-chats have the rules of their root and are archived with it, and nothing acknowledged is lost
 // (rule SB-1).
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { type ModelCall, ModelServer } from "#test/support/model-server.ts";
 import { until } from "#test/support/until.ts";

@@ -2,8 +2,8 @@
 // changes something, alone and in groups (RELIABILITY check 4).
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Build } from "#schema/build.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { until } from "#test/support/until.ts";

@@ -1,8 +1,8 @@
 // The server is killed at random moments while a hook's consumer changes every prompt and every call of its chats: no message is without its
 // hook and no effect without its message, a stored call is run with its stored input and never asked about again, and everything that was
 // owed goes on (rule HK-16).
-import type { Chat } from "#schema/chat.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { Consumer, type Rule } from "#test/hooks/world.ts";
 import { type ModelCall, ModelServer } from "#test/support/model-server.ts";

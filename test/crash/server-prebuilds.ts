@@ -1,7 +1,7 @@
 // The server is killed at random moments while people take workspaces that were kept ready: none is taken twice, none that was given is
 // taken back, and afterwards as many are ready as the template wants (rule PB-14).
-import type { Manifest } from "#schema/manifest.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { until } from "#test/support/until.ts";
 import { call, PAUSE_MS, read } from "./oracle/calls.ts";

@@ -1,6 +1,6 @@
 // The short form of the tests of a server and those who read from it; `bun run torture` has the long one.
 import { expect, test } from "bun:test";
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
 import { StalledFollower } from "#test/api/agents/stalled.ts";
 import { until } from "#test/support/until.ts";

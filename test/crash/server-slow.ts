@@ -1,7 +1,7 @@
 // Readers that stop reading: the server's memory stays bounded, each is told why it was closed, and nobody else notices
 // (RELIABILITY checks 15 and 16).
 import { connect, type Socket } from "node:net";
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
 import { StalledFollower } from "#test/api/agents/stalled.ts";
 import { until } from "#test/support/until.ts";

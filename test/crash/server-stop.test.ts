@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { until } from "#test/support/until.ts";
 import { read } from "./oracle/calls.ts";
 import { ServerPlace } from "./server.ts";

@@ -2,8 +2,8 @@
 // points: the repository ends the same every time, no command has run twice, and the history is the one of a quiet day (rule EE-2).
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
-import type { Template } from "#schema/template.ts";
+import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
+import type { Template } from "#schema/templates/template.ts";
 import { randomFrom } from "#test/db/deployments.ts";
 import { CodingModel, makeOrigin } from "#test/support/coding-model.ts";
 import { until } from "#test/support/until.ts";

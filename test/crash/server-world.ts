@@ -1,8 +1,9 @@
 // What the tests of servers fill a fresh server with, through its API alone: templates of the provisioner `echo` (which starts
 // nothing; agents and their tokens stand in the manifest) and workspaces made from them.
-import type { Build } from "#schema/build.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { Workspace } from "#schema/workspace.ts";
+
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/checkpoint.ts";
+import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
 import { Checkpoints } from "#src/daemon/checkpoints/checkpoints.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";

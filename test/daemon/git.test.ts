@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import type { GitMessage } from "#schema/git-message.ts";
+import type { GitMessage } from "#schema/agents/git-message.ts";
 import { placesIn, repositoryOf } from "#src/daemon/git/repositories.ts";
 import { referenceOf, scanRepository } from "#src/daemon/git/scan.ts";
 import { GitWatches } from "#src/daemon/git/watch.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { orphaned } from "#src/daemon/orphan.ts";
 import { isAlive, type ProcessMark } from "#src/provisioners/local/process-table.ts";
 import { command } from "#test/crash/server.ts";

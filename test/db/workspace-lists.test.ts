@@ -9,7 +9,7 @@ import { pageOfWorkspaces } from "#db/workspaces/lists.ts";
 import { listWorkspaceStamps } from "#db/workspaces/stamps.ts";
 import { listWorkspaceViews } from "#db/workspaces/views.ts";
 import { workspaceFilter } from "#domain/workspaces/search.ts";
-import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { UserCaller } from "#src/api/http/caller.ts";
 import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";

@@ -1,7 +1,7 @@
 // The seven events of lifecycle hooks, seen and steered by a consumer that was written from docs/hooks.md in another language.
 import { expect, setDefaultTimeout } from "bun:test";
 import { createHmac } from "node:crypto";
-import type { ChatMessage, MessagePage } from "#schema/chat.ts";
+import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/model-world.ts";

@@ -1,6 +1,6 @@
 // Consumers that are dead, slow, lying, or whose answers nobody can trust: whatever they were asked about does not happen.
 import { expect, setDefaultTimeout } from "bun:test";
-import type { Chat, MessagePage } from "#schema/chat.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import {
   type ChatWorld,

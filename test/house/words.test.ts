@@ -11,6 +11,7 @@ const RETIRED: Readonly<Record<string, RegExp>> = {
   "`obey`": /\bobey\w*\b/,
   "`Episode`": /\b[Ee]pisodes?\b/,
   "`Together`": /\b(?:type|interface|class) \w*Together\b/,
+  "`show...` of rows": /\b(?:const|function) show[A-Z]\w* = \(\w+: \w*Row\b/,
   "`Silences`": /\b(?:type|interface|class) \w*(?:Silences|Beats|Rounds)\b/,
 };
 

@@ -1,6 +1,6 @@
 // The table of failures, row by row, in the words providers use.
 import { describe, expect, test } from "bun:test";
-import type { ChatErrorKind } from "#schema/chat-error.ts";
+import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 import { classify, reasonOf, retryAfter } from "#src/llm/classify.ts";
 import { withoutSecrets } from "#src/llm/secrets.ts";
 

@@ -1,6 +1,6 @@
 // From stored messages to what providers are given.
 import { expect, test } from "bun:test";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { type Attachment, noAttachments } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { promptOf } from "#src/llm/prompt.ts";

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Chat } from "#schema/chat.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
-import type { McpServerConfig } from "#schema/mcp-server.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
+import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
 import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { ADMIN } from "#test/support/server.ts";

@@ -1,6 +1,6 @@
 // MCP servers that do not answer, as the chats of an organization meet them, and addresses that may not be called.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

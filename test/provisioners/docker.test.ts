@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { containerAccessUrl } from "#base/config.ts";
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { bytesOf } from "#src/provisioners/docker/container.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";

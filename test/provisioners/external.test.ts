@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Build } from "#schema/build.ts";
-import type { JobLog } from "#schema/job.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { ProvisionerDaemon } from "#schema/provisioner.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { JobLog } from "#schema/workspaces/job.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { AppError } from "#base/errors.ts";
-import type { Manifest, ManifestParameter } from "#schema/manifest.ts";
+import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import { checkValue, keptParameters, resolveParameters, resolveVariables } from "#src/provisioners/parameters.ts";
 import { compilePattern } from "#src/provisioners/pattern.ts";
 

@@ -1,6 +1,6 @@
 // The {{ }} of templates: where a value may stand, and that no value becomes code.
 import { expect, test } from "bun:test";
-import type { ManifestAgent } from "#schema/manifest.ts";
+import type { ManifestAgent } from "#schema/templates/manifest.ts";
 import { parseManifest } from "#src/provisioners/manifest.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
 

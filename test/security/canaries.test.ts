@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { Client } from "#src/client.ts";
 import { callAs, rowOf } from "#test/api/edge/matrix-call.ts";
 import { CALLERS, type CallerName, openTown, type Town } from "#test/api/edge/matrix-world.ts";

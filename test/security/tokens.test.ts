@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sameDigest, sha256 } from "#base/ids.ts";
 import { configureLogging, resetLogging } from "#base/log.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";

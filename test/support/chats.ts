@@ -1,7 +1,7 @@
 // Chats over the public API for tests: a server whose model says what the test says, and followers that put their events together the
 // way a client has to, complaining about whatever a client may rely on.
-import type { Chat, ChatMessage, CreatedMessage, MessagePage, QueuedMessage } from "#schema/chat.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
+import type { Chat, ChatMessage, CreatedMessage, MessagePage, QueuedMessage } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { readEvents } from "./event-reader.ts";
 import { ScriptedModels } from "./scripted-models.ts";

@@ -1,8 +1,8 @@
 // A server off loopback with a real Docker Engine behind it, as `.ci/docker-engine` has started it: what tests of containers share.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import type { Template } from "#schema/template.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { TestTerminal } from "#test/api/agents/reach.ts";

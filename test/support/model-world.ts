@@ -1,6 +1,6 @@
 // A server whose models stand on a model server of the test, set up through the public API as an administrator would.
-import type { ModelConfig } from "#schema/model-config.ts";
-import type { ModelProvider, ProviderKind } from "#schema/model-provider.ts";
+import type { ModelConfig } from "#schema/chats/model-config.ts";
+import type { ModelProvider, ProviderKind } from "#schema/chats/model-provider.ts";
 import { Client } from "#src/client.ts";
 import { ModelServer } from "./model-server.ts";
 import { ADMIN, startTestServer, type TestServerOptions } from "./server.ts";

@@ -1,5 +1,5 @@
 // A language model whose every word a test decides: each call waits in `calls` until the test speaks for it. Hangs until told otherwise.
-import type { ModelCost } from "#schema/model-price.ts";
+import type { ModelCost } from "#schema/chats/model-price.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "#src/llm/model.ts";
 
 export const SCRIPTED: ModelInfo = {

@@ -16,7 +16,7 @@ import { insertUser } from "#db/users/users.ts";
 import { insertBuild, insertBuildParameters } from "#db/workspaces/builds.ts";
 import { insertJob } from "#db/workspaces/jobs.ts";
 import { insertWorkspace } from "#db/workspaces/workspaces.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 
 const insertResource = insertInto(workspace_resources);
 

@@ -1,6 +1,6 @@
 // Templates for tests: archives from plain texts, uploads, imports that are waited for by following their log.
-import type { CreateTemplate, Template } from "#schema/template.ts";
-import type { CreateTemplateVersion, TemplateVersion } from "#schema/template-version.ts";
+import type { CreateTemplate, Template } from "#schema/templates/template.ts";
+import type { CreateTemplateVersion, TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Client } from "#src/client.ts";
 
 type Files = Record<string, string>;

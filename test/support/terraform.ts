@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Template } from "#schema/template.ts";
-import type { TemplateVersion } from "#schema/template-version.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Client } from "#src/client.ts";
 import { noteFolder } from "./ledger.ts";
 import { needs } from "./needs.ts";

@@ -1,6 +1,6 @@
 // Workers of their own for tests: the real program as a second process, or a bare socket that speaks their protocol.
 import { fileURLToPath } from "node:url";
-import type { NewProvisionerKey } from "#schema/provisioner.ts";
+import type { NewProvisionerKey } from "#schema/templates/provisioner.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { printTags, type Tags } from "#src/provisioners/external/tags.ts";
 

@@ -7,10 +7,10 @@ import { insertTemplateVersion, manifestColumns } from "#db/templates/versions.t
 import { findDefaultOrganization } from "#db/users/organizations.ts";
 import { findUserByName } from "#db/users/users.ts";
 import { insertJob } from "#db/workspaces/jobs.ts";
-import type { Build } from "#schema/build.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { CreateTemplate } from "#schema/template.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { CreateTemplate } from "#schema/templates/template.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer, type TestServerOptions } from "./server.ts";
 import { makeTemplate } from "./templates.ts";

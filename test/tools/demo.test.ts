@@ -1,6 +1,6 @@
 // The demo model in a workspace: what somebody without a key tries first.
 import { expect, test } from "bun:test";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import { awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { callTools, openChat, openToolWorld } from "./world.ts";
 
 test("[TO-9] read_file answers lines with their numbers, from where it is asked, within its bounds; what cannot be read is said in words", async () => {

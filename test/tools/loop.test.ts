@@ -7,7 +7,7 @@ import { transition } from "#actors/chat/machine/state.ts";
 import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
 import { updateUser } from "#db/users/users.ts";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";

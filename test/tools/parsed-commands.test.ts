@@ -1,6 +1,6 @@
 // What a shell text runs, read by a real grammar.
 import { expect, test } from "bun:test";
-import { parsedCommands } from "#src/tools/parsed-commands.ts";
+import { parsedCommands } from "#src/tools/processes/parsed-commands.ts";
 
 test("[TO-19] the simple commands of a text are named with their first argument, whatever stands between and inside them", () => {
   const cases: [string, string[][] | undefined][] = [

@@ -1,8 +1,8 @@
 // Which calls rules allow, ask for and deny; above all, what shell text does not get past them. Pure.
 import { expect, test } from "bun:test";
-import type { ChatPermissions } from "#schema/chat-permissions.ts";
+import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
 import { isCommandPrefix, permissionFor, ruleOf } from "#src/tools/permission.ts";
-import { plainCommands } from "#src/tools/plain-commands.ts";
+import { plainCommands } from "#src/tools/processes/plain-commands.ts";
 
 const run = (command: string) => ({ tool_name: "execute", args: { command } });
 const call = (tool_name: string) => ({ tool_name, args: {} });

@@ -1,7 +1,7 @@
 // Permissions of tools that a client has brought along: what is denied never reaches it, what is asked for does once a person allows it.
 import { expect, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
-import type { ActionRequired } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ActionRequired } from "#schema/chats/chat-event.ts";
 import { createChat } from "#test/support/chats.ts";
 import { Follower, messagesOf, openToolWorld, type Result } from "./world.ts";
 

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Chat } from "#schema/chat.ts";
-import type { ActionRequired } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ActionRequired } from "#schema/chats/chat-event.ts";
 import { createChat } from "#test/support/chats.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
 

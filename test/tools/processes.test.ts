@@ -1,7 +1,7 @@
 // What the model is told of the programs of a workspace.
 import { expect, test } from "bun:test";
-import type { ProcessInfo } from "#schema/agent-files.ts";
-import { processList } from "#src/tools/process-list.ts";
+import type { ProcessInfo } from "#schema/agents/agent-files.ts";
+import { processList } from "#src/tools/processes/process-list.ts";
 import type { ToolContext } from "#src/tools/tool.ts";
 
 test("[TO-3] process_list has all that run and the ten that ended last, and says how many it leaves out", async () => {

@@ -1,7 +1,7 @@
 // Shell texts where nothing may be written and the system holds nothing back: what only looks is run, everything else is refused.
 import { expect, test } from "bun:test";
-import { execute } from "#src/tools/execute.ts";
-import { whyItMayWrite } from "#src/tools/read-only-commands.ts";
+import { execute } from "#src/tools/processes/execute.ts";
+import { whyItMayWrite } from "#src/tools/processes/read-only-commands.ts";
 import type { ToolContext } from "#src/tools/tool.ts";
 
 test.each([

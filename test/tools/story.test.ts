@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { GitMessage, GitRepository } from "#schema/git-message.ts";
+import type { GitMessage, GitRepository } from "#schema/agents/git-message.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { beginChat, openStory, outlineOf, repositoryProblems } from "#test/crash/server-story.ts";
 import { Follower } from "#test/support/chats.ts";

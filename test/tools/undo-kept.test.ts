@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { cpSync, existsSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/checkpoint.ts";
+import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";

@@ -1,7 +1,7 @@
 // The tools that find templates and bring a chat's workspace to life, with the owner's rights.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/scripted-models.ts";

@@ -1,8 +1,8 @@
 // What the chat page works out by itself: the picture from the stream's events, blocks of a text that grows, diffs, offers, groups.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Chat, ChatMessage } from "#schema/chat.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
+import type { Chat, ChatMessage } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { ruleOf } from "#src/tools/permission.ts";
 import { answerText } from "#src/web/app/pages/chat/answer-text.ts";
 import { Blocks } from "#src/web/app/pages/chat/blocks.ts";

@@ -1,7 +1,7 @@
 // The model an organization wants for what chats do beside their own words: sub-chats, titles, making histories shorter (facts/chats 4.19).
 import { readOrganizationModel } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { OrganizationContext } from "#schema/model-override.ts";
+import type { OrganizationContext } from "#schema/chats/model-override.ts";
 import type { LanguageModels, ModelInfo } from "#src/llm/model.ts";
 
 type Deps = { readonly store: Store; readonly models: LanguageModels };

@@ -8,7 +8,7 @@ import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { Topics } from "#base/topics.ts";
 import { askPullLater, type ChatDiffRow, type FoundChatDiff, findChatDiff, putChatDiff } from "#db/chats/diffs.ts";
-import type { GitReferences } from "#schema/git-message.ts";
+import type { GitReferences } from "#schema/agents/git-message.ts";
 import type { Provider } from "#src/git/provider.ts";
 import type { Pulls } from "#src/git/pull.ts";
 import { pullHostOf } from "#src/git/pulls.ts";

@@ -7,7 +7,7 @@ import { type ChatRunRow, findHistoryTips, insertRun, insertStep, updateRun } fr
 import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { ModelError, type ModelRequest } from "#src/llm/model.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { Collector } from "../turn/collector.ts";

@@ -1,6 +1,6 @@
 // Titles and summaries as text: what a chat is called before anybody has thought of a name, and what of a model's answer is taken
 // (facts/chats 4.10 and 4.11). Pure.
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { asLine } from "#schema/text.ts";
 
 const LONGEST = 80;

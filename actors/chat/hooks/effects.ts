@@ -1,7 +1,7 @@
 // What the answers of lifecycle hooks leave in a chat's history: parts of the user's message, rows that only the model is given, and rows
 // that only people see. Pure.
-import type { ChatError } from "#schema/chat-error.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { HookAnswer, HookFailure } from "#src/hooks/protocol.ts";
 import type { NewMessage } from "../machine/decision.ts";
 

@@ -4,7 +4,7 @@
 import type { DynamicTool } from "#db/chats/chats.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import { HookDenied, type HookMeta } from "#src/hooks/protocol.ts";
 import type { CompactionRequest } from "../machine/decision.ts";

@@ -1,10 +1,10 @@
 // The calls that a model has proposed, before they are stored: what means different things to different parsers is refused, then the hook
 // is asked about one call after another. Used by turn-hooks.ts.
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { miscasedKey, repeatedKey } from "#src/hooks/strict-json.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
-import { execute } from "#src/tools/execute.ts";
-import { parsedCommands } from "#src/tools/parsed-commands.ts";
+import { execute } from "#src/tools/processes/execute.ts";
+import { parsedCommands } from "#src/tools/processes/parsed-commands.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";

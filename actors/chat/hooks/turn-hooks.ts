@@ -2,7 +2,7 @@
 // the commit of what they belong to. Throws `HookFailure`, and the reason of the turn's signal once it was stopped.
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { HookAnswer, HookEvent, HookRequest } from "#src/hooks/protocol.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";

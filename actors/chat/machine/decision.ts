@@ -1,8 +1,8 @@
 // The words of a chat's state machine: what is decided on, what may happen, and what a decision is made of. Used by state.ts, the
 // chat actor and the turn.
 import type { AppError } from "#base/errors.ts";
-import type { ChatError } from "#schema/chat-error.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 
 export type Role = "user" | "assistant" | "tool" | "system";
 export type Visibility = "user" | "model" | "both";

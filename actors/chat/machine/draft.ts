@@ -1,7 +1,7 @@
 // A transition in the making: starts from the state before, collects what changes, and keeps the invariants and counters of
 // facts/chats 1.4, so that no row of the table can forget one. Used by state.ts alone.
-import type { ChatError } from "#schema/chat-error.ts";
-import type { ChatStatus } from "#schema/chat-status.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
+import type { ChatStatus } from "#schema/chats/chat-status.ts";
 import type {
   Change,
   CompactionRequest,

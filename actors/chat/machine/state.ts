@@ -1,7 +1,7 @@
 // What can happen to a chat, as a table: in this state, on this command, that follows (facts/chats 1.3). A pure function over it
 // decides; it reads no clock and no store. What is not in the table is refused, and late reports of a turn are `stale`.
 import { AppError, conflict, invalid, notFound } from "#base/errors.ts";
-import type { ChatError } from "#schema/chat-error.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
 import { nameOf, type StateName } from "../names.ts";
 import type { Command, CommandOf, CommandType, Decision, Execution, Fence, PendingCall } from "./decision.ts";
 import { Draft, QUEUE_LIMIT, toolMessage } from "./draft.ts";

@@ -1,7 +1,7 @@
 // Making a long history shorter: when that is due, what a model is asked to sum up, and the rows that stand for what came before
 // (facts/chats 5.6). Pure; compactor.ts asks the model, prompt-history.ts reads histories that were made shorter.
 import { rfc3339 } from "#base/clock.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { promptTokens } from "#src/llm/usage.ts";
 import { cutMiddle } from "#src/tools/cut.ts";
 import type { NewMessage, Usage } from "../machine/decision.ts";

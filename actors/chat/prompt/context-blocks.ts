@@ -3,8 +3,8 @@
 import { findChatContext, findSnapshot } from "#db/chats/context.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listUserSkillNames, listUserSkills } from "#db/users/skills.ts";
-import type { StoredResource } from "#schema/chat-context.ts";
-import { namedSkills, type Skill, type Skills, type WorkspaceSkill } from "#src/tools/skills.ts";
+import type { StoredResource } from "#schema/chats/chat-context.ts";
+import { namedSkills, type Skill, type Skills, type WorkspaceSkill } from "#src/tools/skills/skills.ts";
 import type { BlockProvider } from "./prompt.ts";
 
 type Deps = Pick<Store, "get" | "all">;

@@ -4,8 +4,8 @@ import { sha256 } from "#base/ids.ts";
 import { findChatContext, findSnapshot } from "#db/chats/context.ts";
 import { findContextRow } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { StoredResource } from "#schema/chat-context.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { StoredResource } from "#schema/chats/chat-context.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { NewMessage } from "../machine/decision.ts";
 
 /** The row that is missing from the history of the chat with this key; none when the newest one says the same. */

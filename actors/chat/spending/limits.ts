@@ -5,7 +5,7 @@ import { sumCost } from "#db/chats/spend.ts";
 import { readGroupLimit, readUsageLimit, readUserLimit } from "#db/chats/usage-limits.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listMemberships } from "#db/users/members.ts";
-import type { UsagePeriod } from "#schema/usage-limit.ts";
+import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 import { periodAt } from "./period.ts";
 
 type Deps = { readonly store: Store; readonly clock: Clock };

@@ -4,7 +4,7 @@ import { type Clock, rfc3339 } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { insertSpend } from "#db/chats/spend.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { ModelPrice } from "#schema/model-price.ts";
+import type { ModelPrice } from "#schema/chats/model-price.ts";
 import { costOf } from "#src/llm/cost.ts";
 import {
   type LanguageModels,

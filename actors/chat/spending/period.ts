@@ -1,5 +1,5 @@
 // The periods that spend limits count: days, weeks from Monday, months, all in UTC. Pure.
-import type { UsagePeriod } from "#schema/usage-limit.ts";
+import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 
 const DAY_MS = 86_400_000;
 

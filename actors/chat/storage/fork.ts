@@ -10,7 +10,7 @@ import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
 import { indexMessages, indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { takeSeat } from "#db/users/users.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { tellOwner } from "../announce.ts";
 import { chatMade } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";

@@ -1,6 +1,6 @@
 // Whether a root chat may start a sub-chat now, and what the sub-chat takes over from it (facts/chats 5.9). Pure. Used by the root's actor.
-import type { MessagePart } from "#schema/chat-part.ts";
-import type { SubagentType } from "#src/tools/agents.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import type { SubagentType } from "#src/tools/subagents/agents.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";

@@ -5,9 +5,9 @@ import type { ChatRow } from "#db/chats/chats.ts";
 import { readChatSetting, readModelOverride } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listModelConfigs } from "#db/models/models.ts";
-import { effortsOf } from "#schema/model-config.ts";
+import { effortsOf } from "#schema/chats/model-config.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
-import type { SpawnInput } from "#src/tools/agents.ts";
+import type { SpawnInput } from "#src/tools/subagents/agents.ts";
 import { ToolError } from "#src/tools/tool.ts";
 
 import { organizationModel } from "../background/organization-model.ts";

@@ -1,6 +1,6 @@
 // What a sub-chat says while its root waits for it, as the live text of the waiting call: each message of the sub-chat takes the place
 // of the one before (facts/chats 2.6). Knows nothing of stores; fed with the batches that its followers get, in any overlap.
-import type { Live } from "#src/tools/agents.ts";
+import type { Live } from "#src/tools/subagents/agents.ts";
 import type { PartBatch } from "../turn/stream-buffer.ts";
 
 export class SubagentText {

@@ -3,7 +3,7 @@
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
-import type { CheckpointTaken, Restored } from "#schema/checkpoint.ts";
+import type { CheckpointTaken, Restored } from "#schema/agents/checkpoint.ts";
 import type { ServicesOf } from "#src/tools/services.ts";
 import { ToolError } from "#src/tools/tool.ts";
 import type { PromptOf } from "../prompt/prompt.ts";

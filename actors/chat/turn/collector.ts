@@ -1,9 +1,9 @@
 // Puts a model's events together to the content of a message, and says what followers see of each. Pure but for its own memory.
 import { rfc3339 } from "#base/clock.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ModelEvent, ModelUsage } from "#src/llm/model.ts";
-import { execute } from "#src/tools/execute.ts";
-import { parsedCommands } from "#src/tools/parsed-commands.ts";
+import { execute } from "#src/tools/processes/execute.ts";
+import { parsedCommands } from "#src/tools/processes/parsed-commands.ts";
 
 type Said = Extract<ModelEvent, { type: "text" | "reasoning" }>;
 type Growing = { -readonly [K in keyof MessagePart]: MessagePart[K] };

@@ -1,9 +1,9 @@
 // Ends what a chat's calls wait for where no turn of this server does, commands and sub-chats: after a crash nobody follows them, and an
 // interruption must reach them all the same (rules TO-5, SB-7).
 
-import { execute } from "#src/tools/execute.ts";
-import { endProcess } from "#src/tools/processes.ts";
-import { waitAgent } from "#src/tools/wait-agent.ts";
+import { execute } from "#src/tools/processes/execute.ts";
+import { endProcess } from "#src/tools/processes/processes.ts";
+import { waitAgent } from "#src/tools/subagents/wait-agent.ts";
 import type { Interrupted } from "../effects.ts";
 import { type AgentDeps, type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 import { runIdOf } from "./tool-step.ts";

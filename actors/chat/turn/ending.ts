@@ -1,6 +1,6 @@
 // What the end of a model's answer means: whether it is one at all, and how an answer goes on that has reached the model's output limit.
 // Pure; used by turn.ts (rules MO-38, MO-39).
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { ModelError, type ModelEvent } from "#src/llm/model.ts";
 import type { NewMessage } from "../machine/decision.ts";
 

@@ -1,6 +1,6 @@
 // How a turn takes in the tools of MCP servers: they stand behind its own and the client's, and its calls and results name the
 // organization's server they belong to (facts/chats 3.2, 3.5). Pure but for asking.
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { ChatMcp, McpOffer } from "./mcp.ts";

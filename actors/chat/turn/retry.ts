@@ -1,5 +1,5 @@
 // When a failed model call is tried again (facts/chats 5.3). Pure.
-import type { ChatError } from "#schema/chat-error.ts";
+import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { RetryState } from "../machine/decision.ts";
 
 /** Tries after the first, in a row on the same history. */

@@ -3,7 +3,7 @@
 
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import type { Restored } from "#schema/checkpoint.ts";
+import type { Restored } from "#schema/agents/checkpoint.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
 import { Capacity, type Pool } from "../../runtime/capacity.ts";
 import type { Begun, Interrupted } from "../effects.ts";

@@ -1,5 +1,5 @@
 // What a model's step leaves in the history, and what follows from it. Pure; used by turn.ts.
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { Proposed } from "../hooks/turn-hooks.ts";
 import type { NewMessage, Usage } from "../machine/decision.ts";

@@ -1,6 +1,6 @@
 // What one model call has said so far, part by part: numbered, bounded, and told to followers once per turn of the event loop. Its
 // parts never pass the mailbox; whoever joins late gets a copy (docs/spec/design.md 7, facts/chats 2.5 to 2.7).
-import { type MessagePart, showPart } from "#schema/chat-part.ts";
+import { type MessagePart, presentPart } from "#schema/chats/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 
 /** Characters of JSON kept of one attempt; what comes after is dropped, the message itself is whole in the end. */
@@ -31,7 +31,7 @@ export class StreamBuffer {
   /** `role` of the message that the part will stand in. */
   push(part: MessagePart, role: "assistant" | "tool" = "assistant"): void {
     if (this.#isClosed || this.#chars > EPISODE_LIMIT) return;
-    const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(showPart(part, false))}}}`;
+    const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(presentPart(part, false))}}}`;
     this.#events.push(event);
     this.#chars += event.length;
     if (this.#isScheduled) return;

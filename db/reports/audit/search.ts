@@ -3,7 +3,7 @@
 import { and, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
-import { BUILD_REASONS } from "#schema/build.ts";
+import { BUILD_REASONS } from "#schema/workspaces/build.ts";
 import { build, query, type RowOfQuery, statement } from "../../engine/sql.ts";
 import type { Store } from "../../engine/store.ts";
 import { audit_logs } from "../../schema/audit.ts";

@@ -1,7 +1,7 @@
 // Use of each app for the report of templates: minutes, how often it was begun, and with which templates (facts/platform 6.2). Several
 // templates at once count at most 30 minutes of a bucket, and buckets that adjoin are one use whatever template they were with.
 import type { Database } from "bun:sqlite";
-import { BUILTIN_APPS } from "#schema/usage-app.ts";
+import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 import { ANY, BLOCK, MOST, runsIn } from "./block.ts";
 import { appText, KEY_KINDS } from "./keys.ts";
 import type { Part } from "./parts.ts";

@@ -1,8 +1,8 @@
 // Which values parameters had in the latest build of each workspace that was made in a range (facts/platform 6.2). Runs in a reader
 // Worker. Workspaces that are only kept ready chose nothing.
 import type { Database } from "bun:sqlite";
-import type { Manifest } from "#schema/manifest.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 
 const SQL = `
   select w.template_id, b.template_version_id, p.name, p.value, count(*)

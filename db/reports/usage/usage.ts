@@ -2,7 +2,7 @@
 // in reader Workers, by the reports of insights (db/reports/usage/reports.ts).
 
 import { and, eq, lte, sql } from "drizzle-orm";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { build, type Query, query, type ReportName, type Statement } from "../../engine/sql.ts";
 import { agent_apps } from "../../schema/agents.ts";
 import { usage_details, usage_keys, usage_latencies, usage_minutes } from "../../schema/usage.ts";

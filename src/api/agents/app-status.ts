@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
-import { PatchAppStatus, STATUS_MESSAGE } from "#schema/app.ts";
+import { PatchAppStatus, STATUS_MESSAGE } from "#schema/workspaces/app.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Generic } from "../http/responses.ts";

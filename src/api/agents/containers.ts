@@ -6,7 +6,7 @@ import { mayUseWorkspace } from "#domain/access.ts";
 import { askContainers, shownListing } from "#domain/agents/containers.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { ContainerListing } from "#schema/container.ts";
+import { ContainerListing } from "#schema/workspaces/container.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";

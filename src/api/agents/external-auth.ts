@@ -4,7 +4,7 @@
 import { Elysia, t } from "elysia";
 import { rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, forbidden, invalid, notFound } from "#base/errors.ts";
-import { AgentExternalAuth } from "#schema/external-auth.ts";
+import { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { gitCredential, type Provider } from "#src/git/provider.ts";
 import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";

@@ -7,7 +7,7 @@ import type { GitSshKeyRow } from "#db/users/git-ssh-keys.ts";
 import { mayManageKeysOf } from "#domain/access.ts";
 import { openGitSshKey, readGitSshKey, renewGitSshKey } from "#domain/users/git-ssh-key.ts";
 import { userPath as params, userAt } from "#domain/users/user.ts";
-import { AgentGitSshKey, GitSshKey } from "#schema/git-ssh-key.ts";
+import { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";

@@ -5,7 +5,7 @@ import { AppError, conflict } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { listAgentsOfInstance } from "#db/agents/instances.ts";
-import { AgentSession, CloudAIdentity, CloudBIdentity, CloudCIdentity } from "#schema/instance-identity.ts";
+import { AgentSession, CloudAIdentity, CloudBIdentity, CloudCIdentity } from "#schema/agents/instance-identity.ts";
 import { IdentityError, IdentityFiles } from "#src/identity/identity.ts";
 import type { ApiContext } from "../context.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";

@@ -3,7 +3,7 @@
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type AgentPlace, isSignedIn, placeOf } from "#domain/agents/find.ts";
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type LogFollowers, worthCompressing } from "./log-followers.ts";

@@ -1,7 +1,7 @@
 // Who follows which agent's lines live. Each committed batch becomes a frame once, however many follow, and goes out by Bun's own
 // publish; while nobody follows, nothing is built (rules LG-8, LG-9).
 import { log } from "#base/log.ts";
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket } from "../http/socket.ts";
 import { LogHistory } from "./log-history.ts";

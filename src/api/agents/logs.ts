@@ -3,7 +3,7 @@ import { Elysia, t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { agentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { AgentLog } from "#schema/agent-log.ts";
+import { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";

@@ -4,7 +4,7 @@ import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { openSecretTexts } from "#base/template-secrets.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
-import { showMetadata } from "#domain/agents/present.ts";
+import { presentMetadata } from "#domain/agents/present.ts";
 import type { ApiContext } from "../context.ts";
 
 export interface MetadataWatcher {
@@ -105,7 +105,7 @@ class Watched {
       const rows = await this.#ctx.store.all(listAgentMetadata({ agent_id: this.#agentId }));
       const now = this.#ctx.clock.now();
       const open = openSecretTexts(this.#ctx.encryption, this.#agentId);
-      return JSON.stringify(rows.map((row) => showMetadata(row, now, open)));
+      return JSON.stringify(rows.map((row) => presentMetadata(row, now, open)));
     } catch (error) {
       log("watch").warn("metadata of agent {id} cannot be read: {error}", { id: this.#agentId, error });
       return undefined;

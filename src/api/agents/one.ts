@@ -3,9 +3,9 @@ import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import { agentAt } from "#domain/agents/find.ts";
-import { showAgentRows } from "#domain/agents/present.ts";
+import { presentAgentRows } from "#domain/agents/present.ts";
 import { agentView } from "#domain/agents/view.ts";
-import { WorkspaceAgent } from "#schema/agent.ts";
+import { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
@@ -16,7 +16,7 @@ export const oneAgent = (ctx: ApiContext) =>
     async ({ caller, params }) => {
       const { agent_id } = await agentAt(ctx.store, params.workspaceagent, caller);
       const row = await ctx.store.get(findAgent({ id: agent_id }));
-      const [agent] = await showAgentRows(agentView(ctx, caller), row ? [row] : []);
+      const [agent] = await presentAgentRows(agentView(ctx, caller), row ? [row] : []);
       if (!agent) throw notFound();
       return agent;
     },

@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { Elysia, t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
-import { ListeningPorts } from "#schema/listening-port.ts";
+import { ListeningPorts } from "#schema/workspaces/listening-port.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";

@@ -6,7 +6,7 @@ import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
 import { scopesOf } from "#domain/users/keys.ts";
 import { startAppSession } from "#domain/users/sign-in.ts";
-import { allows } from "#schema/scopes.ts";
+import { allows } from "#schema/users/scopes.ts";
 import type { ApiContext } from "../context.ts";
 import type { Identity, UserCaller } from "../http/caller.ts";
 import { cookie, identify, type Who } from "../http/identify.ts";

@@ -2,7 +2,7 @@
 import { Elysia, t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
 import { AppHosts, labelOf } from "#domain/applications/names.ts";
-import { ApplicationHost } from "#schema/application.ts";
+import { ApplicationHost } from "#schema/users/application.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, userOf } from "../http/caller.ts";
 import { wantsPage } from "../http/plain-page.ts";

@@ -5,7 +5,7 @@ import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import type { AuditCursor } from "#db/reports/audit/runs.ts";
 import { listAudit } from "#db/reports/audit/search.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
-import { showEntry } from "#domain/audit/present.ts";
+import { presentEntry } from "#domain/audit/present.ts";
 import { scopesOf } from "#domain/users/keys.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -29,7 +29,7 @@ export const exported = (ctx: Deps, filter: AuditFilter, caller: UserCaller): Re
         const last = rows.at(-1)?.entry;
         if (last) {
           cursor = { time: last.time, key: last.key };
-          controller.enqueue(encoder.encode(rows.map((row) => `${JSON.stringify(showEntry(row))}\n`).join("")));
+          controller.enqueue(encoder.encode(rows.map((row) => `${JSON.stringify(presentEntry(row))}\n`).join("")));
         }
         if (rows.length < PAGE) controller.close();
       },

@@ -5,7 +5,7 @@ import { invalid, invalidField } from "#base/errors.ts";
 import { COUNT_CAP } from "#db/reports/audit/find.ts";
 import { findAuditCursor, listAudit } from "#db/reports/audit/search.ts";
 import { readAuditRetention } from "#db/reports/audit/settings.ts";
-import { showEntry } from "#domain/audit/present.ts";
+import { presentEntry } from "#domain/audit/present.ts";
 import { auditedPlaces, auditFilter } from "#domain/audit/query.ts";
 import { setAuditRetention } from "#domain/audit/retention.ts";
 import { AuditLogs, AuditRetention } from "#schema/audit.ts";
@@ -46,7 +46,7 @@ export const audit = (ctx: ApiContext) =>
           ...(cursor && { cursor }),
           counted: true,
         });
-        return { audit_logs: rows.map(showEntry), count, count_cap: COUNT_CAP };
+        return { audit_logs: rows.map(presentEntry), count, count_cap: COUNT_CAP };
       },
       {
         user,

@@ -4,7 +4,7 @@ import { readCompactionThresholds } from "#db/chats/settings.ts";
 import { readLimitOf } from "#db/chats/usage-limits.ts";
 import { listModelConfigs, listModelProviders } from "#db/models/models.ts";
 import { findLink } from "#db/users/external-auth.ts";
-import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/model-override.ts";
+import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/chats/model-override.ts";
 import { type Asked, type Find, idIn, member, organization, user } from "./refused-things.ts";
 
 /** `chats/config`, `audit/retention` and the like: there always is one. */

@@ -18,7 +18,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { AuditAction } from "#schema/audit.ts";
-import { TRANSITIONS } from "#schema/build.ts";
+import { TRANSITIONS } from "#schema/workspaces/build.ts";
 
 /** What was asked for: the parameters of the path, by whom, and on some routes the body. */
 export type Asked = {

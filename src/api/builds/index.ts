@@ -5,12 +5,12 @@ import { listBuildParameters } from "#db/workspaces/builds.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { isOwner, mayStartStop } from "#domain/access.ts";
 import { agentView } from "#domain/agents/view.ts";
-import { buildAt, showBuilds } from "#domain/builds/build.ts";
+import { buildAt, presentBuilds } from "#domain/builds/build.ts";
 import { resourcesOf } from "#domain/builds/resources.ts";
 import { timingsOf } from "#domain/builds/timings.ts";
-import { Build, BuildTimings, ParameterValue } from "#schema/build.ts";
-import { JobLog } from "#schema/job.ts";
-import { Resource } from "#schema/resource.ts";
+import { Build, BuildTimings, ParameterValue } from "#schema/workspaces/build.ts";
+import { JobLog } from "#schema/workspaces/job.ts";
+import { Resource } from "#schema/workspaces/resource.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -28,7 +28,7 @@ export const builds = (ctx: ApiContext) =>
     .get(
       "/:workspacebuild",
       async ({ caller, params }) => {
-        const [build] = await showBuilds(ctx, [await buildAt(ctx, params.workspacebuild, caller)], caller.compat);
+        const [build] = await presentBuilds(ctx, [await buildAt(ctx, params.workspacebuild, caller)], caller.compat);
         if (!build) throw notFound();
         return build;
       },

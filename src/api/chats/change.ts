@@ -11,7 +11,7 @@ import { changeableChat, ownChat, readChat } from "#domain/chats/find.ts";
 import { labelsOf, planModeOf, titleOf } from "#domain/chats/input.ts";
 import { permissionsOf } from "#domain/chats/permission-rules.ts";
 import { isRepeated, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
-import { Chat, ToolResults, UpdateChat } from "#schema/chat.ts";
+import { Chat, ToolResults, UpdateChat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { callers } from "../http/caller.ts";

@@ -3,7 +3,7 @@ import { Elysia, t } from "elysia";
 import { readChatSetting, readCompactionThresholds, readUserChatSetting } from "#db/chats/settings.ts";
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { setCompactionThreshold, setOwnRecording, setUserChatSetting } from "#domain/chats/settings.ts";
-import { ChatConfig, CompactionThreshold } from "#schema/chat-config.ts";
+import { ChatConfig, CompactionThreshold } from "#schema/chats/chat-config.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

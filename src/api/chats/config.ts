@@ -7,7 +7,7 @@ import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
 import { mayConfigureChats } from "#domain/access.ts";
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { forcedRecording, setChatSetting } from "#domain/chats/settings.ts";
-import { ChatConfig } from "#schema/chat-config.ts";
+import { ChatConfig } from "#schema/chats/chat-config.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

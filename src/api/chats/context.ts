@@ -4,7 +4,7 @@ import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";
 import { ownChat, readChat } from "#domain/chats/find.ts";
-import { Chat } from "#schema/chat.ts";
+import { Chat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";

@@ -2,7 +2,7 @@
 import { Elysia, t } from "elysia";
 import { chatCostOf, everybodysCost, userCostOf } from "#domain/chats/cost.ts";
 import { costRange } from "#domain/chats/cost-range.ts";
-import { ChatCost, CostSummary, UserCosts } from "#schema/chat-cost.ts";
+import { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";

@@ -5,7 +5,7 @@ import { notFound } from "#base/errors.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
 import { type ChatRunRow, type ChatRunStepRow, findRun, listRuns, listSteps } from "#db/chats/runs.ts";
 import { changeableChat } from "#domain/chats/find.ts";
-import { ChatRun, type ChatRunStep, ChatRunWithSteps } from "#schema/chat-debug.ts";
+import { ChatRun, type ChatRunStep, ChatRunWithSteps } from "#schema/chats/chat-debug.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
@@ -21,7 +21,7 @@ export const chatDebug = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const place = await changeableChat(ctx, params.chat, caller);
         const rows = await ctx.store.scan(listRuns({ chat: place.key }));
-        return rows.map((row) => showRun(place, row));
+        return rows.map((row) => presentRun(place, row));
       },
       {
         user,
@@ -42,7 +42,7 @@ export const chatDebug = (ctx: ApiContext) =>
         const row = await ctx.store.get(findRun({ id: params.run.toLowerCase() }));
         if (!row || row.chat !== place.key) throw notFound();
         const steps = await ctx.store.scan(listSteps({ run: row.key }));
-        return { ...showRun(place, row), steps: steps.map((step) => showStep(row.id, step)) };
+        return { ...presentRun(place, row), steps: steps.map((step) => presentStep(row.id, step)) };
       },
       {
         user,
@@ -52,7 +52,7 @@ export const chatDebug = (ctx: ApiContext) =>
       },
     );
 
-const showRun = (place: ChatPlace, row: ChatRunRow): ChatRun => {
+const presentRun = (place: ChatPlace, row: ChatRunRow): ChatRun => {
   const { id, kind, status, provider, model, summary, trigger_message_id, history_tip_message_id } = row;
   const { parent_chat_id } = place;
   return {
@@ -66,7 +66,7 @@ const showRun = (place: ChatPlace, row: ChatRunRow): ChatRun => {
   };
 };
 
-const showStep = (run_id: string, step: ChatRunStepRow): ChatRunStep => {
+const presentStep = (run_id: string, step: ChatRunStepRow): ChatRunStep => {
   const { number, operation, status, request, response, usage, error } = step;
   return {
     ...{ run_id, step_number: number, operation, status, request, response },

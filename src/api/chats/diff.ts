@@ -1,7 +1,7 @@
 // `GET /chats/{chat}/diff`: what the chat has pushed, as its git host shows it (facts/chats 6, rule PR-5).
 import { Elysia } from "elysia";
 import { visibleChat } from "#domain/chats/find.ts";
-import { ChatDiff } from "#schema/chat-diff.ts";
+import { ChatDiff } from "#schema/chats/chat-diff.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";

@@ -5,7 +5,7 @@ import { dispositionOf } from "#domain/chats/file-name.ts";
 import { ANY_TYPE } from "#domain/chats/file-type.ts";
 import { findFile, keepChatFile } from "#domain/chats/files.ts";
 import { Throttle } from "#domain/users/throttle.ts";
-import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chat-file.ts";
+import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chats/chat-file.ts";
 import type { ApiContext } from "../context.ts";
 import { bounded } from "../files.ts";
 import { leaveUnread, ownParser } from "../http/body.ts";

@@ -6,8 +6,8 @@ import type { PartBatch } from "#actors/chat/turn/stream-buffer.ts";
 import { log } from "#base/log.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
 import { listMessages } from "#db/chats/messages.ts";
-import { showMessage } from "#domain/chats/present.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
+import { presentMessage } from "#domain/chats/present.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
 import { NOTHING_YET, type Synced, stateEvents } from "./sync.ts";
 
@@ -157,9 +157,9 @@ export class ChatFollower {
     }
   }
 
-  #messageEvent(message: Parameters<typeof showMessage>[1]): ChatEvent {
+  #messageEvent(message: Parameters<typeof presentMessage>[1]): ChatEvent {
     const chat_id = this.#place.id;
-    return { type: "message", chat_id, message: showMessage(chat_id, message, this.#asked.compat) };
+    return { type: "message", chat_id, message: presentMessage(chat_id, message, this.#asked.compat) };
   }
 
   #sendState(picture: Parameters<typeof stateEvents>[2]): void {

@@ -6,7 +6,7 @@ import { mayCreateChat, mayDriveChat } from "#domain/access.ts";
 import { readChat, visibleChat } from "#domain/chats/find.ts";
 import { titleOf } from "#domain/chats/input.ts";
 import { chatIdOf, isMadeBy, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
-import { Chat, ForkChat } from "#schema/chat.ts";
+import { Chat, ForkChat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";

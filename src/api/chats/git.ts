@@ -3,7 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { Elysia, t } from "elysia";
 import { visibleChat } from "#domain/chats/find.ts";
-import { GitMessage } from "#schema/git-message.ts";
+import { GitMessage } from "#schema/agents/git-message.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { ApiContext } from "../context.ts";

@@ -12,9 +12,9 @@ import {
   searchTopViews,
 } from "#db/chats/views.ts";
 import { maySeeChat } from "#domain/chats/find.ts";
-import { showChat } from "#domain/chats/present.ts";
+import { presentChat } from "#domain/chats/present.ts";
 import { searchOf } from "#domain/chats/search.ts";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { pageOf } from "../http/paging.ts";
@@ -32,7 +32,7 @@ export const listChats = async (ctx: ApiContext, caller: UserCaller, query: List
   const views = await viewsOf(ctx, filter, { limit, offset, after });
   const roots = views.map(({ chat }) => chat.id);
   const children = roots.length === 0 ? [] : await ctx.store.scan(listChildViews(roots));
-  return views.map((view) => showChat(view, children));
+  return views.map((view) => presentChat(view, children));
 };
 
 /** Pinned ones first, then the one that moved last. They are read apart, so that each walks its own index. */

@@ -12,13 +12,13 @@ import { modelOf } from "#domain/chats/create.ts";
 import { ownChat, visibleChat } from "#domain/chats/find.ts";
 import { behaviorOf, contentOf, effortOf, planModeOf } from "#domain/chats/input.ts";
 import { chosenServers } from "#domain/chats/mcp-choice.ts";
-import { showMessage, showQueued } from "#domain/chats/present.ts";
+import { presentMessage, presentQueued } from "#domain/chats/present.ts";
 import { isRepeated, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
 import { restoreFiles } from "#domain/chats/restore-files.ts";
 import { checkUsageLimit } from "#domain/chats/usage-limits.ts";
-import { CreatedMessage, CreateMessage, EditedMessage, EditMessage, MessagePage, Prompts } from "#schema/chat.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
-import { LimitReached } from "#schema/usage-limit.ts";
+import { CreatedMessage, CreateMessage, EditedMessage, EditMessage, MessagePage, Prompts } from "#schema/chats/chat.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
@@ -91,13 +91,13 @@ export const chatMessages = (ctx: ApiContext) =>
           model_config_id: patch.last_model_config_id ?? null,
           reasoning_effort: patch.last_reasoning_effort ?? "",
         });
-        const shown = messages.map((message) => showMessage(id, message, caller.compat));
+        const shown = messages.map((message) => presentMessage(id, message, caller.compat));
         const message = shown.findLast(({ role }) => role === "user");
         return {
           queued: queued !== null,
           ...(message ? { message } : {}),
           messages: shown,
-          ...(queued ? { queued_message: showQueued(id, queued, caller.compat) } : {}),
+          ...(queued ? { queued_message: presentQueued(id, queued, caller.compat) } : {}),
           warnings: [],
         };
       },
@@ -130,7 +130,7 @@ export const chatMessages = (ctx: ApiContext) =>
           ...{ message_id, content, custom_prompt, created_by: caller.user_id, patch },
           model_config_id: patch.last_model_config_id ?? null,
         });
-        const shown = messages.map((message) => showMessage(id, message, caller.compat));
+        const shown = messages.map((message) => presentMessage(id, message, caller.compat));
         const message = shown.at(-1);
         if (!message) throw notFound();
         return { deleted_message_ids: [...deleted_ids], message, messages: shown, warnings };
@@ -159,8 +159,8 @@ export const chatMessages = (ctx: ApiContext) =>
         const hasCursor = query.after_id !== undefined || query.before_id !== undefined;
         const queued = hasCursor ? [] : await ctx.store.all(listQueued({ chat: key }));
         return {
-          messages: rows.slice(0, limit).map((row) => showMessage(id, row, caller.compat)),
-          queued_messages: queued.map((row) => showQueued(id, row, caller.compat)),
+          messages: rows.slice(0, limit).map((row) => presentMessage(id, row, caller.compat)),
+          queued_messages: queued.map((row) => presentQueued(id, row, caller.compat)),
           has_more: rows.length > limit,
         };
       },

@@ -5,7 +5,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { checkModelAdmin, isOwner } from "#domain/access.ts";
 import { checkNumbers, kindOf, nameOf } from "#domain/chats/model-input.ts";
-import { CreateModelConfig, effortsOf, ModelConfig, UpdateModelConfig } from "#schema/model-config.ts";
+import { CreateModelConfig, effortsOf, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
 import { priceOf } from "#src/llm/prices.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -15,7 +15,7 @@ const tags = ["Models"];
 const params = t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) });
 const CONTEXT_LIMIT = 128_000;
 
-const showModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, "provider">): ModelConfig => {
+const presentModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, "provider">): ModelConfig => {
   const { deleted: _, compression_threshold, ...shown } = row;
   const price = priceOf(provider, row.model, row.model_config.cost);
   return {
@@ -56,7 +56,7 @@ export const modelConfigs = (ctx: ApiContext) =>
         return models.flatMap((row) => {
           const provider = providers.find(({ id }) => id === row.provider_id);
           const isShown = provider && (isOwner(caller) || (row.enabled && provider.enabled));
-          return isShown ? [showModel(row, provider)] : [];
+          return isShown ? [presentModel(row, provider)] : [];
         });
       },
       {
@@ -82,7 +82,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           compression_threshold: body.compression_threshold ?? null,
           model_config: body.model_config ?? {},
         });
-        return status(201, showModel(made, provider));
+        return status(201, presentModel(made, provider));
       },
       {
         user: true,
@@ -108,7 +108,7 @@ export const modelConfigs = (ctx: ApiContext) =>
         });
         const { providers } = await ctx.modelSettings.list();
         const provider = providers.find(({ id }) => id === changed.provider_id);
-        return showModel(changed, provider ?? { provider: "demo" });
+        return presentModel(changed, provider ?? { provider: "demo" });
       },
       {
         user: true,

@@ -7,7 +7,12 @@ import { setModelOverride } from "#domain/chats/settings.ts";
 import { overrideOf } from "#domain/chats/wanted-model.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { userAt, userPath } from "#domain/users/user.ts";
-import { ModelOverride, OVERRIDE_CONTEXTS, type OverrideContext, PutModelOverride } from "#schema/model-override.ts";
+import {
+  ModelOverride,
+  OVERRIDE_CONTEXTS,
+  type OverrideContext,
+  PutModelOverride,
+} from "#schema/chats/model-override.ts";
 import { oneOf } from "#schema/one-of.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";

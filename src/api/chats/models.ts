@@ -1,6 +1,6 @@
 // What a chat can be made with: the models by provider, and why a provider cannot be used now.
 import { Elysia } from "elysia";
-import { AvailableModels, effortsOf } from "#schema/model-config.ts";
+import { AvailableModels, effortsOf } from "#schema/chats/model-config.ts";
 import { needsKey } from "#src/llm/adapters.ts";
 import { DEMO, DEMO_CONTEXT_LIMIT } from "#src/llm/demo.ts";
 import type { ApiContext } from "../context.ts";

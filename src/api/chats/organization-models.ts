@@ -9,7 +9,7 @@ import {
   ORGANIZATION_MODES,
   OrganizationOverride,
   PutOrganizationOverride,
-} from "#schema/model-override.ts";
+} from "#schema/chats/model-override.ts";
 import { oneOf } from "#schema/one-of.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

@@ -6,7 +6,7 @@ import { readUserChatSetting } from "#db/chats/settings.ts";
 import { ownChat } from "#domain/chats/find.ts";
 import { COMMAND_PROBLEM, permissionsOf } from "#domain/chats/permission-rules.ts";
 import { setUserChatSetting } from "#domain/chats/settings.ts";
-import { ChatPermissions, PermissionAnswers } from "#schema/chat-permissions.ts";
+import { ChatPermissions, PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

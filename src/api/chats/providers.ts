@@ -4,7 +4,7 @@ import type { ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { checkModelAdmin } from "#domain/access.ts";
 import { baseUrlOf, keyOf, kindOf, nameOf } from "#domain/chats/model-input.ts";
-import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/model-provider.ts";
+import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
 import { needsBaseUrl } from "#src/llm/adapters.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -13,7 +13,7 @@ import { fails, NoContent } from "../http/responses.ts";
 const tags = ["Models"];
 const params = t.Object({ provider: t.String({ format: "uuid", description: "Provider id." }) });
 
-const showProvider = ({ sealed_api_key, deleted: _, ...row }: ModelProviderRow): ModelProvider => ({
+const presentProvider = ({ sealed_api_key, deleted: _, ...row }: ModelProviderRow): ModelProvider => ({
   ...row,
   has_api_key: sealed_api_key !== "",
   created_at: rfc3339(row.created_at),
@@ -27,7 +27,7 @@ export const modelProviders = (ctx: ApiContext) =>
       "/providers",
       async ({ caller }) => {
         checkModelAdmin(caller);
-        return (await ctx.modelSettings.list()).providers.map(showProvider);
+        return (await ctx.modelSettings.list()).providers.map(presentProvider);
       },
       {
         user: true,
@@ -47,7 +47,7 @@ export const modelProviders = (ctx: ApiContext) =>
           api_key: keyOf(body.api_key ?? ""),
           enabled: body.enabled ?? true,
         });
-        return status(201, showProvider(made));
+        return status(201, presentProvider(made));
       },
       {
         user: true,
@@ -73,7 +73,7 @@ export const modelProviders = (ctx: ApiContext) =>
           ...(api_key === undefined ? {} : { api_key: keyOf(api_key) }),
           ...(enabled === undefined ? {} : { enabled }),
         });
-        return showProvider(changed);
+        return presentProvider(changed);
       },
       {
         user: true,

@@ -1,9 +1,9 @@
 // What a follower must be told to get from one picture of a chat to the next, in the order of facts/chats 2.3. Pure.
 import type { ChatPicture } from "#actors/chat/messages.ts";
 import { rfc3339 } from "#base/clock.ts";
-import { showQueued } from "#domain/chats/present.ts";
-import type { ActionRequired, ChatEvent } from "#schema/chat-event.ts";
-import { shownStatus } from "#schema/chat-status.ts";
+import { presentQueued } from "#domain/chats/present.ts";
+import type { ActionRequired, ChatEvent } from "#schema/chats/chat-event.ts";
+import { shownStatus } from "#schema/chats/chat-status.ts";
 
 /** What a follower has been told so far. */
 export type Synced = {
@@ -41,7 +41,7 @@ export const stateEvents = (
     events.push({
       type: "queue_update",
       chat_id,
-      queued_messages: now.queue.map((row) => showQueued(chat_id, row, compat)),
+      queued_messages: now.queue.map((row) => presentQueued(chat_id, row, compat)),
     });
   }
   if (status !== synced.status) events.push({ type: "status", chat_id, status: { status } });

@@ -2,7 +2,7 @@
 import { Elysia, t } from "elysia";
 import { checkModelAdmin } from "#domain/access.ts";
 import { tryModel } from "#domain/chats/try-model.ts";
-import { TriedModel } from "#schema/model-config.ts";
+import { TriedModel } from "#schema/chats/model-config.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";

@@ -1,7 +1,7 @@
 // Spend limits (facts/agents D 60 to 62): set by administrators, each sees their own state.
 import { Elysia, t } from "elysia";
 import { setLimitOf, setUsageLimit, usageLimitStatus, usageLimits } from "#domain/chats/usage-limits.ts";
-import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/usage-limit.ts";
+import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

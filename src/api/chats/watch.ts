@@ -4,8 +4,8 @@ import { Elysia } from "elysia";
 import type { Events } from "#actors/runtime/events.ts";
 import { log } from "#base/log.ts";
 import { findChatView } from "#db/chats/views.ts";
-import { showChat } from "#domain/chats/present.ts";
-import type { WatchEvent } from "#schema/chat-event.ts";
+import { presentChat } from "#domain/chats/present.ts";
+import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
@@ -84,7 +84,7 @@ class WatchSocket implements SocketHandler {
     try {
       const view = await this.#ctx.store.get(findChatView(chat_id));
       if (!view) return;
-      const event: WatchEvent = { kind, chat: showChat(view, []), ...awaited(pending_calls) };
+      const event: WatchEvent = { kind, chat: presentChat(view, []), ...awaited(pending_calls) };
       socket.send(JSON.stringify(event));
     } catch (error) {
       log("chats").warn("an event about chat {chat_id} is lost: {error}", { chat_id, error });

@@ -14,7 +14,7 @@ import {
   type ExternalAuthProvider,
   ExternalAuthStart,
   ExternalAuthUnlinked,
-} from "#schema/external-auth.ts";
+} from "#schema/users/external-auth.ts";
 import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
 import type { ApiContext } from "../context.ts";
@@ -41,8 +41,8 @@ const reading = (ctx: ApiContext) =>
         const rows = await ctx.store.all(listLinks({ user_id: caller.user_id }));
         const { providers } = ctx.links;
         return {
-          providers: [...providers.values()].map(showProvider),
-          links: rows.filter((row) => providers.has(row.provider_id)).map((row) => showLink(row, ctx)),
+          providers: [...providers.values()].map(presentProvider),
+          links: rows.filter((row) => providers.has(row.provider_id)).map((row) => presentLink(row, ctx)),
         };
       },
       {
@@ -192,7 +192,7 @@ const asAnswer = (error: unknown): never => {
   throw new AppError("overloaded", "The provider cannot be asked now.", { detail: error.message });
 };
 
-const showProvider = (provider: Provider): ExternalAuthProvider => ({
+const presentProvider = (provider: Provider): ExternalAuthProvider => ({
   id: provider.id,
   type: provider.type,
   display_name: provider.display_name,
@@ -203,7 +203,7 @@ const showProvider = (provider: Provider): ExternalAuthProvider => ({
   supports_revocation: provider.revocation !== undefined,
 });
 
-const showLink = (row: LinkRow, { clock, links }: ApiContext): ExternalAuthLink => {
+const presentLink = (row: LinkRow, { clock, links }: ApiContext): ExternalAuthLink => {
   const renews = row.has_refresh_token && links.providers.get(row.provider_id)?.no_refresh === false;
   const hasEnded = !renews && row.expires_at !== null && row.expires_at <= clock.now();
   return {

@@ -4,7 +4,7 @@ import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
 import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
-import { PasskeyChallenge, PasskeyProof, StartPasskeyLogin } from "#schema/passkey.ts";
+import { PasskeyChallenge, PasskeyProof, StartPasskeyLogin } from "#schema/users/passkey.ts";
 import type { ApiContext } from "../context.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";
 import { fails } from "../http/responses.ts";

@@ -5,7 +5,7 @@ import type { Passkey as PasskeyRow } from "#db/users/passkeys.ts";
 import { beginPasskey, passkeysOf, registerPasskey, removePasskey, renamePasskey } from "#domain/factors/passkeys.ts";
 import { ownAccountAt } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/user.ts";
-import { NewPasskey, NewPasskeyRequest, Passkey, PasskeyChallenge, RenamePasskey } from "#schema/passkey.ts";
+import { NewPasskey, NewPasskeyRequest, Passkey, PasskeyChallenge, RenamePasskey } from "#schema/users/passkey.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

@@ -5,7 +5,7 @@ import { sha256 } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
 import { noteFailedSignIn } from "#domain/users/sign-in.ts";
-import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/second-factor.ts";
+import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";
 import { fails } from "../http/responses.ts";

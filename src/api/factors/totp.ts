@@ -5,7 +5,7 @@ import { conflict } from "#base/errors.ts";
 import { ownAccountAt, prove } from "#domain/factors/proof.ts";
 import { beginTotp, confirmTotp, removeTotp } from "#domain/factors/totp.ts";
 import { userPath } from "#domain/users/user.ts";
-import { ConfirmTotp, PasswordAndCode, RecoveryCodes, TotpEnrolment } from "#schema/second-factor.ts";
+import { ConfirmTotp, PasswordAndCode, RecoveryCodes, TotpEnrolment } from "#schema/users/second-factor.ts";
 import { qrSvg } from "#src/authentication/qr.ts";
 import { otpauthUri } from "#src/authentication/totp.ts";
 import type { ApiContext } from "../context.ts";

@@ -10,7 +10,7 @@ import {
   listHookDispatchesOfChat,
 } from "#db/hook-dispatches.ts";
 import { isOwner } from "#domain/access.ts";
-import { type HookDispatch, HookDispatches } from "#schema/hook-dispatch.ts";
+import { type HookDispatch, HookDispatches } from "#schema/chats/hook-dispatch.ts";
 import { DECISIONS, FAILURES, HOOK_EVENTS } from "#src/hooks/protocol.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -31,7 +31,7 @@ export const hooks = (ctx: ApiContext) =>
       const { limit, ...filter } = await filterOf(ctx, query);
       const list = filter.chat_id === null ? listHookDispatches : listHookDispatchesOfChat;
       const rows = await ctx.store.scan(list({ ...filter, limit: limit + 1 }));
-      return { dispatches: rows.slice(0, limit).map(showDispatch), has_more: rows.length > limit };
+      return { dispatches: rows.slice(0, limit).map(presentDispatch), has_more: rows.length > limit };
     },
     {
       user: true,
@@ -65,7 +65,14 @@ const filterOf = async ({ store }: ApiContext, query: Query) => {
   return { event, result, chat_id: chat_id?.toLowerCase() ?? null, before, limit };
 };
 
-const showDispatch = ({ key: _, created_at, tool_name, request, response, ...row }: HookDispatchRow): HookDispatch => ({
+const presentDispatch = ({
+  key: _,
+  created_at,
+  tool_name,
+  request,
+  response,
+  ...row
+}: HookDispatchRow): HookDispatch => ({
   ...row,
   created_at: rfc3339(created_at),
   ...(tool_name === null ? {} : { tool_name }),

@@ -2,7 +2,7 @@
 // (`{ user: true }`, `{ agent: true }`), and hand-written checks of roles are in src/domain/access.ts.
 import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
-import type { AgentCaller, Caller, UserCaller } from "#schema/caller.ts";
+import type { AgentCaller, Caller, UserCaller } from "#schema/users/caller.ts";
 
 export type { AgentCaller, Caller, UserCaller };
 

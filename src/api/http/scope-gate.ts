@@ -1,7 +1,7 @@
 // Refuses what the scopes of a key do not take in, for every operation and before it is routed (rule ID-21): who sent the request is then
 // nobody for routes that need somebody, and public ones answer as ever.
 import { forbidden } from "#base/errors.ts";
-import { allows } from "#schema/scopes.ts";
+import { allows } from "#schema/users/scopes.ts";
 import { type Identity, ScopeRefused, somebodyIn, type UserCaller } from "./caller.ts";
 import { pathOf } from "./errors.ts";
 import { ANY, scopeFor } from "./scope-rules.ts";

@@ -1,10 +1,10 @@
 // Reading a provisioner job's log: as JSON, as text, or as a WebSocket that goes on with what comes, one line a message, and closes
 // when the job has ended and everything is sent (facts/wire 0). Used by builds and by template versions.
-import { showJobLog } from "#actors/job/logs.ts";
+import { presentJobLog } from "#actors/job/logs.ts";
 import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/workspaces/jobs.ts";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import type { JobLog } from "#schema/job.ts";
+import type { JobLog } from "#schema/workspaces/job.ts";
 import type { LogRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -44,12 +44,12 @@ export const jobLogs = async (
     if (page.length < JOB_LOG_PAGE) break;
     after = page.at(-1)?.id ?? after;
   }
-  if (asked.format === "json") return rows.map(showJobLog);
+  if (asked.format === "json") return rows.map(presentJobLog);
   return new Response(rows.map(textLine).join(""), { headers: { "content-type": "text/plain; charset=utf-8" } });
 };
 
 const textLine = (row: JobLogRow): string => {
-  const { created_at, log_level, log_source, stage, output } = showJobLog(row);
+  const { created_at, log_level, log_source, stage, output } = presentJobLog(row);
   return `${created_at} [${log_level}] [${log_source}|${stage}] ${output}\n`;
 };
 
@@ -110,7 +110,7 @@ class JobLogFollower implements SocketHandler {
       for (const row of rows) {
         // The rest is read when the reader has caught up: `drain` comes.
         if (socket.waiting > STEP_BYTES) return;
-        if (!socket.send(JSON.stringify(showJobLog(row)), this.#compress)) return;
+        if (!socket.send(JSON.stringify(presentJobLog(row)), this.#compress)) return;
         this.#after = row.id;
       }
       if (rows.length === STEP_LINES) this.#again = true;

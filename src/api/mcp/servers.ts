@@ -8,7 +8,7 @@ import { mayUpdateOrganization } from "#domain/access.ts";
 import { openSecrets, providerIdOf } from "#domain/mcp/access.ts";
 import { addServer, changeServer, findAdministeredServer, findServer, removeServer } from "#domain/mcp/servers.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
-import { CreateMcpServer, McpServerConfig, UpdateMcpServer } from "#schema/mcp-server.ts";
+import { CreateMcpServer, McpServerConfig, UpdateMcpServer } from "#schema/chats/mcp-server.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

@@ -11,17 +11,17 @@ import { LocalStore } from "#db/engine/local.ts";
 import type { ApiContext } from "../context.ts";
 
 /** Registers every figure of this server. */
-export const showFigures = (metrics: Metrics, ctx: ApiContext & { backups: ScheduledBackups }): void => {
+export const registerFigures = (metrics: Metrics, ctx: ApiContext & { backups: ScheduledBackups }): void => {
   metrics.gauge(
     "slipway_build_info",
     "Which Slipway this is; always 1.",
     () => one({ version: VERSION, commit: COMMIT }),
     ["version", "commit"],
   );
-  showRequests(metrics, ctx);
-  showActors(metrics, ctx);
-  showStore(metrics, ctx);
-  showChats(metrics, ctx);
+  registerRequests(metrics, ctx);
+  registerActors(metrics, ctx);
+  registerStore(metrics, ctx);
+  presentChats(metrics, ctx);
   metrics.gauge(
     "slipway_backup_last_success_seconds",
     "When the server last made a backup by itself, seconds since 1970; 0 for never since the start.",
@@ -32,7 +32,7 @@ export const showFigures = (metrics: Metrics, ctx: ApiContext & { backups: Sched
 
 const one = (labels: Record<string, string>): Labelled => [{ labels, value: 1 }];
 
-const showRequests = (metrics: Metrics, { requests, sockets, streams }: ApiContext): void => {
+const registerRequests = (metrics: Metrics, { requests, sockets, streams }: ApiContext): void => {
   const rows = (): Labelled =>
     [...metrics.requests].map(([key, value]) => {
       const [method = "", route = "", status = ""] = key.split(" ");
@@ -65,7 +65,7 @@ const showRequests = (metrics: Metrics, { requests, sockets, streams }: ApiConte
   metrics.gauge("slipway_event_streams_open", "Open event streams and long polls.", () => streams.size);
 };
 
-const showActors = (metrics: Metrics, ctx: ApiContext): void => {
+const registerActors = (metrics: Metrics, ctx: ApiContext): void => {
   const kinds = {
     agent: ctx.agents,
     chat: ctx.chats,
@@ -93,7 +93,7 @@ const showActors = (metrics: Metrics, ctx: ApiContext): void => {
   });
 };
 
-const showStore = (metrics: Metrics, { store, config }: ApiContext): void => {
+const registerStore = (metrics: Metrics, { store, config }: ApiContext): void => {
   metrics.histogram(
     "slipway_commit_seconds",
     "Time of a commit of a group of batches, its flush included.",
@@ -120,7 +120,7 @@ const showStore = (metrics: Metrics, { store, config }: ApiContext): void => {
   };
 };
 
-const showChats = (metrics: Metrics, { generations, hooks }: ApiContext): void => {
+const presentChats = (metrics: Metrics, { generations, hooks }: ApiContext): void => {
   const { models } = metrics;
   const dispatches = (): Labelled =>
     [...hooks.counts].map(([key, value]) => {

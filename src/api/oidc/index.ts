@@ -8,7 +8,7 @@ import { CommitError } from "#db/engine/store.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
 import { OidcProviders, providerPath } from "#domain/oidc/providers.ts";
-import { LoginRefused } from "#schema/second-factor.ts";
+import { LoginRefused } from "#schema/users/second-factor.ts";
 import { type Checks, type OidcClient, OidcError } from "#src/authentication/oidc.ts";
 import type { ApiContext } from "../context.ts";
 import { askForFactor } from "../factors/sign-in.ts";

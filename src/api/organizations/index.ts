@@ -3,8 +3,8 @@ import { Elysia, t } from "elysia";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { maySeeOrganization } from "#domain/access.ts";
 import { changeOrganization, createOrganization, removeOrganization } from "#domain/organizations/change.ts";
-import { organizationAt, organizationPath, showOrganization } from "#domain/organizations/find.ts";
-import { CreateOrganizationRequest, Organization, UpdateOrganizationRequest } from "#schema/organization.ts";
+import { organizationAt, organizationPath, presentOrganization } from "#domain/organizations/find.ts";
+import { CreateOrganizationRequest, Organization, UpdateOrganizationRequest } from "#schema/users/organization.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Generic } from "../http/responses.ts";
@@ -23,7 +23,7 @@ export const organizations = (ctx: ApiContext) =>
       "",
       async ({ caller }) => {
         const rows = await ctx.store.all(listOrganizations());
-        return rows.filter((row) => maySeeOrganization(caller, row.id)).map(showOrganization);
+        return rows.filter((row) => maySeeOrganization(caller, row.id)).map(presentOrganization);
       },
       {
         user: true,
@@ -34,7 +34,7 @@ export const organizations = (ctx: ApiContext) =>
     .post(
       "",
       async ({ caller, body, status }) => {
-        return status(201, showOrganization(await createOrganization(ctx, caller, body)));
+        return status(201, presentOrganization(await createOrganization(ctx, caller, body)));
       },
       {
         user: true,
@@ -45,7 +45,7 @@ export const organizations = (ctx: ApiContext) =>
     )
     .get(
       "/:organization",
-      async ({ caller, params }) => showOrganization(await organizationAt(ctx.store, params.organization, caller)),
+      async ({ caller, params }) => presentOrganization(await organizationAt(ctx.store, params.organization, caller)),
       {
         ...{ user: true, params },
         response: { 200: Organization, ...fails(401, 404) },
@@ -56,7 +56,7 @@ export const organizations = (ctx: ApiContext) =>
       "/:organization",
       async ({ caller, params, body }) => {
         const row = await organizationAt(ctx.store, params.organization, caller);
-        return showOrganization(await changeOrganization(ctx, row, caller, body));
+        return presentOrganization(await changeOrganization(ctx, row, caller, body));
       },
       {
         ...{ user: true, params },

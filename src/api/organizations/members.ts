@@ -11,8 +11,8 @@ import {
 } from "#domain/organizations/members.ts";
 import { AssignableRole, assignable, ORGANIZATION_ROLES } from "#domain/users/site-roles.ts";
 import { userPath } from "#domain/users/user.ts";
-import { Member } from "#schema/member.ts";
-import { UpdateRolesRequest } from "#schema/user.ts";
+import { Member } from "#schema/users/member.ts";
+import { UpdateRolesRequest } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";

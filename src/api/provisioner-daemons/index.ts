@@ -7,7 +7,7 @@ import { listProvisionerDaemons, type ProvisionerDaemonRow } from "#db/templates
 import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/users/organizations.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { register } from "#domain/provisioners/daemon.ts";
-import { ProvisionerDaemon } from "#schema/provisioner.ts";
+import { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
 import { parseTags } from "#src/provisioners/external/tags.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -20,7 +20,7 @@ const tags = ["Provisioners"];
 const params = organizationPath;
 const KINDS = ["local", "docker", "echo"];
 
-const showDaemon = (ctx: ApiContext, row: ProvisionerDaemonRow): ProvisionerDaemon => {
+const presentDaemon = (ctx: ApiContext, row: ProvisionerDaemonRow): ProvisionerDaemon => {
   const worker = ctx.workers.find(row.id);
   const job = worker?.jobs[0];
   const { id, organization_id, key_id, name, version, provisioners, tags, slots } = row;
@@ -84,7 +84,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
         const rows = await ctx.store.all(listProvisionerDaemons({ organization_id: id }));
-        return rows.map((row) => showDaemon(ctx, row));
+        return rows.map((row) => presentDaemon(ctx, row));
       },
       {
         ...{ user: true, params },

@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { listProvisionerKeys, type ProvisionerKeyRow } from "#db/templates/provisioners.ts";
 import { organizationPath } from "#domain/organizations/find.ts";
 import { createProvisionerKey, findKeysOrganization, removeProvisionerKey } from "#domain/provisioners/keys.ts";
-import { CreateProvisionerKeyRequest, NewProvisionerKey, ProvisionerKey } from "#schema/provisioner.ts";
+import { CreateProvisionerKeyRequest, NewProvisionerKey, ProvisionerKey } from "#schema/templates/provisioner.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

@@ -1,7 +1,7 @@
 // The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for whoever is about to reach an agent (facts/wire 2.5).
 import { Elysia, t } from "elysia";
 import { agentAt } from "#domain/agents/find.ts";
-import { AgentConnectionInfo } from "#schema/derp-map.ts";
+import { AgentConnectionInfo } from "#schema/agents/derp-map.ts";
 import { derpMapJson, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -50,7 +50,7 @@ export const derpMaps = (ctx: ApiContext) =>
     .get(
       "/derp-map",
       ({ caller, request }) =>
-        ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, showMap(ctx)), { who: caller.user_id }),
+        ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, sendMap(ctx)), { who: caller.user_id }),
       {
         user: true,
         response: { 101: Upgraded, ...fails(400, 401, 503) },
@@ -63,7 +63,7 @@ export const derpMaps = (ctx: ApiContext) =>
       },
     );
 
-const showMap = (ctx: ApiContext): SocketHandler => ({
+const sendMap = (ctx: ApiContext): SocketHandler => ({
   open: (socket) => void socket.send(new TextEncoder().encode(JSON.stringify(derpMapJson(ctx.accessUrl)))),
   message: (socket) => socket.close(CLOSE.protocol, "clients send nothing here"),
 });

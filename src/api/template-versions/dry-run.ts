@@ -9,15 +9,15 @@ import { countOpenDryRuns } from "#db/templates/dry-runs.ts";
 import { findTemplateVersion, type ShownVersion } from "#db/templates/versions.ts";
 import { findJob, type JobRow } from "#db/workspaces/jobs.ts";
 import { mayCreateWorkspaceFor, mayManageTemplates } from "#domain/access.ts";
-import { matchedProvisioners, showJob } from "#domain/builds/job.ts";
+import { matchedProvisioners, presentJob } from "#domain/builds/job.ts";
 import { valuesOf } from "#domain/builds/new-build.ts";
 import { manifestOf, versionAt, versionPath } from "#domain/template-versions/version.ts";
-import { CreateDryRun } from "#schema/dry-run.ts";
 import { Generic } from "#schema/generic.ts";
-import { isActive, JobLog, jobStatus, MatchedProvisioners, ProvisionerJob } from "#schema/job.ts";
-import { PlannedResource } from "#schema/template-version.ts";
+import { PlannedResource } from "#schema/templates/template-version.ts";
+import { CreateDryRun } from "#schema/workspaces/dry-run.ts";
+import { isActive, JobLog, jobStatus, MatchedProvisioners, ProvisionerJob } from "#schema/workspaces/job.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
-import { showPlannedResources } from "#src/provisioners/planned.ts";
+import { presentPlannedResources } from "#src/provisioners/planned.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
@@ -79,7 +79,7 @@ export const dryRuns = (ctx: ApiContext) =>
         if (isActive(job)) throw new AppError("precondition_failed", "The dry run has not ended yet.");
         if (status !== "succeeded") throw new AppError("invalid", `The dry run has ${status}.`, { detail: job.error });
         const { manifest } = await planDryRun(ctx, job, ctx.accessUrl.href);
-        return showPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: rfc3339(job.created_at) });
+        return presentPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: rfc3339(job.created_at) });
       },
       {
         user,
@@ -211,5 +211,5 @@ const show = (ctx: ApiContext, { version, template }: ShownVersion, job: JobRow)
   };
   // The values may be somebody's secrets.
   const { template_version_id } = job.input;
-  return showJob({ ...job, input: { template_version_id } }, metadata, ctx.jobs);
+  return presentJob({ ...job, input: { template_version_id } }, metadata, ctx.jobs);
 };

@@ -5,7 +5,7 @@ import { Elysia, t } from "elysia";
 import { log } from "#base/log.ts";
 import { formFor } from "#domain/template-versions/form.ts";
 import { manifestOf, versionAt, versionPath } from "#domain/template-versions/version.ts";
-import { DynamicParameters, DynamicParametersRequest } from "#schema/dynamic-parameters.ts";
+import { DynamicParameters, DynamicParametersRequest } from "#schema/workspaces/dynamic-parameters.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";

@@ -9,13 +9,11 @@ import { createVersion } from "#domain/template-versions/create.ts";
 import {
   managedVersionAt,
   manifestOf,
-  showVersion,
+  presentVersion,
   versionAt,
   versionPath,
 } from "#domain/template-versions/version.ts";
-import { VersionExternalAuth } from "#schema/external-auth.ts";
 import { Generic } from "#schema/generic.ts";
-import { JobLog } from "#schema/job.ts";
 import {
   CreateTemplateVersion,
   PatchTemplateVersion,
@@ -24,8 +22,15 @@ import {
   TemplateParameter,
   TemplateVariable,
   TemplateVersion,
-} from "#schema/template-version.ts";
-import { showParameters, showPlannedResources, showPresets, showVariables } from "#src/provisioners/planned.ts";
+} from "#schema/templates/template-version.ts";
+import { VersionExternalAuth } from "#schema/users/external-auth.ts";
+import { JobLog } from "#schema/workspaces/job.ts";
+import {
+  presentParameters,
+  presentPlannedResources,
+  presentPresets,
+  presentVariables,
+} from "#src/provisioners/planned.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -51,7 +56,7 @@ const organizationVersions = (ctx: ApiContext) =>
     async ({ caller, params, body, status }) => {
       const organization = await organizationAt(ctx.store, params.organization, caller);
       const id = await createVersion(ctx, caller, organization, body);
-      return status(201, showVersion(await versionAt(ctx, id, caller), ctx));
+      return status(201, presentVersion(await versionAt(ctx, id, caller), ctx));
     },
     {
       user: true,
@@ -70,7 +75,7 @@ const organizationVersions = (ctx: ApiContext) =>
 const oneVersion = (ctx: ApiContext) =>
   new Elysia({ prefix: "/templateversions/:templateversion" })
     .use(callers)
-    .get("", async ({ caller, params }) => showVersion(await versionAt(ctx, params.templateversion, caller), ctx), {
+    .get("", async ({ caller, params }) => presentVersion(await versionAt(ctx, params.templateversion, caller), ctx), {
       user: true,
       params: versionPath,
       response: { 200: TemplateVersion, ...fails(400, 401, 404) },
@@ -81,7 +86,7 @@ const oneVersion = (ctx: ApiContext) =>
       async ({ caller, params, body }) => {
         const { version } = await managedVersionAt(ctx, params.templateversion, caller);
         await ctx.versions.ask(version.id, "edit", body);
-        return showVersion(await versionAt(ctx, version.id, caller), ctx);
+        return presentVersion(await versionAt(ctx, version.id, caller), ctx);
       },
       {
         user: true,
@@ -139,7 +144,7 @@ const versionContents = (ctx: ApiContext) =>
     .get(
       "/rich-parameters",
       async ({ caller, params }) =>
-        showParameters(await manifestOf(ctx, await versionAt(ctx, params.templateversion, caller))),
+        presentParameters(await manifestOf(ctx, await versionAt(ctx, params.templateversion, caller))),
       {
         user: true,
         params: versionPath,
@@ -155,7 +160,7 @@ const versionContents = (ctx: ApiContext) =>
       "/variables",
       async ({ caller, params }) => {
         const found = await managedVersionAt(ctx, params.templateversion, caller);
-        return showVariables(await manifestOf(ctx, found), openVariables(ctx.encryption, found.version));
+        return presentVariables(await manifestOf(ctx, found), openVariables(ctx.encryption, found.version));
       },
       {
         user: true,
@@ -173,7 +178,7 @@ const versionContents = (ctx: ApiContext) =>
       "/presets",
       async ({ caller, params }) => {
         const found = await versionAt(ctx, params.templateversion, caller);
-        return showPresets(await manifestOf(ctx, found), found.version.id);
+        return presentPresets(await manifestOf(ctx, found), found.version.id);
       },
       {
         user: true,
@@ -187,7 +192,7 @@ const versionContents = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const found = await versionAt(ctx, params.templateversion, caller);
         const { id, job_id, created_at } = found.version;
-        return showPlannedResources(await manifestOf(ctx, found), { id, job_id, created_at: rfc3339(created_at) });
+        return presentPlannedResources(await manifestOf(ctx, found), { id, job_id, created_at: rfc3339(created_at) });
       },
       {
         user: true,

@@ -6,10 +6,10 @@ import { organizationAt, organizationPath } from "#domain/organizations/find.ts"
 import { BuildTimes } from "#domain/templates/build-times.ts";
 import { changeTemplate, makeTemplate, mustManage, removeTemplate } from "#domain/templates/change.ts";
 import { searchTemplates } from "#domain/templates/search.ts";
-import { managedTemplateAt, showTemplate, templateAt, templatePath } from "#domain/templates/template.ts";
+import { managedTemplateAt, presentTemplate, templateAt, templatePath } from "#domain/templates/template.ts";
 import { Generic } from "#schema/generic.ts";
-import { Manifest } from "#schema/manifest.ts";
-import { CreateTemplate, PatchTemplate, Template } from "#schema/template.ts";
+import { Manifest } from "#schema/templates/manifest.ts";
+import { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
@@ -34,7 +34,7 @@ const list = {
 export const templates = (ctx: ApiContext) => {
   const times = new BuildTimes(ctx.store, ctx.clock);
   const show = async (shown: ShownTemplate): Promise<Template> =>
-    showTemplate(shown, await times.of(shown.template.id));
+    presentTemplate(shown, await times.of(shown.template.id));
   return new Elysia({ name: "templates" })
     .use(manifestSchema())
     .use(inOrganization(ctx, show))

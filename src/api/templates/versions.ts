@@ -2,10 +2,10 @@
 import { Elysia, t } from "elysia";
 import { kindOf, notFound } from "#base/errors.ts";
 import { findVersionByName, listUnusedVersions, listVersionsOf } from "#db/templates/versions.ts";
-import { showVersion } from "#domain/template-versions/version.ts";
+import { presentVersion } from "#domain/template-versions/version.ts";
 import { managedTemplateAt, templateAt, templatePath } from "#domain/templates/template.ts";
 import { Generic } from "#schema/generic.ts";
-import { TemplateVersion } from "#schema/template-version.ts";
+import { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
@@ -28,7 +28,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
             ...pageOf(query),
           }),
         );
-        return rows.map((row) => showVersion(row, ctx));
+        return rows.map((row) => presentVersion(row, ctx));
       },
       {
         user: true,
@@ -86,7 +86,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
         const { template } = await templateAt(ctx, params.template, caller);
         const found = await ctx.store.get(findVersionByName({ template_id: template.id, name: params.name }));
         if (!found) throw notFound();
-        return showVersion(found, ctx);
+        return presentVersion(found, ctx);
       },
       {
         user: true,

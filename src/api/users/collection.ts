@@ -6,8 +6,8 @@ import { countUsers, findUser, searchUsers, type UserFilter } from "#db/users/us
 import { mayReadAllUsers, mayReadMembers } from "#domain/access.ts";
 import { createUser } from "#domain/users/create.ts";
 import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
-import { showUser } from "#domain/users/user.ts";
-import { CreateUserRequest, SITE_ROLES, USER_STATUSES, User } from "#schema/user.ts";
+import { presentUser } from "#domain/users/user.ts";
+import { CreateUserRequest, SITE_ROLES, USER_STATUSES, User } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
@@ -57,7 +57,7 @@ export const userCollection = (ctx: ApiContext) =>
           store.scan(searchUsers(filter, page)),
           store.scan(countUsers(filter)),
         ]);
-        return { users: rows.map((row) => showUser(row, row.organization_ids)), count: counted[0]?.count ?? 0 };
+        return { users: rows.map((row) => presentUser(row, row.organization_ids)), count: counted[0]?.count ?? 0 };
       },
       {
         user: true,
@@ -85,7 +85,7 @@ export const userCollection = (ctx: ApiContext) =>
       "",
       async ({ caller, body, status }) => {
         const { user, organizations } = await createUser(ctx, caller, body);
-        return status(201, showUser(user, organizations));
+        return status(201, presentUser(user, organizations));
       },
       {
         user: true,

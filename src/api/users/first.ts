@@ -3,7 +3,7 @@ import { Elysia, t } from "elysia";
 import { conflict, invalidField, notFound } from "#base/errors.ts";
 import { createFirstUser, hasAnyUser } from "#domain/users/first-user.ts";
 import { checkUsername } from "#domain/users/usernames.ts";
-import { FirstUserRequest } from "#schema/user.ts";
+import { FirstUserRequest } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { ownParser, parsePublicJson } from "../http/body.ts";
 import { fails, Generic } from "../http/responses.ts";

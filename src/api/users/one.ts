@@ -2,8 +2,8 @@
 
 import { Elysia, t } from "elysia";
 import { changeProfile, findManagedUser, removeUser, setSuspended } from "#domain/users/change.ts";
-import { userPath as params, showKnownUser, userAt } from "#domain/users/user.ts";
-import { UpdateProfileRequest, User } from "#schema/user.ts";
+import { userPath as params, presentKnownUser, userAt } from "#domain/users/user.ts";
+import { UpdateProfileRequest, User } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Generic } from "../http/responses.ts";
@@ -17,7 +17,7 @@ const statusPath = t.Object({
 export const oneUser = (ctx: ApiContext) =>
   new Elysia()
     .use(callers)
-    .get("/:user", async ({ caller, params }) => showKnownUser(await userAt(ctx.store, params.user, caller)), {
+    .get("/:user", async ({ caller, params }) => presentKnownUser(await userAt(ctx.store, params.user, caller)), {
       enrolling: true,
       params,
       response: { 200: User, ...fails(401, 404) },
@@ -40,7 +40,7 @@ export const oneUser = (ctx: ApiContext) =>
       "/:user/profile",
       async ({ caller, params, body }) => {
         const user = await userAt(ctx.store, params.user, caller);
-        return showKnownUser(await changeProfile(ctx, user, caller, body));
+        return presentKnownUser(await changeProfile(ctx, user, caller, body));
       },
       {
         user: true,
@@ -54,7 +54,7 @@ export const oneUser = (ctx: ApiContext) =>
       "/:user/status/:status",
       async ({ caller, params }) => {
         const user = await findManagedUser(ctx, params.user, caller);
-        return showKnownUser(await setSuspended(ctx, user, caller, params.status === "suspend"));
+        return presentKnownUser(await setSuspended(ctx, user, caller, params.status === "suspend"));
       },
       {
         user: true,

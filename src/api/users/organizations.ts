@@ -3,9 +3,9 @@ import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { maySeeOrganization } from "#domain/access.ts";
-import { organizationAt, showOrganization } from "#domain/organizations/find.ts";
+import { organizationAt, presentOrganization } from "#domain/organizations/find.ts";
 import { userAt, userPath } from "#domain/users/user.ts";
-import { Organization } from "#schema/organization.ts";
+import { Organization } from "#schema/users/organization.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
@@ -22,7 +22,7 @@ export const userOrganizations = (ctx: ApiContext) =>
         const rows = await ctx.store.all(listOrganizations());
         return rows
           .filter((row) => row.id in user.organizations && maySeeOrganization(caller, row.id))
-          .map(showOrganization);
+          .map(presentOrganization);
       },
       {
         user: true,
@@ -37,7 +37,7 @@ export const userOrganizations = (ctx: ApiContext) =>
         const user = await userAt(ctx.store, params.user, caller);
         const organization = await organizationAt(ctx.store, params.organization, caller);
         if (!(organization.id in user.organizations)) throw notFound();
-        return showOrganization(organization);
+        return presentOrganization(organization);
       },
       {
         user: true,

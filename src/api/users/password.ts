@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { setPassword } from "#domain/users/password.ts";
 import { userAt, userPath } from "#domain/users/user.ts";
-import { UpdatePasswordRequest } from "#schema/user.ts";
+import { UpdatePasswordRequest } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

@@ -3,8 +3,8 @@ import { Elysia, t } from "elysia";
 import { mayGiveSiteRoles } from "#domain/access.ts";
 import { setSiteRoles } from "#domain/users/change.ts";
 import { AssignableRole, assignable } from "#domain/users/site-roles.ts";
-import { showKnownUser, userAt, userPath } from "#domain/users/user.ts";
-import { SITE_ROLES, UpdateRolesRequest, User } from "#schema/user.ts";
+import { presentKnownUser, userAt, userPath } from "#domain/users/user.ts";
+import { SITE_ROLES, UpdateRolesRequest, User } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
@@ -47,7 +47,7 @@ export const userRoles = (ctx: ApiContext) =>
       "/:user/roles",
       async ({ caller, params, body }) => {
         const user = await userAt(ctx.store, params.user, caller);
-        return showKnownUser(await setSiteRoles(ctx, user, caller, body.roles));
+        return presentKnownUser(await setSiteRoles(ctx, user, caller, body.roles));
       },
       {
         user: true,

@@ -1,6 +1,6 @@
 // What tokens may be made for: asked by pages and programs that let people choose.
 import { Elysia, t } from "elysia";
-import { SCOPES } from "#schema/scopes.ts";
+import { SCOPES } from "#schema/users/scopes.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
 

@@ -7,7 +7,7 @@ import { keyAt, keysOwnerAt } from "#domain/users/api-key.ts";
 import { deviceOf } from "#domain/users/device.ts";
 import { endOtherSessions, removeKey } from "#domain/users/keys-change.ts";
 import { userPath as params } from "#domain/users/user.ts";
-import { Session } from "#schema/api-key.ts";
+import { Session } from "#schema/users/api-key.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

@@ -5,7 +5,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { listUserSkills, type UserSkillRow } from "#db/users/skills.ts";
 import { changeSkill, createSkill, findSkill, findSkillOwner, removeSkill } from "#domain/users/skills.ts";
 import { userPath } from "#domain/users/user.ts";
-import { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/user-skill.ts";
+import { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/users/user-skill.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

@@ -4,11 +4,11 @@ import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findKeyByName, listAllTokens, listTokens } from "#db/users/api-keys.ts";
 import { isOwner } from "#domain/access.ts";
-import { keyAt, keysOwnerAt, showKey } from "#domain/users/api-key.ts";
+import { keyAt, keysOwnerAt, presentApiKey } from "#domain/users/api-key.ts";
 import { changeToken, createSessionKey, createToken, expireKey, removeKey } from "#domain/users/keys-change.ts";
 import { maxSeconds, nanoseconds } from "#domain/users/lifetime.ts";
 import { userPath as params } from "#domain/users/user.ts";
-import { ApiKey, CreateTokenRequest, NewKey, TokenConfig, UpdateTokenRequest } from "#schema/api-key.ts";
+import { ApiKey, CreateTokenRequest, NewKey, TokenConfig, UpdateTokenRequest } from "#schema/users/api-key.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { seenOf } from "../http/identify.ts";
@@ -44,10 +44,10 @@ export const tokens = (ctx: ApiContext) =>
         const now = flagOf("include_expired", query.include_expired) ? 0 : ctx.clock.now();
         if (flagOf("include_all", query.include_all) && isOwner(caller)) {
           const rows = await ctx.store.scan(listAllTokens({ now }));
-          return rows.map(({ key, username }) => showKey(key, username));
+          return rows.map(({ key, username }) => presentApiKey(key, username));
         }
         const rows = await ctx.store.all(listTokens({ user_id: owner.id, now }));
-        return rows.map((row) => showKey(row, owner.username));
+        return rows.map((row) => presentApiKey(row, owner.username));
       },
       {
         ...{ user, params },
@@ -94,7 +94,7 @@ export const tokens = (ctx: ApiContext) =>
         const owner = await keysOwnerAt(ctx, params.user, caller);
         const key = await ctx.store.get(findKeyByName({ user_id: owner.id, name: params.name }));
         if (!key) throw notFound();
-        return showKey(key, owner.username);
+        return presentApiKey(key, owner.username);
       },
       {
         ...{ user, params: namePath },
@@ -108,7 +108,7 @@ export const tokens = (ctx: ApiContext) =>
         const owner = await keysOwnerAt(ctx, params.user, caller);
         const key = await ctx.store.get(findKeyByName({ user_id: owner.id, name: params.name }));
         if (!key) throw notFound();
-        return showKey(await changeToken(ctx, key, caller, body), owner.username);
+        return presentApiKey(await changeToken(ctx, key, caller, body), owner.username);
       },
       {
         ...{ user, params: namePath },
@@ -125,7 +125,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/:key",
       async ({ caller, params }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        return showKey(await keyAt(ctx, owner, params.key), owner.username);
+        return presentApiKey(await keyAt(ctx, owner, params.key), owner.username);
       },
       {
         ...{ user, params: keyPath },

@@ -11,7 +11,7 @@ import { mayShareWorkspace } from "#domain/access.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
 import { peopleOf } from "#domain/workspaces/shared-with.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
-import { EVERYONE, PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl } from "#schema/acl.ts";
+import { EVERYONE, PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

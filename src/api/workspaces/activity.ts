@@ -9,7 +9,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
-import { type ActivityReason, WorkspaceActivity } from "#schema/schedule.ts";
+import { type ActivityReason, WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";

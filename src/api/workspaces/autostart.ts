@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { changeableAt } from "#domain/workspaces/changeable.ts";
 import { workspacePath } from "#domain/workspaces/workspace.ts";
-import { UpdateAutostart } from "#schema/schedule.ts";
+import { UpdateAutostart } from "#schema/workspaces/schedule.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

@@ -6,7 +6,7 @@ import { searchUsers } from "#db/users/users.ts";
 import { mayCreateWorkspacesForAll } from "#domain/access.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
 import { userAt } from "#domain/users/user.ts";
-import { MinimalUser } from "#schema/user.ts";
+import { MinimalUser } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";

@@ -3,11 +3,11 @@ import { Elysia, t } from "elysia";
 import { AppError, notFound } from "#base/errors.ts";
 import { findBuild, listBuildIds } from "#db/workspaces/builds.ts";
 import { findBuildView, listBuildViews } from "#db/workspaces/views.ts";
-import { showBuilds } from "#domain/builds/build.ts";
+import { presentBuilds } from "#domain/builds/build.ts";
 import { createBuild } from "#domain/builds/create.ts";
 import { timingsOf } from "#domain/builds/timings.ts";
 import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
-import { Build, BuildTimings, CreateBuild } from "#schema/build.ts";
+import { Build, BuildTimings, CreateBuild } from "#schema/workspaces/build.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
@@ -60,7 +60,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         const build_ids = JSON.stringify(ids.map(({ id }) => id));
         const views = await ctx.store.scan(listBuildViews({ workspace_id: place.id, build_ids }));
         views.sort((a, b) => b.build.build_number - a.build.build_number);
-        return showBuilds(ctx, views, caller.compat, { all: (one) => ctx.store.scan(one) });
+        return presentBuilds(ctx, views, caller.compat, { all: (one) => ctx.store.scan(one) });
       },
       {
         user: true,

@@ -4,13 +4,13 @@ import { notFound } from "#base/errors.ts";
 import { findBuildByNumber } from "#db/workspaces/builds.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
 import { findWorkspaceByName } from "#db/workspaces/workspaces.ts";
-import { showBuilds } from "#domain/builds/build.ts";
+import { presentBuilds } from "#domain/builds/build.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
 import { anyUserAt, userAt } from "#domain/users/user.ts";
 import { createWorkspace } from "#domain/workspaces/create.ts";
 import { readWorkspace, workspaceAt } from "#domain/workspaces/workspace.ts";
-import { Build } from "#schema/build.ts";
-import { CreateWorkspace, Workspace } from "#schema/workspace.ts";
+import { Build } from "#schema/workspaces/build.ts";
+import { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
@@ -85,7 +85,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         const workspace_id = await idOf(caller, params.user, params.workspacename, true);
         const found = await ctx.store.get(findBuildByNumber({ workspace_id, build_number: params.buildnumber }));
         const view = found && (await ctx.store.get(findBuildView({ id: found.id })));
-        const [build] = view ? await showBuilds(ctx, [view], caller.compat) : [];
+        const [build] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
         if (!build) throw notFound();
         return build;
       },

@@ -4,8 +4,8 @@
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { findWorkspaceStamp, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/workspace.ts";
-import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 
 /** Bytes of text that are kept; the entries not used for longest go first. */

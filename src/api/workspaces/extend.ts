@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { workspacePath } from "#domain/workspaces/workspace.ts";
-import { ExtendWorkspace } from "#schema/schedule.ts";
+import { ExtendWorkspace } from "#schema/workspaces/schedule.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Generic } from "../http/responses.ts";

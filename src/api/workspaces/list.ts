@@ -6,7 +6,7 @@ import { pageOfWorkspaces } from "#db/workspaces/lists.ts";
 import { listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
 import { listWorkspaceViews } from "#db/workspaces/views.ts";
 import { workspaceFilter } from "#domain/workspaces/search.ts";
-import { showWorkspaces, type Viewer } from "#domain/workspaces/workspace.ts";
+import { presentWorkspaces, type Viewer } from "#domain/workspaces/workspace.ts";
 import type { Page } from "#schema/page.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -78,7 +78,7 @@ export class WorkspaceLists {
     for (let at = 0; at < missing.length; at += STEP) {
       const ids = missing.slice(at, at + STEP).map(({ id }) => id);
       const views = await store.scan(listWorkspaceViews({ ids: JSON.stringify(ids) }));
-      const workspaces = await showWorkspaces(this.#ctx, views, viewer, { all: (query) => store.scan(query) });
+      const workspaces = await presentWorkspaces(this.#ctx, views, viewer, { all: (query) => store.scan(query) });
       for (const workspace of workspaces) {
         const stamp = stamps.get(workspace.id);
         if (stamp) made.set(workspace.id, this.#cache.keep(stamp, viewer, workspace));

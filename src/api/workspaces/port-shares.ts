@@ -5,7 +5,7 @@ import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
-import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/port-share.ts";
+import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { Done, fails } from "../http/responses.ts";

@@ -5,7 +5,7 @@ import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
 import { nameProblem } from "#domain/workspaces/fields.ts";
 import { workspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
-import { RenameWorkspace } from "#schema/workspace.ts";
+import { RenameWorkspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

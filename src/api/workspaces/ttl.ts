@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { byUser, changeableAt } from "#domain/workspaces/changeable.ts";
 import { workspacePath } from "#domain/workspaces/workspace.ts";
-import { ttlProblem, UpdateTtl, wholeTtl } from "#schema/schedule.ts";
+import { ttlProblem, UpdateTtl, wholeTtl } from "#schema/workspaces/schedule.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";

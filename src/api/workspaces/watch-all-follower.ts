@@ -5,7 +5,7 @@ import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { listMemberships } from "#db/users/members.ts";
 import { listWorkspaceSummaries, type SummaryRow } from "#db/workspaces/summaries.ts";
 import { scopeOf } from "#domain/workspaces/search.ts";
-import { showSummary } from "#domain/workspaces/summary.ts";
+import { presentSummary } from "#domain/workspaces/summary.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import type { ChangedIds, ChangeListener } from "./changed-ids.ts";
@@ -146,7 +146,7 @@ export class WorkspacesFollower implements ChangeListener {
   }
 
   #json(row: SummaryRow): { json: string; isNew: boolean } {
-    const json = JSON.stringify(showSummary(row, this.#caller.user_id, this.#ctx.clock.now()));
+    const json = JSON.stringify(presentSummary(row, this.#caller.user_id, this.#ctx.clock.now()));
     const hash = Bun.hash(json);
     const isNew = this.#known.get(row.id as string) !== hash;
     this.#known.set(row.id as string, hash);

@@ -5,7 +5,7 @@ import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/workspace.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { BroadChanges } from "./broad-changes.ts";
 import { ShownSources } from "./shown-sources.ts";

@@ -2,7 +2,7 @@
 // for or read from standard input, never taken from an argument that others on the machine could read.
 import { loadClientConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { type Arguments, noWords, readArguments } from "../arguments.ts";
 import { Asker, allInput } from "../ask.ts";

@@ -1,8 +1,8 @@
 // `slipway logs WORKSPACE`, also `slipway workspaces logs`: what the newest build and the workspace's agents wrote, one line at a time;
 // with --follow as it comes.
-import type { AgentLog } from "#schema/agent-log.ts";
-import type { JobLog } from "#schema/job.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
+import type { JobLog } from "#schema/workspaces/job.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../arguments.ts";
 import { several } from "../text.ts";

@@ -4,7 +4,7 @@ import { type Clock, holdProcess } from "#base/clock.ts";
 import { loadClientConfig } from "#base/config.ts";
 import { pause } from "#base/retry.ts";
 import { UsageError } from "#base/usage-error.ts";
-import type { JobLog } from "#schema/job.ts";
+import type { JobLog } from "#schema/workspaces/job.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../failure.ts";
 import { OutputGone } from "../streams.ts";

@@ -1,5 +1,5 @@
 // `slipway whoami`: who the other verbs are to the server, and where it is.
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { noWords, readArguments } from "../arguments.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb } from "../verb.ts";

@@ -1,13 +1,13 @@
 // Names of what a server has, for completion. Whatever goes wrong, there are none: nobody waits at a key for an explanation.
 import { pause } from "#base/retry.ts";
-import type { ApiKey } from "#schema/api-key.ts";
-import type { Chat } from "#schema/chat.ts";
-import type { AvailableModels } from "#schema/model-config.ts";
-import type { Organization } from "#schema/organization.ts";
-import { SCOPES } from "#schema/scopes.ts";
-import type { Template } from "#schema/template.ts";
-import { SITE_ROLES, type User } from "#schema/user.ts";
-import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { AvailableModels } from "#schema/chats/model-config.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { ApiKey } from "#schema/users/api-key.ts";
+import type { Organization } from "#schema/users/organization.ts";
+import { SCOPES } from "#schema/users/scopes.ts";
+import { SITE_ROLES, type User } from "#schema/users/user.ts";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { clientOf } from "../client/remote.ts";
 import { plain } from "../text.ts";

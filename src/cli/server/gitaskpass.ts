@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { loadDaemonConfig } from "#base/config.ts";
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { AgentExternalAuth } from "#schema/external-auth.ts";
+import type { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 

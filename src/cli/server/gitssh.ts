@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadDaemonConfig } from "#base/config.ts";
-import type { AgentGitSshKey } from "#schema/git-ssh-key.ts";
+import type { AgentGitSshKey } from "#schema/users/git-ssh-key.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { AppError } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { CHECKPOINT_DAYS, type Checkpoint, type Restored } from "#schema/checkpoint.ts";
+import { CHECKPOINT_DAYS, type Checkpoint, type Restored } from "#schema/agents/checkpoint.ts";
 import { isRepository, repositoryOf } from "../git/repositories.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { type Changes, ShadowGit } from "./git.ts";

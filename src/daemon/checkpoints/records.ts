@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
-import { CHECKPOINTS_OF_CHAT, type Checkpoint } from "#schema/checkpoint.ts";
+import { CHECKPOINTS_OF_CHAT, type Checkpoint } from "#schema/agents/checkpoint.ts";
 
 /** So many more may be there: they go together, since finding what they alone have held costs something. */
 const SLACK = 20;

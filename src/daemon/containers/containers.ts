@@ -3,7 +3,12 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { Container, DevcontainerStatus, FoundContainers, FoundDevcontainer } from "#schema/container.ts";
+import type {
+  Container,
+  DevcontainerStatus,
+  FoundContainers,
+  FoundDevcontainer,
+} from "#schema/workspaces/container.ts";
 import type { DeclaredDevcontainer } from "./declared.ts";
 import type { DevcontainerEngine } from "./devcontainers-cli.ts";
 import {

@@ -3,7 +3,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
-import type { Container } from "#schema/container.ts";
+import type { Container } from "#schema/workspaces/container.ts";
 
 export const FOLDER_LABEL = "devcontainer.local_folder";
 export const CONFIG_LABEL = "devcontainer.config_file";

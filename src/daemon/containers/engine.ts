@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
-import type { Container } from "#schema/container.ts";
+import type { Container } from "#schema/workspaces/container.ts";
 import type { Environment } from "../environment.ts";
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";

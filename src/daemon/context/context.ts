@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import { RESOURCE_STATUSES, type StoredResource } from "#schema/chat-context.ts";
+import { RESOURCE_STATUSES, type StoredResource } from "#schema/chats/chat-context.ts";
 import { RpcError } from "#src/wire/drpc-frame.ts";
 import { type Connection, Stopped } from "../connection/connection.ts";
 import type { WorkspaceMcp } from "./mcp.ts";

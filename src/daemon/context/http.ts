@@ -4,7 +4,7 @@ import { constants } from "node:fs";
 import { open, readdir, realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { AppError, invalidField, notFound } from "#base/errors.ts";
-import type { SkillFile, SkillFiles } from "#schema/agent-context.ts";
+import type { SkillFile, SkillFiles } from "#schema/agents/agent-context.ts";
 import { isInside } from "./file.ts";
 
 const MOST_FILES = 200;

@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { StoredResource } from "#schema/chat-context.ts";
+import type { StoredResource } from "#schema/chats/chat-context.ts";
 import { McpConnection, McpError } from "#src/mcp/connection.ts";
 import type { McpAnswer } from "#src/mcp/content.ts";
 import { httpTransport } from "#src/mcp/http.ts";

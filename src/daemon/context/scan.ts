@@ -2,7 +2,7 @@
 // judges; who sends it on is context-push.ts. Whatever is wrong with one of them is said of it and hurts no other.
 import { readdir, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { StoredResource } from "#schema/chat-context.ts";
+import type { StoredResource } from "#schema/chats/chat-context.ts";
 import { type ContextFile, readContextFile } from "./file.ts";
 import { skillHead } from "./skill.ts";
 

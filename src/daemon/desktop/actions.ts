@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { pause } from "#base/retry.ts";
-import type { DesktopAction, DesktopPicture } from "#schema/desktop-action.ts";
+import type { DesktopAction, DesktopPicture } from "#schema/agents/desktop-action.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { Desktop } from "./desktop.ts";
 import { keysymOf, keysymsOf } from "./keysyms.ts";

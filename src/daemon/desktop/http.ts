@@ -2,7 +2,7 @@
 // model does on it. Used by http.ts.
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
-import type { DesktopAction, DesktopPicture } from "#schema/desktop-action.ts";
+import type { DesktopAction, DesktopPicture } from "#schema/agents/desktop-action.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import type { SocketData, SocketHandler } from "../http/sockets.ts";

@@ -3,7 +3,7 @@
 import type { Server } from "bun";
 import { invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
-import { CHAT_HEADER } from "#schema/git-message.ts";
+import { CHAT_HEADER } from "#schema/agents/git-message.ts";
 import type { SocketData, SocketHandler } from "../http/sockets.ts";
 import type { GitWatches } from "./watch.ts";
 

@@ -3,7 +3,7 @@
 import { lstat, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import type { GitReferences } from "#schema/git-message.ts";
+import type { GitReferences } from "#schema/agents/git-message.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";

@@ -3,7 +3,7 @@
 // GS-1 to GS-5). One look serves all who watch a chat; nobody is told faster than they read.
 import { rfc3339, type Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { GitMessage, GitReferences, GitRepository } from "#schema/git-message.ts";
+import type { GitMessage, GitReferences, GitRepository } from "#schema/agents/git-message.ts";
 import { foldersAmong, isRepository, placesIn, repositoryOf } from "./repositories.ts";
 import { type GitOptions, type Picture, referenceOf, scanRepository } from "./scan.ts";
 

@@ -1,6 +1,6 @@
 // Replaces a passage of a text, forgiving what models get wrong: line endings, blanks at the ends of lines, and indentation. What is
 // exact comes first; nothing is replaced when the passage is not there or not unique. Pure.
-import type { EditFiles } from "#schema/agent-files.ts";
+import type { EditFiles } from "#schema/agents/agent-files.ts";
 
 type Edit = EditFiles["files"][number]["edits"][number];
 type Passage = { readonly from: number; readonly to: number; readonly indent: string };

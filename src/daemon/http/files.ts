@@ -5,7 +5,7 @@ import { mkdir, open, opendir, realpath, rename, rm, stat } from "node:fs/promis
 import { dirname, join } from "node:path";
 import { AppError, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import type { DirectoryListing, EditedFiles, EditFiles, FileLines } from "#schema/agent-files.ts";
+import type { DirectoryListing, EditedFiles, EditFiles, FileLines } from "#schema/agents/agent-files.ts";
 import { unifiedDiff } from "../git/unified-diff.ts";
 import { applyEdit } from "./edit-text.ts";
 

@@ -8,7 +8,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalid, invalidField, STATUS } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { CallMcpTool } from "#schema/agent-context.ts";
+import { CallMcpTool } from "#schema/agents/agent-context.ts";
 import {
   type EditedFiles,
   EditFiles,
@@ -16,10 +16,10 @@ import {
   type ProcessLimits,
   SignalProcess,
   StartProcess,
-} from "#schema/agent-files.ts";
-import { Checkpoint, type CheckpointTaken, ForgetCheckpoints } from "#schema/checkpoint.ts";
-import { DesktopAction } from "#schema/desktop-action.ts";
-import type { ListeningPort } from "#schema/listening-port.ts";
+} from "#schema/agents/agent-files.ts";
+import { Checkpoint, type CheckpointTaken, ForgetCheckpoints } from "#schema/agents/checkpoint.ts";
+import { DesktopAction } from "#schema/agents/desktop-action.ts";
+import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
 import type { Containers } from "../containers/containers.ts";
 import { containerRoutes } from "../containers/http.ts";

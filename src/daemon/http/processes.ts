@@ -4,7 +4,7 @@ import { type Clock, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
-import type { ProcessInfo, ProcessOutput, SignalProcess, StartProcess } from "#schema/agent-files.ts";
+import type { ProcessInfo, ProcessOutput, SignalProcess, StartProcess } from "#schema/agents/agent-files.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import type { Environment } from "../environment.ts";
 import { ownProgram } from "../own-program.ts";

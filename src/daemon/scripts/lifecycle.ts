@@ -1,7 +1,7 @@
 // Which state the agent is in, as the server hears it: every change in order, and on each new connection the newest once more with its
 // own time, so that a server which lost it has it again (rules DM-4, DM-5).
 import type { Clock } from "#base/clock.ts";
-import type { LifecycleState } from "#schema/agent.ts";
+import type { LifecycleState } from "#schema/agents/agent.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import type { Reports } from "../connection/reports.ts";
 import { timestamp } from "../times.ts";

@@ -2,8 +2,8 @@
 // routes of containers and devcontainers. What a daemon says is a stranger's: bounded and checked.
 import { Value } from "@sinclair/typebox/value";
 import { AppError, type ErrorKind, STATUS } from "#base/errors.ts";
-import { type ContainerListing, FoundContainers } from "#schema/container.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
+import { type ContainerListing, FoundContainers } from "#schema/workspaces/container.ts";
 import type { HttpResponse } from "#src/wire/http-connection.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { DomainContext } from "../context.ts";

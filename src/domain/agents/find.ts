@@ -3,7 +3,7 @@ import { isDormant } from "#actors/workspace/dormancy.ts";
 import { conflict, notFound } from "#base/errors.ts";
 import { findAgentPlace } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { maySeeWorkspace, mayUseWorkspace } from "../access.ts";
 
 export type AgentPlace = NonNullable<Awaited<ReturnType<typeof placeOf>>>;

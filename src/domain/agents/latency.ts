@@ -1,6 +1,6 @@
 // How far agents are from the relays (facts/platform 2.5): what is in the node each has given the coordinator. A daemon of ours reaches
 // everything through this server, whose relay is its home: the way to it is what the connection takes there and back.
-import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { RELAY_REGION, regionName } from "#src/tailnet/derp-map.ts";
 import type { DomainContext } from "../context.ts";
 

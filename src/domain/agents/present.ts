@@ -12,9 +12,9 @@ import { type LogSourceRow, listLogSourcesOf } from "#db/agents/log-sources.ts";
 import { type AgentMetadataRow, listAgentMetadataOf } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, listAgentScriptsOf } from "#db/agents/scripts.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { App, AppStatus } from "#schema/app.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
+import type { App, AppStatus } from "#schema/workspaces/app.ts";
 import { type AppName, labelOf } from "../applications/names.ts";
 import type { LatencyOf } from "./latency.ts";
 
@@ -33,19 +33,19 @@ export type AgentView = {
 };
 
 /** The agents of these resources by resource id, each list in the order it is shown (display order, then name). */
-export const showAgents = async (
+export const presentAgents = async (
   view: AgentView,
   resourceIds: readonly string[],
 ): Promise<Map<string, WorkspaceAgent[]>> => {
   const shown = new Map<string, WorkspaceAgent[]>(resourceIds.map((id) => [id, []]));
   if (resourceIds.length === 0) return shown;
   const rows = await view.store.all(listAgentsOfResources({ resource_ids: JSON.stringify(resourceIds) }));
-  for (const agent of await showAgentRows(view, rows)) shown.get(agent.resource_id)?.push(agent);
+  for (const agent of await presentAgentRows(view, rows)) shown.get(agent.resource_id)?.push(agent);
   return shown;
 };
 
 /** These agents in the order given. */
-export const showAgentRows = async (view: AgentView, rows: readonly AgentRow[]): Promise<WorkspaceAgent[]> => {
+export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[]): Promise<WorkspaceAgent[]> => {
   if (rows.length === 0) return [];
   const { store } = view;
   const of = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
@@ -59,7 +59,7 @@ export const showAgentRows = async (view: AgentView, rows: readonly AgentRow[]):
   const needsNames = view.hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
   const names = needsNames ? Map.groupBy(await store.all(listAgentNames(of)), ({ agent_id }) => agent_id) : undefined;
   return rows.map((row) =>
-    showAgent(
+    presentAgent(
       row,
       {
         names: names?.get(row.id)?.[0],
@@ -92,7 +92,7 @@ type Deps = {
   metadata: readonly AgentMetadataRow[];
 };
 
-const showAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean): WorkspaceAgent => {
+const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean): WorkspaceAgent => {
   const status = agentStatus(row, now);
   const blocks = parts.scripts.some((script) => script.run_on_start && script.start_blocks_login);
   return {
@@ -126,14 +126,14 @@ const showAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean): Wo
     logs_length: row.logs_length,
     logs_overflowed: row.logs_overflowed,
     latency: parts.latency,
-    apps: parts.apps.map((app) => showApp(app, parts)),
-    scripts: parts.scripts.map((script) => showScript(script, parts.open)),
-    log_sources: parts.sources.map(showLogSource),
-    metadata: parts.metadata.map((one) => showMetadata(one, now, parts.open)),
+    apps: parts.apps.map((app) => presentApp(app, parts)),
+    scripts: parts.scripts.map((script) => presentScript(script, parts.open)),
+    log_sources: parts.sources.map(presentLogSource),
+    metadata: parts.metadata.map((one) => presentMetadata(one, now, parts.open)),
   };
 };
 
-const showApp = (app: AgentAppRow, { statuses, names }: Pick<Deps, "statuses" | "names">): App => ({
+const presentApp = (app: AgentAppRow, { statuses, names }: Pick<Deps, "statuses" | "names">): App => ({
   id: app.id,
   slug: app.slug,
   display_name: app.display_name,
@@ -154,10 +154,10 @@ const showApp = (app: AgentAppRow, { statuses, names }: Pick<Deps, "statuses" | 
   },
   open_in: app.open_in as App["open_in"],
   sharing_level: app.sharing_level as App["sharing_level"],
-  statuses: statuses.filter(({ app_id }) => app_id === app.id).map(showStatus),
+  statuses: statuses.filter(({ app_id }) => app_id === app.id).map(presentStatus),
 });
 
-const showStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said }: AppStatusRow): AppStatus => ({
+const presentStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said }: AppStatusRow): AppStatus => ({
   id,
   agent_id,
   app_id,
@@ -172,7 +172,7 @@ const showStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said }:
 
 const NANOSECONDS = 1_000_000_000;
 
-const showScript = (script: AgentScriptRow, open: TextChange): WorkspaceAgent["scripts"][number] => ({
+const presentScript = (script: AgentScriptRow, open: TextChange): WorkspaceAgent["scripts"][number] => ({
   id: script.id,
   log_source_id: script.log_source_id,
   log_path: script.log_path,
@@ -186,7 +186,7 @@ const showScript = (script: AgentScriptRow, open: TextChange): WorkspaceAgent["s
   ...(script.status === null ? {} : { status: script.status as "ok", exit_code: script.exit_code ?? 0 }),
 });
 
-const showLogSource = (source: LogSourceRow): WorkspaceAgent["log_sources"][number] => ({
+const presentLogSource = (source: LogSourceRow): WorkspaceAgent["log_sources"][number] => ({
   id: source.id,
   workspace_agent_id: source.agent_id,
   display_name: source.display_name,
@@ -196,7 +196,7 @@ const showLogSource = (source: LogSourceRow): WorkspaceAgent["log_sources"][numb
 
 /** One result as it is shown at `now`, milliseconds since 1970. */
 /** `open` as of `openSecretTexts`. */
-export const showMetadata = (
+export const presentMetadata = (
   row: AgentMetadataRow,
   now: number,
   open: TextChange,

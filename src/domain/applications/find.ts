@@ -5,8 +5,8 @@ import { findAgentApp, findNamedWorkspace, listNamedAgents, type NamedWorkspace 
 import type { AgentAppRow } from "#db/agents/apps.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { ShareLevel } from "#schema/port-share.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { ShareLevel } from "#schema/workspaces/port-share.ts";
 import { mayUseWorkspace } from "../access.ts";
 import { type AppName, portIn } from "./names.ts";
 

@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { isUuid, NIL_UUID } from "#base/ids.ts";
 import type { AuditRow, ShownEntry } from "#db/reports/audit/search.ts";
 import type { AuditAction, AuditLog, ResourceType } from "#schema/audit.ts";
-import { showUser } from "../users/user.ts";
+import { presentUser } from "../users/user.ts";
 
 const VERBS: Readonly<Record<AuditAction, string>> = {
   create: "created",
@@ -81,7 +81,7 @@ const linkOf = ({ entry, workspace, owner }: ShownEntry): string => {
   return build_number === undefined ? at : `${at}/builds/${build_number}`;
 };
 
-export const showEntry = (shown: ShownEntry): AuditLog => {
+export const presentEntry = (shown: ShownEntry): AuditLog => {
   const { entry, user, organization, workspace, owner } = shown;
   const is_deleted = OF_WORKSPACES.includes(entry.resource_type) ? (workspace?.deleted ?? true) : shown.gone === 1;
   const ofBuild = entry.resource_type === "workspace_build" && owner ? { workspace_owner: owner.username } : {};
@@ -90,7 +90,7 @@ export const showEntry = (shown: ShownEntry): AuditLog => {
     time: rfc3339(entry.time),
     organization_id: entry.organization_id ?? NIL_UUID,
     ...(organization ? { organization } : {}),
-    user: user ? showUser(user, shown.memberships) : null,
+    user: user ? presentUser(user, shown.memberships) : null,
     action: entry.action,
     resource_type: entry.resource_type,
     // One odd row must not break the page for a client that reads UUIDs strictly.

@@ -7,8 +7,8 @@ import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import { listUsersAt, listUsersCalled } from "#db/reports/audit/search.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "#schema/audit.ts";
-import { BUILD_REASONS } from "#schema/build.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { BUILD_REASONS } from "#schema/workspaces/build.ts";
 import { mayReadAudit } from "../access.ts";
 
 /** Undefined: all of it; else only entries of these organizations. */

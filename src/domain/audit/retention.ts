@@ -3,7 +3,7 @@ import { forbidden, invalidField } from "#base/errors.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { putAuditRetention, readAuditRetention } from "#db/reports/audit/settings.ts";
 import { type AuditRetention, RESOURCE_TYPES } from "#schema/audit.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 

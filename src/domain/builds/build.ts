@@ -3,14 +3,14 @@ import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findBuildView, type WorkspaceView } from "#db/workspaces/views.ts";
-import { type BUILD_REASONS, type Build, buildStatus } from "#schema/build.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import { jobStatus } from "#schema/job.ts";
-import type { Resource } from "#schema/resource.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { type BUILD_REASONS, type Build, buildStatus } from "#schema/workspaces/build.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
+import type { Resource } from "#schema/workspaces/resource.ts";
 import { maySeeWorkspace } from "../access.ts";
 import { agentView } from "../agents/view.ts";
 import type { DomainContext } from "../context.ts";
-import { matchedProvisioners, type Queue, showJob } from "./job.ts";
+import { matchedProvisioners, presentJob, type Queue } from "./job.ts";
 import { resourcesOf } from "./resources.ts";
 
 /** The build with this id of a workspace the caller may see; 404 otherwise. */
@@ -21,7 +21,7 @@ export const buildAt = async (ctx: DomainContext, id: string, caller: UserCaller
 };
 
 /** Builds with their resources, in the order given. */
-export const showBuilds = async (
+export const presentBuilds = async (
   ctx: DomainContext,
   views: readonly WorkspaceView[],
   compat: boolean,
@@ -29,10 +29,10 @@ export const showBuilds = async (
 ): Promise<Build[]> => {
   const jobs = views.map(({ job }) => job);
   const resources = await resourcesOf(agentView(ctx, { compat }, store), jobs);
-  return views.map((view) => showBuild(view, resources.get(view.job.id) ?? [], ctx.jobs));
+  return views.map((view) => presentBuild(view, resources.get(view.job.id) ?? [], ctx.jobs));
 };
 
-export const showBuild = (view: WorkspaceView, resources: Resource[], queue: Queue): Build => {
+export const presentBuild = (view: WorkspaceView, resources: Resource[], queue: Queue): Build => {
   const { workspace, owner, template, template_version, build, job, initiator } = view;
   const metadata = {
     template_version_name: template_version.name,
@@ -60,7 +60,7 @@ export const showBuild = (view: WorkspaceView, resources: Resource[], queue: Que
     transition: build.transition,
     initiator_id: build.initiator_id,
     initiator_name: initiator.username,
-    job: showJob(job, metadata, queue),
+    job: presentJob(job, metadata, queue),
     reason: build.reason as (typeof BUILD_REASONS)[number],
     resources,
     deadline: rfc3339OrAbsent(build.deadline),

@@ -6,11 +6,11 @@ import { sealState } from "#db/workspaces/build-state.ts";
 import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { type Build, CALLER_REASONS, type CreateBuild } from "#schema/build.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { type Build, CALLER_REASONS, type CreateBuild } from "#schema/workspaces/build.ts";
 import { mayDeleteWorkspace, mayManageTemplates, maySeeWorkspace, mayStartStop } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { showBuilds } from "./build.ts";
+import { presentBuilds } from "./build.ts";
 import { newBuild, usableManifest, versionOf } from "./new-build.ts";
 import { stateFrom } from "./state-text.ts";
 
@@ -64,7 +64,7 @@ export const createBuild = async (
   );
   await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id });
   const view = await store.get(findBuildView({ id: build.id }));
-  const [shown] = view ? await showBuilds(ctx, [view], caller.compat) : [];
+  const [shown] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
   if (!shown) throw notFound();
   return shown;
 };

@@ -1,7 +1,7 @@
 // A provisioner job as callers see it; used by builds and by template versions.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { JobRow } from "#db/workspaces/jobs.ts";
-import { type JobType, jobStatus, type MatchedProvisioners, type ProvisionerJob } from "#schema/job.ts";
+import { type JobType, jobStatus, type MatchedProvisioners, type ProvisionerJob } from "#schema/workspaces/job.ts";
 
 /** What showing a job needs of the queue (actors/runtime/job-queue.ts). */
 export type Queue = {
@@ -13,7 +13,7 @@ export type Queue = {
 export type ShownJob = Omit<JobRow, "key" | "updated_at" | "logs_length" | "timings" | "provisioner">;
 
 /** `metadata` names what the job is about. */
-export const showJob = (job: ShownJob, metadata: ProvisionerJob["metadata"], queue: Queue): ProvisionerJob => ({
+export const presentJob = (job: ShownJob, metadata: ProvisionerJob["metadata"], queue: Queue): ProvisionerJob => ({
   id: job.id,
   created_at: rfc3339(job.created_at),
   started_at: rfc3339OrAbsent(job.started_at),

@@ -4,7 +4,7 @@ import { type Config, onlyThisMachine, signsOfOthers } from "#base/config.ts";
 import { forbidden } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findUser } from "#db/users/users.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 
 export const LOCAL_PROVISIONER = "local";
 

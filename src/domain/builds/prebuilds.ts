@@ -1,7 +1,7 @@
 // The first build of a workspace that is kept ready, with the values of its preset and the defaults of everything else.
 import type { KeeperDeps } from "#actors/prebuilds/keeper.ts";
 import { notFound } from "#base/errors.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { type BuildDeps, newBuild, usableManifest, versionOf } from "./new-build.ts";
 
 /** 400 when the preset leaves a parameter open that has no default. */

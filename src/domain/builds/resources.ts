@@ -1,10 +1,10 @@
 // The resources of builds with their agents, as callers see them. A build shows what it has brought to life once it has succeeded.
 import { rfc3339 } from "#base/clock.ts";
 import { listResources, listResourcesOf, type ResourceRow } from "#db/workspaces/resources.ts";
-import type { WorkspaceAgent } from "#schema/agent.ts";
-import { type JobFacts, jobStatus } from "#schema/job.ts";
-import type { Resource } from "#schema/resource.ts";
-import { type AgentView, showAgents } from "../agents/present.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import { type JobFacts, jobStatus } from "#schema/workspaces/job.ts";
+import type { Resource } from "#schema/workspaces/resource.ts";
+import { type AgentView, presentAgents } from "../agents/present.ts";
 
 type Job = JobFacts & { readonly id: string };
 
@@ -19,19 +19,19 @@ export const resourcesOf = async (view: AgentView, jobs: readonly Job[]): Promis
       ? await store.all(listResources({ job_id: first }))
       : await store.all(listResourcesOf({ job_ids: JSON.stringify([first, ...rest]) }));
   if (rows.length === 0) return shown;
-  const agents = await showAgents(
+  const agents = await presentAgents(
     view,
     rows.map(({ id }) => id),
   );
   for (const row of rows) {
     const list = shown.get(row.job_id) ?? [];
-    list.push(showResource(row, agents.get(row.id) ?? []));
+    list.push(presentResource(row, agents.get(row.id) ?? []));
     shown.set(row.job_id, list);
   }
   return shown;
 };
 
-const showResource = (row: ResourceRow, agents: WorkspaceAgent[]): Resource => ({
+const presentResource = (row: ResourceRow, agents: WorkspaceAgent[]): Resource => ({
   id: row.id,
   created_at: rfc3339(row.created_at),
   job_id: row.job_id,

@@ -6,7 +6,7 @@ import { listAgentScriptsOf, listScriptTimingsOf } from "#db/agents/scripts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
-import type { BuildTimings } from "#schema/build.ts";
+import type { BuildTimings } from "#schema/workspaces/build.ts";
 
 type Span = { started_at: number; ended_at: number };
 const span = ({ started_at, ended_at }: Span) => ({ started_at: rfc3339(started_at), ended_at: rfc3339(ended_at) });

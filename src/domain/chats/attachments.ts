@@ -2,9 +2,9 @@
 // (facts/chats 3.3 and 3.4). What is wrong with one is told where its part is checked, in the order of the parts.
 import { AppError } from "#base/errors.ts";
 import { CHAT_FILES_LIMIT, findChatFile } from "#db/chats/files.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import { CHAT_FILE_TYPES } from "#schema/chat-file.ts";
-import type { InputPart } from "#schema/chat-part.ts";
+import { CHAT_FILE_TYPES } from "#schema/chats/chat-file.ts";
+import type { InputPart } from "#schema/chats/chat-part.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 
 /** A file to attach, or why it cannot be. */

@@ -12,9 +12,9 @@ import {
   sumSpendByMonth,
   sumSpendByUser,
 } from "#db/chats/spend.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { ChatCost, CostSummary, UserCosts } from "#schema/chat-cost.ts";
+import type { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { Page } from "#schema/page.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { userAt } from "../users/user.ts";

@@ -1,9 +1,9 @@
 // How the state of a chat's pull request is shown wherever chats are.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { ShownDiff } from "#db/chats/diffs.ts";
-import type { DiffStatus } from "#schema/chat-diff.ts";
+import type { DiffStatus } from "#schema/chats/chat-diff.ts";
 
-export const showDiffStatus = (chat_id: string, diff: ShownDiff): DiffStatus => ({
+export const presentDiffStatus = (chat_id: string, diff: ShownDiff): DiffStatus => ({
   chat_id,
   ...(diff.url ? { url: diff.url } : {}),
   ...(diff.pr_state ? { pull_request_state: diff.pr_state } : {}),

@@ -1,7 +1,7 @@
 // What a file is, told by its bytes; its name only decides between kinds of text (facts/chats 4.14). Nothing is opened or unpacked:
 // an image of absurd size is as good as any other. Pure.
 import { invalid, invalidField } from "#base/errors.ts";
-import { CHAT_FILE_TYPES, type ChatFileType } from "#schema/chat-file.ts";
+import { CHAT_FILE_TYPES, type ChatFileType } from "#schema/chats/chat-file.ts";
 
 const SIGNATURES: readonly (readonly [ChatFileType, (head: string) => boolean])[] = [
   ["image/png", (head) => head.startsWith("\u0089PNG\r\n\u001a\n")],

@@ -3,7 +3,7 @@ import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from "#db/chats/files.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayCreateChat } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { fileNameOf } from "./file-name.ts";

@@ -7,12 +7,12 @@ import { isSharedWith } from "#db/chats/shares.ts";
 import { type ChatView, findChatView, listChildViews } from "#db/chats/views.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findModelName } from "#db/models/models.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayDriveChat, mayUpdateChat, readsChatsAs } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import type { Access } from "../live-access.ts";
-import { showChat, showContext } from "./present.ts";
+import { presentChat, presentContext } from "./present.ts";
 
 /** The owner, the site owner, and whoever the chat or its root is shared with. */
 export const maySeeChat = async (
@@ -61,9 +61,9 @@ export const readChat = async ({ store, generations, mcp }: DomainContext, id: s
   if (!view) throw notFound();
   const children: ChatView[] = view.chat.parent_chat_id === null ? await store.all(listChildViews([id])) : [];
   const files = await store.all(listChatFiles({ chat: view.chat.key }));
-  const shown = showChat(view, children, generations.isWaiting(id), files);
+  const shown = presentChat(view, children, generations.isWaiting(id), files);
   const snapshot = view.context ? await store.get(findSnapshot({ id: view.context.snapshot })) : undefined;
-  const context = view.context ? { context: showContext(view.context, snapshot?.resources) } : {};
+  const context = view.context ? { context: presentContext(view.context, snapshot?.resources) } : {};
   return { ...shown, warnings: [...(await modelWarnings(store, view.chat)), ...mcp.warnings(id)], ...context };
 };
 

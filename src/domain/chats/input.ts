@@ -2,8 +2,8 @@
 // 4.3 and 4.12. Pure; files and workspaces are checked where they can be read.
 import { type AppError, invalid } from "#base/errors.ts";
 import type { DynamicTool } from "#db/chats/chats.ts";
-import type { CreateChat } from "#schema/chat.ts";
-import type { InputPart, MessagePart } from "#schema/chat-part.ts";
+import type { CreateChat } from "#schema/chats/chat.ts";
+import type { InputPart, MessagePart } from "#schema/chats/chat-part.ts";
 import type { Attachables } from "./attachments.ts";
 
 const TOOLS_LIMIT = 250;

@@ -1,7 +1,7 @@
 // Checking what an administrator enters about providers and models, field by field. Pure.
 import { type AppError, invalid, invalidField, type Validation } from "#base/errors.ts";
-import type { CallConfig } from "#schema/model-config.ts";
-import { PROVIDER_KINDS, type ProviderKind } from "#schema/model-provider.ts";
+import type { CallConfig } from "#schema/chats/model-config.ts";
+import { PROVIDER_KINDS, type ProviderKind } from "#schema/chats/model-provider.ts";
 
 const KEY_BYTES = 10_240;
 

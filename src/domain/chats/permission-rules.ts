@@ -2,7 +2,7 @@
 
 import { editDistance } from "#base/config/nearest.ts";
 import { invalid } from "#base/errors.ts";
-import type { ChatPermissions, PermissionAction } from "#schema/chat-permissions.ts";
+import type { ChatPermissions, PermissionAction } from "#schema/chats/chat-permissions.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
 import { isServerTool, serverToolNames } from "#src/tools/registry.ts";
 

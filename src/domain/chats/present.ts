@@ -3,18 +3,18 @@ import type { Message, Queued } from "#actors/chat/machine/decision.ts";
 import { rfc3339 } from "#base/clock.ts";
 import type { ChatFileRow } from "#db/chats/files.ts";
 import type { ChatView } from "#db/chats/views.ts";
-import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chat.ts";
-import type { ChatContext, StoredResource } from "#schema/chat-context.ts";
-import { type MessagePart, type ShownPart, showPart } from "#schema/chat-part.ts";
-import { shownStatus } from "#schema/chat-status.ts";
-import { showDiffStatus } from "./diff-status.ts";
+import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chats/chat.ts";
+import type { ChatContext, StoredResource } from "#schema/chats/chat-context.ts";
+import { type MessagePart, presentPart, type ShownPart } from "#schema/chats/chat-part.ts";
+import { shownStatus } from "#schema/chats/chat-status.ts";
+import { presentDiffStatus } from "./diff-status.ts";
 
 /** Leaves out members that are null or empty text. */
 const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== "")) as never;
 
 /** A chat without its children. `queued_for_capacity` only where one chat is read. */
-const showOne = (
+const presentOne = (
   { chat, build_id, agent_id, owner_name, owner_username, diff, shared, context }: ChatView,
   queued_for_capacity: boolean,
   files: readonly ChatFileRow[] = [],
@@ -35,9 +35,9 @@ const showOne = (
     plan_mode: chat.plan_mode,
     permissions: chat.permissions,
     last_error: chat.last_error,
-    diff_status: diff ? showDiffStatus(chat.id, diff) : null,
+    diff_status: diff ? presentDiffStatus(chat.id, diff) : null,
   }),
-  ...(context ? { context: showContext(context) } : {}),
+  ...(context ? { context: presentContext(context) } : {}),
   last_model_config_id: chat.last_model_config_id,
   title: chat.title,
   last_turn_summary: chat.last_turn_summary,
@@ -66,20 +66,20 @@ const showOne = (
 });
 
 /** A root chat with the children that are archived as it is. */
-export const showChat = (
+export const presentChat = (
   view: ChatView,
   children: readonly ChatView[],
   queuedForCapacity = false,
   files: readonly ChatFileRow[] = [],
 ): Chat => ({
-  ...showOne(view, queuedForCapacity, files),
+  ...presentOne(view, queuedForCapacity, files),
   children: children
     .filter(({ chat }) => chat.parent_chat_id === view.chat.id && chat.archived === view.chat.archived)
-    .map((child) => showOne(child, false)),
+    .map((child) => presentOne(child, false)),
 });
 
 /** Resources are told only where one chat is read. */
-export const showContext = (
+export const presentContext = (
   { error, dirty_since }: NonNullable<ChatView["context"]>,
   resources: readonly StoredResource[] = [],
 ): ChatContext => ({
@@ -100,7 +100,7 @@ const unprefixed = (name: string, server: string): string =>
 type Shown = Omit<Message, "usage" | "revision"> & { readonly usage: Message["usage"] | Record<string, number> };
 
 /** `compat`: for a client that signs in under the upstream names. */
-export const showMessage = (chat_id: string, message: Shown, compat: boolean): ChatMessage => {
+export const presentMessage = (chat_id: string, message: Shown, compat: boolean): ChatMessage => {
   const { id, role, content, created_by, model_config_id, created_at } = message;
   const { cost_micros, ...counters } = (message.usage ?? {}) as Record<string, number>;
   const usage = Object.entries(counters).filter(([, count]) => count > 0);
@@ -116,7 +116,7 @@ export const showMessage = (chat_id: string, message: Shown, compat: boolean): C
   };
 };
 
-export const showQueued = (chat_id: string, queued: Queued, compat: boolean): QueuedMessage => {
+export const presentQueued = (chat_id: string, queued: Queued, compat: boolean): QueuedMessage => {
   const { id, content, model_config_id, created_at } = queued;
   return {
     ...{ id, chat_id, ...present({ model_config_id }), created_at: rfc3339(created_at) },
@@ -126,4 +126,4 @@ export const showQueued = (chat_id: string, queued: Queued, compat: boolean): Qu
 
 /** What hooks say to the model is nobody else's (rule HK-10). */
 const shownContent = (content: readonly MessagePart[], compat: boolean): ShownPart[] =>
-  content.filter(({ type }) => type !== "hook-context").map((part) => showPart(part, compat));
+  content.filter(({ type }) => type !== "hook-context").map((part) => presentPart(part, compat));

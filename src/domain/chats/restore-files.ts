@@ -3,7 +3,7 @@ import { readChat, readEdited } from "#actors/chat/storage/read.ts";
 import { aboutOf } from "#actors/chat/turn/offer.ts";
 import { conflict, notFound } from "#base/errors.ts";
 import { findWrittenAfter } from "#db/chats/messages.ts";
-import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/checkpoint.ts";
+import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
 import type { DomainContext } from "../context.ts";
 
 const DAY_MS = 86_400_000;

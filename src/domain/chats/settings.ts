@@ -17,13 +17,13 @@ import {
 } from "#db/chats/settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import type { UserCaller } from "#schema/caller.ts";
 import type {
   OrganizationContext,
   OverrideContext,
   PutModelOverride,
   PutOrganizationOverride,
-} from "#schema/model-override.ts";
+} from "#schema/chats/model-override.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { effortOf } from "./input.ts";

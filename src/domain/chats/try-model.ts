@@ -1,7 +1,7 @@
 // Asks a model to say hello, so that whoever sets one up sees at once whether it answers. It counts towards the asker's spending like any
 // other call, and belongs to no chat.
 import { conflict, notFound } from "#base/errors.ts";
-import type { TriedModel } from "#schema/model-config.ts";
+import type { TriedModel } from "#schema/chats/model-config.ts";
 import { chatErrorOf } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
 import type { DomainContext } from "../context.ts";

@@ -14,8 +14,8 @@ import {
 import { audited } from "#db/reports/audit/audit.ts";
 import { findOrganization } from "#db/users/organizations.ts";
 import { findUser } from "#db/users/users.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { UsageLimitStatus, UsageLimits, UsagePeriod } from "#schema/usage-limit.ts";
+import type { UsageLimitStatus, UsageLimits, UsagePeriod } from "#schema/chats/usage-limit.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { priceOf } from "#src/llm/prices.ts";
 import { mayConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";

@@ -1,7 +1,7 @@
 // The model a person wants for chats whose request names none (facts/chats 4.19).
 import { readChatSetting, readModelOverride } from "#db/chats/settings.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { ModelOverride, OverrideContext } from "#schema/model-override.ts";
+import type { ModelOverride, OverrideContext } from "#schema/chats/model-override.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 
 /** What is in force; the defaults while nothing is set. */

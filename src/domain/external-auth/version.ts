@@ -1,8 +1,8 @@
 // Which external accounts a template version asks for, and whether the caller has linked them (rule EA-15). Asks no provider.
 import { findLink } from "#db/users/external-auth.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { VersionExternalAuth } from "#schema/external-auth.ts";
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { VersionExternalAuth } from "#schema/users/external-auth.ts";
 import type { DomainContext } from "../context.ts";
 
 /** One entry for each provider in the manifest, also for one that this server does not know: a person sees what is missing. */

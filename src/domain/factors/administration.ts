@@ -3,7 +3,7 @@ import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { deleteFactorsOf } from "#db/second-factors.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
 import { isWithoutRolesStill, updateUser } from "#db/users/users.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayManageUser, mayResetPassword } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { userChanged } from "../users/audit.ts";

@@ -1,7 +1,7 @@
 // Noting that a person has confirmed who they are (rule FA-9).
 import type { Statement } from "#db/engine/sql.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { noteProof, type Proved } from "../users/sign-in.ts";
 

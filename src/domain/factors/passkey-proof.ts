@@ -2,7 +2,7 @@
 import { AppError } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findPasskeyByCredential, listPasskeys, type Passkey, usePasskey } from "#db/users/passkeys.ts";
-import type { PasskeyChallenge } from "#schema/passkey.ts";
+import type { PasskeyChallenge } from "#schema/users/passkey.ts";
 import { askToProve, type Party, partyOf, proved } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
 import type { Opened } from "./challenges.ts";

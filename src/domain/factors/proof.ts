@@ -4,7 +4,7 @@ import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findKey } from "#db/users/api-keys.ts";
 import { isPasswordStill } from "#db/users/users.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
 import { type KnownUser, userAt } from "../users/user.ts";

@@ -1,7 +1,7 @@
 // New recovery codes in the place of the old ones (rule FA-5).
 import { conflict } from "#base/errors.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import type { KnownUser } from "../users/user.ts";
 import { mustBeProved } from "./proof.ts";

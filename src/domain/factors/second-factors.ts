@@ -20,7 +20,7 @@ import {
 } from "#db/second-factors.ts";
 import { listPasskeys } from "#db/users/passkeys.ts";
 import type { User } from "#db/users/users.ts";
-import type { FactorMethod } from "#schema/second-factor.ts";
+import type { FactorMethod } from "#schema/users/second-factor.ts";
 import { newRecoveryCodes, recoveryCodeHash } from "#src/authentication/recovery-codes.ts";
 import { base32, SECRET_BYTES, stepOf } from "#src/authentication/totp.ts";
 import { Challenges } from "./challenges.ts";

@@ -4,7 +4,7 @@ import { conflict, invalid, invalidField } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { noteProof } from "../users/sign-in.ts";
 import type { KnownUser } from "../users/user.ts";

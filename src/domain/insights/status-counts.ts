@@ -2,7 +2,7 @@
 // something changes (facts/platform 6.2).
 import { rfc3339 } from "#base/clock.ts";
 import { listStatusChanges } from "#db/reports/usage/usage.ts";
-import { USER_STATUSES } from "#schema/user.ts";
+import { USER_STATUSES } from "#schema/users/user.ts";
 import type { DomainContext } from "../context.ts";
 import { fixedZone, HOUR_MS, namedZone, offsetOf, wrongQuery, type Zone } from "./zones.ts";
 

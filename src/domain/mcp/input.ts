@@ -7,7 +7,7 @@ import {
   MCP_TRANSPORTS,
   type McpOAuth,
   type UpdateMcpServer,
-} from "#schema/mcp-server.ts";
+} from "#schema/chats/mcp-server.ts";
 
 /** Two underscores would make the names of its tools ambiguous. */
 const SLUG = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/;

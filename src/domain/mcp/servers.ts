@@ -13,8 +13,8 @@ import {
 } from "#db/models/mcp-servers.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { deleteLink, deleteLinksAt } from "#db/users/external-auth.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { CreateMcpServer, UpdateMcpServer } from "#schema/mcp-server.ts";
+import type { CreateMcpServer, UpdateMcpServer } from "#schema/chats/mcp-server.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";

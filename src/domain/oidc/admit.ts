@@ -1,7 +1,7 @@
 // Who has signed in at a provider, and what is to be written for it: the user, their link and what the provider's groups give them.
 import type { Statement } from "#db/engine/sql.ts";
 import type { User } from "#db/users/users.ts";
-import type { FactorMethod } from "#schema/second-factor.ts";
+import type { FactorMethod } from "#schema/users/second-factor.ts";
 import type { Claims, OidcClient } from "#src/authentication/oidc.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";

@@ -13,7 +13,7 @@ import {
   updateOrganization,
 } from "#db/users/organizations.ts";
 import { findSharingOff, setSharingOff } from "#db/workspaces/sharing.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayCreateOrganizations, mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { takenOr } from "../users/taken.ts";

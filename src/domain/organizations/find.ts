@@ -10,8 +10,8 @@ import {
   findOrganizationByName,
   type OrganizationRow,
 } from "#db/users/organizations.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { Organization } from "#schema/organization.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { Organization } from "#schema/users/organization.ts";
 import { maySeeOrganization } from "../access.ts";
 
 /** The path parameter of every route of one organization. */
@@ -36,7 +36,7 @@ export const organizationAt = async (store: Store, text: string, caller: UserCal
 };
 
 /** The row as callers see it. */
-export const showOrganization = (row: OrganizationRow): Organization => ({
+export const presentOrganization = (row: OrganizationRow): Organization => ({
   id: row.id,
   name: row.name,
   display_name: row.display_name,

@@ -13,13 +13,13 @@ import {
   updateMember,
 } from "#db/users/members.ts";
 import type { User as UserRow } from "#db/users/users.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { Member } from "#schema/member.ts";
 import type { Page } from "#schema/page.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { Member } from "#schema/users/member.ts";
 import { mayGiveOrganizationRoles, mayManageMembers, mayReadMembers } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationRoles } from "../users/site-roles.ts";
-import { anyUserAt, showRole } from "../users/user.ts";
+import { anyUserAt, presentRole } from "../users/user.ts";
 
 type Pair = { readonly organization_id: string; readonly user_id: string };
 
@@ -33,8 +33,8 @@ const presentMember = (member: MemberRow, of: UserRow): Member => ({
   status: of.status,
   login_type: of.login_type,
   last_seen_at: rfc3339OrAbsent(of.last_seen_at),
-  roles: member.roles.map((role) => showRole(role, member.organization_id)),
-  global_roles: of.roles.map((role) => showRole(role)),
+  roles: member.roles.map((role) => presentRole(role, member.organization_id)),
+  global_roles: of.roles.map((role) => presentRole(role)),
   created_at: rfc3339(member.created_at),
   updated_at: rfc3339(member.updated_at),
 });

@@ -9,7 +9,7 @@ import {
   insertProvisionerKey,
   type ProvisionerKeyRow,
 } from "#db/templates/provisioners.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";

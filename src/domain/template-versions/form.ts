@@ -3,8 +3,8 @@
 import { AppError } from "#base/errors.ts";
 import { openVariables } from "#db/templates/variables.ts";
 import type { TemplateVersionRow } from "#db/templates/versions.ts";
-import type { Diagnostic, DynamicParameters } from "#schema/dynamic-parameters.ts";
-import type { Manifest, ManifestParameter } from "#schema/manifest.ts";
+import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
+import type { Diagnostic, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { evaluate } from "#src/provisioners/dynamic.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { FormAnswer, FormVersion } from "#src/provisioners/terraform/forms.ts";

@@ -4,12 +4,12 @@ import { rfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { findTemplateVersion, findVersionShown, type ShownVersion } from "#db/templates/versions.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import { isActive } from "#schema/job.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { TemplateVersion } from "#schema/template-version.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { isActive } from "#schema/workspaces/job.ts";
 import { mayManageTemplates, mayReadTemplates } from "../access.ts";
-import { matchedProvisioners, showJob } from "../builds/job.ts";
+import { matchedProvisioners, presentJob } from "../builds/job.ts";
 import type { DomainContext } from "../context.ts";
 
 export const versionPath = t.Object({
@@ -40,7 +40,7 @@ export const manifestOf = async (ctx: DomainContext, { version, job }: ShownVers
   throw new AppError("invalid", "The import of the template version has failed.", { detail: job.error.slice(0, 500) });
 };
 
-export const showVersion = (
+export const presentVersion = (
   { version, creator, job, template }: ShownVersion,
   ctx: DomainContext,
 ): TemplateVersion => ({
@@ -51,7 +51,7 @@ export const showVersion = (
   message: version.message,
   created_at: rfc3339(version.created_at),
   updated_at: rfc3339(version.updated_at),
-  job: showJob(
+  job: presentJob(
     job,
     {
       template_version_name: version.name,

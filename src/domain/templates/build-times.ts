@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listBuildTimes } from "#db/templates/templates.ts";
-import type { BuildTimeStats } from "#schema/template.ts";
+import type { BuildTimeStats } from "#schema/templates/template.ts";
 
 const KEEP_MS = 30_000;
 

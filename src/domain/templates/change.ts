@@ -10,9 +10,9 @@ import { countWorkspacesOf, deleteTemplate, type TemplateRow, updateTemplate } f
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { OrganizationRow } from "#db/users/organizations.ts";
 import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { CreateTemplate, PatchTemplate } from "#schema/template.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { CreateTemplate, PatchTemplate } from "#schema/templates/template.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayManageTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 

@@ -1,7 +1,7 @@
 // The lists of templates and what `q` narrows them by (facts/platform 9.3).
 import { SearchQuery } from "#base/query.ts";
 import { listTemplates, type ShownTemplate } from "#db/templates/templates.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayManageTemplates, mayReadTemplates } from "../access.ts";
 import { LOCAL_PROVISIONER, mayHaveLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";

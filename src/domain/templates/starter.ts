@@ -14,7 +14,7 @@ import { findSetting, insertSetting } from "#db/settings.ts";
 import { findTemplateByName } from "#db/templates/templates.ts";
 import { findDefaultOrganization } from "#db/users/organizations.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
-import { jobStatus } from "#schema/job.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
 import type { Provisioner } from "#src/provisioners/provisioner.ts";
 import { DOCKER, EXAMPLES, LOCAL } from "#src/starter/examples.ts";
 import { storeExample } from "../template-versions/create.ts";

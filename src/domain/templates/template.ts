@@ -3,8 +3,8 @@ import { Type as t } from "@sinclair/typebox";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, notFound } from "#base/errors.ts";
 import { findTemplateShown, type ShownTemplate } from "#db/templates/templates.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { BuildTimeStats, Template } from "#schema/template.ts";
+import type { BuildTimeStats, Template } from "#schema/templates/template.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayManageTemplates, mayReadTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -26,7 +26,7 @@ export const managedTemplateAt = async (ctx: DomainContext, id: string, caller: 
   return found;
 };
 
-export const showTemplate = (
+export const presentTemplate = (
   { template, organization, creator, use }: ShownTemplate,
   build_time_stats: BuildTimeStats,
 ): Template => ({

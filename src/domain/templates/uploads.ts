@@ -3,7 +3,7 @@
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { type FileRow, findFileByHash, insertFile, listOrganizationsOfFile } from "#db/templates/files.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayManageTemplates } from "../access.ts";
 
 /** The id under which the user has this content; the row is on disk. */

@@ -2,9 +2,9 @@
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { type ApiKey as ApiKeyRow, findKey } from "#db/users/api-keys.ts";
-import type { ApiKey } from "#schema/api-key.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import { allows, scopeNamed } from "#schema/scopes.ts";
+import type { ApiKey } from "#schema/users/api-key.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { allows, scopeNamed } from "#schema/users/scopes.ts";
 import { mayManageKeysOf } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { areWithin, networksOf } from "./allowed-addresses.ts";
@@ -29,7 +29,7 @@ export const keyAt = async (ctx: DomainContext, user: KnownUser, id: string): Pr
 };
 
 /** The key as callers see it; never its secret or the hash of it. */
-export const showKey = (key: ApiKeyRow, username: string): ApiKey => ({
+export const presentApiKey = (key: ApiKeyRow, username: string): ApiKey => ({
   id: key.id,
   user_id: key.user_id,
   username,

@@ -11,7 +11,7 @@ import { deleteGitSshKey } from "#db/users/git-ssh-keys.ts";
 import { deleteOidcLinksOf } from "#db/users/oidc-links.ts";
 import { deleteUserSkillsOf } from "#db/users/skills.ts";
 import { deleteUser, isStillOwner, updateUser } from "#db/users/users.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayEditProfile, mayGiveSiteRoles, mayManageUser } from "../access.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";

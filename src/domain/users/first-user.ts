@@ -11,7 +11,7 @@ import { insertSetting } from "#db/settings.ts";
 import { insertMember } from "#db/users/members.ts";
 import { findDefaultOrganization, insertOrganization, type OrganizationRow } from "#db/users/organizations.ts";
 import { findAnyUser, findUser, insertUser } from "#db/users/users.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { userMade } from "./audit.ts";
 import type { Passwords } from "./passwords.ts";
 

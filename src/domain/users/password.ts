@@ -2,7 +2,7 @@
 import { forbidden, invalidField } from "#base/errors.ts";
 import { deleteKeysOf } from "#db/users/api-keys.ts";
 import { isPasswordStill, isWithoutRolesStill, updateUser } from "#db/users/users.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayResetPassword } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { mustBeProved } from "../factors/proof.ts";

@@ -5,7 +5,7 @@ import { CommitError } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { type ApiKey, deleteKey, isKeyStill, touchKey, updateKey } from "#db/users/api-keys.ts";
 import { touchUser, type User } from "#db/users/users.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { wokenUp } from "./audit.ts";
 import { LOGIN_SECONDS, newKey } from "./keys.ts";

@@ -1,8 +1,8 @@
 // Names of roles, checked, and how lists of roles to give look.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { invalidField } from "#base/errors.ts";
-import { SITE_ROLES } from "#schema/user.ts";
-import { showRole } from "./user.ts";
+import { SITE_ROLES } from "#schema/users/user.ts";
+import { presentRole } from "./user.ts";
 
 export const AssignableRole = t.Object({
   name: t.String(),
@@ -36,4 +36,4 @@ export const organizationRoles = (roles: readonly string[]): string[] =>
 
 /** Roles in the order they are offered, each with whether this caller may give it. */
 export const assignable = (names: readonly string[], isAllowed: boolean, organization?: string): AssignableRole[] =>
-  names.map((name) => ({ ...showRole(name, organization), assignable: isAllowed, built_in: true }));
+  names.map((name) => ({ ...presentRole(name, organization), assignable: isAllowed, built_in: true }));

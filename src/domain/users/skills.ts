@@ -11,8 +11,8 @@ import {
   type UserSkillRow,
   updateUserSkill,
 } from "#db/users/skills.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { CreateUserSkill, UpdateUserSkill } from "#schema/user-skill.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { CreateUserSkill, UpdateUserSkill } from "#schema/users/user-skill.ts";
 import type { DomainContext } from "../context.ts";
 import { takenOr } from "./taken.ts";
 import { userAt } from "./user.ts";

@@ -6,8 +6,8 @@ import { isUuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listMemberships } from "#db/users/members.ts";
 import { findUser, findUserByName, type User as UserRow } from "#db/users/users.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { RoleName, User } from "#schema/user.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { RoleName, User } from "#schema/users/user.ts";
 import { maySeeUser, type UserTarget } from "../access.ts";
 
 /** The path parameter of every route of one user. */
@@ -47,14 +47,14 @@ const ROLE_WORDS: Record<string, string> = {
 };
 
 /** A role as callers see it; without `organization` it is one of the whole site. */
-export const showRole = (name: string, organization?: string): RoleName => ({
+export const presentRole = (name: string, organization?: string): RoleName => ({
   name,
   display_name: ROLE_WORDS[name] ?? name.replaceAll("-", " ").replace(/\b[a-z]/g, (letter) => letter.toUpperCase()),
   ...(organization === undefined ? {} : { organization_id: organization }),
 });
 
 /** The user as callers see them. */
-export const showUser = (user: UserRow, organizations: readonly string[]): User => ({
+export const presentUser = (user: UserRow, organizations: readonly string[]): User => ({
   id: user.id,
   username: user.username,
   name: user.name,
@@ -69,8 +69,8 @@ export const showUser = (user: UserRow, organizations: readonly string[]): User 
   has_ai_seat: user.has_ai_seat,
   is_service_account: user.login_type === "none",
   organization_ids: [...organizations].sort(),
-  roles: user.roles.map((role) => showRole(role)),
+  roles: user.roles.map((role) => presentRole(role)),
 });
 
 /** The same for a user whose organizations are known. */
-export const showKnownUser = (user: KnownUser): User => showUser(user, Object.keys(user.organizations));
+export const presentKnownUser = (user: KnownUser): User => presentUser(user, Object.keys(user.organizations));

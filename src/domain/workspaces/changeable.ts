@@ -1,7 +1,7 @@
 // Whether the caller may change a workspace, and how its record names them.
 import { forbidden } from "#base/errors.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { livingWorkspaceAt } from "./workspace.ts";

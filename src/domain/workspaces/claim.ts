@@ -2,8 +2,8 @@
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { listReadyPrebuilds } from "#db/workspaces/prebuilds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import type { Manifest, ManifestPreset } from "#schema/manifest.ts";
-import { hasPrebuilds } from "#schema/prebuilds.ts";
+import type { Manifest, ManifestPreset } from "#schema/templates/manifest.ts";
+import { hasPrebuilds } from "#schema/workspaces/prebuilds.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetId } from "#src/provisioners/presets.ts";
 import type { DomainContext } from "../context.ts";

@@ -2,8 +2,8 @@
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { findTemplate, findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
-import type { UserCaller } from "#schema/caller.ts";
-import type { CreateWorkspace, Workspace } from "#schema/workspace.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
 import { mayCreateWorkspaceFor, mayReadTemplates } from "../access.ts";
 import { type KnownVersion, newBuild, usableManifest, versionOf } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";

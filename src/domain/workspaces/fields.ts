@@ -1,8 +1,8 @@
 // The fields of a new workspace that no schema can check by itself (facts/platform 2.7, 3.1 and 3.2). Pure.
 import { scheduleProblem } from "#base/cron.ts";
 import { invalid, type Validation } from "#base/errors.ts";
-import { ttlProblem, wholeTtl } from "#schema/schedule.ts";
-import { type CreateWorkspace, NAME_PATTERN } from "#schema/workspace.ts";
+import { ttlProblem, wholeTtl } from "#schema/workspaces/schedule.ts";
+import { type CreateWorkspace, NAME_PATTERN } from "#schema/workspaces/workspace.ts";
 
 const RESERVED = ["new", "create"];
 const name = new RegExp(NAME_PATTERN);

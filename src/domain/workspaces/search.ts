@@ -2,9 +2,9 @@
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { SearchQuery } from "#base/query.ts";
 import type { Scope, WorkspaceFilter } from "#db/workspaces/filter.ts";
-import { AGENT_STATUSES } from "#schema/agent.ts";
-import { BUILD_STATUSES } from "#schema/build.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import { AGENT_STATUSES } from "#schema/agents/agent.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { BUILD_STATUSES } from "#schema/workspaces/build.ts";
 import { maySeeWorkspace } from "../access.ts";
 
 export const workspaceFilter = (text: string, caller: UserCaller, now: number): WorkspaceFilter => {

@@ -1,9 +1,9 @@
 // With whom workspaces are shared, as their answers show it. A user who is gone is left out.
 import type { Store } from "#db/engine/store.ts";
 import { listMinimalUsers } from "#db/users/users.ts";
-import { type Acl, EVERYONE } from "#schema/acl.ts";
-import type { MinimalUser } from "#schema/user.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { MinimalUser } from "#schema/users/user.ts";
+import { type Acl, EVERYONE } from "#schema/workspaces/acl.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 
 /** Users by id, in the order of their names. */
 export type People = ReadonlyMap<string, MinimalUser>;

@@ -2,7 +2,7 @@
 import { agentHealth, agentStatus } from "#actors/agent/status.ts";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { SummaryAgent, SummaryRow } from "#db/workspaces/summaries.ts";
-import type { AgentSummary, WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { AgentSummary, WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 
 const time = (value: unknown): string => rfc3339(Number(value));
 const timeOrAbsent = (value: unknown): string | undefined => rfc3339OrAbsent(value as number | null);
@@ -14,7 +14,7 @@ const agentOf = (agent: SummaryAgent, now: number): AgentSummary => {
 };
 
 /** `now` in milliseconds since 1970 decides about the status of agents; favourites are the owner's own affair. */
-export const showSummary = (row: SummaryRow, viewer_id: string, now: number): WorkspaceSummary => {
+export const presentSummary = (row: SummaryRow, viewer_id: string, now: number): WorkspaceSummary => {
   const agents = JSON.parse(row.agents as string) as SummaryAgent[];
   const shown = agents.map((agent) => agentOf(agent, now));
   const { created_at, build_created_at, last_used_at, deadline, max_deadline, error, ...plain } = row;

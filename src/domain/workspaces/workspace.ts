@@ -5,16 +5,16 @@ import { AppError, notFound } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspaceView, type WorkspaceView } from "#db/workspaces/views.ts";
 import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
-import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { AppStatus } from "#schema/app.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
-import type { Resource } from "#schema/resource.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { AppStatus } from "#schema/workspaces/app.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import type { Resource } from "#schema/workspaces/resource.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { maySeeWorkspace } from "../access.ts";
 import { agentView } from "../agents/view.ts";
-import { showBuild } from "../builds/build.ts";
+import { presentBuild } from "../builds/build.ts";
 import { resourcesOf } from "../builds/resources.ts";
 import type { DomainContext } from "../context.ts";
 import { type People, peopleOf, sharedWith } from "./shared-with.ts";
@@ -49,14 +49,14 @@ export const gone = (): AppError =>
 /** The workspace whole; undefined when there is none. Whether the caller may see it has been checked. */
 export const readWorkspace = async (ctx: DomainContext, id: string, viewer: Viewer): Promise<Workspace | undefined> => {
   const view = await ctx.store.get(findWorkspaceView({ id }));
-  return view && (await showWorkspaces(ctx, [view], viewer))[0];
+  return view && (await presentWorkspaces(ctx, [view], viewer))[0];
 };
 
 /** Who looks: favourites are the owner's own affair, and clients of the upstream kind get plain nullable UUIDs. */
 export type Viewer = Pick<UserCaller, "user_id" | "compat">;
 
 /** Workspaces with their resources and agents, in the order given. */
-export const showWorkspaces = async (
+export const presentWorkspaces = async (
   ctx: DomainContext,
   views: readonly WorkspaceView[],
   viewer: Viewer,
@@ -68,10 +68,10 @@ export const showWorkspaces = async (
     store,
     views.map(({ workspace }) => workspace.user_acl),
   );
-  return views.map((view) => showWorkspace(view, resources.get(view.job.id) ?? [], people, viewer, ctx));
+  return views.map((view) => presentWorkspace(view, resources.get(view.job.id) ?? [], people, viewer, ctx));
 };
 
-const showWorkspace = (
+const presentWorkspace = (
   view: WorkspaceView,
   resources: Resource[],
   people: People,
@@ -97,7 +97,7 @@ const showWorkspace = (
     template_active_version_id: template.active_version_id,
     template_require_active_version: template.require_active_version,
     template_use_classic_parameter_flow: template.use_classic_parameter_flow,
-    latest_build: showBuild(view, resources, jobs),
+    latest_build: presentBuild(view, resources, jobs),
     latest_app_status: latestStatus(agents),
     outdated: build.template_version_id !== template.active_version_id,
     name: workspace.name,

@@ -1,7 +1,7 @@
 // From the `docker` section of a resource to what the Docker Engine is asked for. Pure. Refuses what is no number or name once the
 // placeholders are filled in.
 import { PROGRAM_PATH } from "#base/program-tar.ts";
-import type { ManifestContainer, ManifestResource } from "#schema/manifest.ts";
+import type { ManifestContainer, ManifestResource } from "#schema/templates/manifest.ts";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
 import { checkNetwork } from "./network.ts";
 

@@ -1,6 +1,6 @@
 // Tags: which worker may take which job. A job asks for all of its tags; the reserved ones name the organization, the provisioner
 // and, once a workspace lives somewhere, the place. Pure.
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { placeOf } from "./place.ts";
 
 export type Tags = Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@
 // terraform section 4). A plan with mistakes still tells everything that is well.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ManifestParameter } from "#schema/manifest.ts";
+import type { ManifestParameter } from "#schema/templates/manifest.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { runCommand } from "./command.ts";
 import { Engine, type EngineOptions } from "./engine.ts";

@@ -1,6 +1,6 @@
 // What an import of a Terraform template finds out: both halves planned without a workspace, as a manifest (facts/terraform 1.2, 3).
 // Runs code of the template (data "external"), so only those who may manage templates get here.
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { needsOf, type Packed, packCache } from "./cache.ts";
 import { formTargets, isDynamic, parameterNames } from "./dependence.ts";

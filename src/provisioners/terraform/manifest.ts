@@ -7,7 +7,7 @@ import type {
   ManifestPreset,
   ManifestResource,
   ManifestVariable,
-} from "#schema/manifest.ts";
+} from "#schema/templates/manifest.ts";
 import type { ConfiguredVariable } from "./mapping/document.ts";
 import {
   type MappedAgent,

@@ -4,8 +4,8 @@ import type {
   ExternalAuthList,
   ExternalAuthProvider,
   ExternalAuthUnlinked,
-} from "#schema/external-auth.ts";
-import type { GitSshKey } from "#schema/git-ssh-key.ts";
+} from "#schema/users/external-auth.ts";
+import type { GitSshKey } from "#schema/users/git-ssh-key.ts";
 import { call } from "./api.ts";
 import { askWhether, busyWith, make, mustBeSignedIn, offerCopy, run, say, the } from "./page.ts";
 

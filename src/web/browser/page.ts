@@ -1,5 +1,5 @@
 // What every page does: find its elements, know who is signed in, send a form once, show a problem in words.
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { call, Problem } from "./api.ts";
 
 /** The element with this id; the pages and their scripts belong together, so a missing one is a mistake. */

@@ -1,5 +1,5 @@
 // The browser's side of passkeys: asks the device and gives what it answers as JSON.
-import type { PasskeyChallenge } from "#schema/passkey.ts";
+import type { PasskeyChallenge } from "#schema/users/passkey.ts";
 import { call } from "./api.ts";
 
 type Json = PublicKeyCredentialCreationOptionsJSON & PublicKeyCredentialRequestOptionsJSON;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AgentState } from "#actors/agent/state.ts";
 import * as state from "#actors/agent/state.ts";
-import { LIFECYCLE_STATES, type LifecycleState } from "#schema/agent.ts";
+import { LIFECYCLE_STATES, type LifecycleState } from "#schema/agents/agent.ts";
 
 const NOW = 1_900_000_000_000;
 

@@ -1,7 +1,7 @@
 // What is derived from an agent's facts at read time, case by case.
 import { expect, test } from "bun:test";
 import { agentHealth, agentStatus, INACTIVE_MS } from "#actors/agent/status.ts";
-import { AGENT_STATUSES, LIFECYCLE_STATES } from "#schema/agent.ts";
+import { AGENT_STATUSES, LIFECYCLE_STATES } from "#schema/agents/agent.ts";
 
 const CREATED = 1_000_000;
 const facts = (patch: Partial<Parameters<typeof agentStatus>[0]> = {}) => ({

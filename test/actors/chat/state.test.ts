@@ -17,7 +17,7 @@ import { ACTION_LIMIT_MS, numbersFor, transition } from "#actors/chat/machine/st
 import { nameOf } from "#actors/chat/names.ts";
 import { clearedRows } from "#actors/chat/prompt/compact.ts";
 import { AppError } from "#base/errors.ts";
-import type { MessagePart } from "#schema/chat-part.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 
 type World = { state: Execution; history: Message[]; nextId: number; nextQueued: number; now: number; calls: number };
 

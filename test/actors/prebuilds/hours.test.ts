@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { dueTimers } from "#db/engine/timers.ts";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
-import { prebuildsOf } from "#schema/prebuilds.ts";
+import { prebuildsOf } from "#schema/workspaces/prebuilds.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type ActivityReport, recordActivity } from "#actors/workspace/activity.ts";
 import type { Decision } from "#actors/workspace/decision.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { DAY, FAILED, type Facts, HOUR, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
 
 const CONNECTED: ActivityReport = { reason: "agent_stats", at: START, agent_id: "agent-1" };

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { type Claim, claimed, isClaim } from "#actors/workspace/claim.ts";
 import type { Change, NewBuild } from "#actors/workspace/decision.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { FAILED, type Facts, HOUR, PENDING, START, stateWith } from "./schedule-state.ts";
 
 const READY: Facts = {

@@ -9,7 +9,7 @@ import {
   maxDeadline,
   renewedDeadlines,
 } from "#actors/workspace/deadline.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { DAY, FAILED, HOUR, iso, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
 
 const workspaceWith = (ttl_ms: number | null, autostart_schedule: string | null = null, owner_id = "owner") => ({

@@ -5,7 +5,7 @@ import type { Decision, NewBuild } from "#actors/workspace/decision.ts";
 import { deletingAt, dormancyPatch, isDormant, mayRun } from "#actors/workspace/dormancy.ts";
 import { extended, withAutostart, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { DAY, FAILED, type Facts, HOUR, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
 
 const ADA: By = { kind: "user", id: NIL_UUID, name: "ada" };

@@ -8,8 +8,8 @@ import { extended, withAutostart, withBuild, withDormancy, withTtl } from "#acto
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { create, transition } from "#actors/workspace/state.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { jobStatus } from "#schema/job.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Real } from "./life-commands.ts";
 import type { Rules, Step, Transition, Version, View } from "./life-model.ts";
 import { rulesWith, stateWith } from "./schedule-state.ts";

@@ -19,7 +19,7 @@ import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { transition } from "#actors/workspace/state.ts";
 import { nextTime } from "#base/cron.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { isActive, jobStatus } from "#schema/job.ts";
+import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import { DAY, HOUR, MINUTE, rulesWith, START, stateWith } from "./schedule-state.ts";
 
 const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;

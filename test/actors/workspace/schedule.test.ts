@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { derivedTimes, dueAction, nextAction, scheduleTimer } from "#actors/workspace/schedule.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { DAY, FAILED, type Facts, HOUR, iso, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
 
 const CANCELED = { canceled_at: START };

@@ -6,7 +6,7 @@ import { CANCEL_LIMIT_MS, PENDING_LIMIT_MS, SILENCE_LIMIT_MS } from "#actors/job
 import type { Change, NewBuild, WorkspaceCommand, WorkspaceState } from "#actors/workspace/decision.ts";
 import { create, transition } from "#actors/workspace/state.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { isActive, type JobStatus, jobStatus } from "#schema/job.ts";
+import { isActive, type JobStatus, jobStatus } from "#schema/workspaces/job.ts";
 
 const START = Date.UTC(2030, 0, 1);
 

@@ -1,8 +1,8 @@
 // One agent as people see it: every field of the specification, derived fields, who may see it, and how time changes it.
 import { describe, expect, test } from "bun:test";
-import { showAgents } from "#domain/agents/present.ts";
+import { presentAgents } from "#domain/agents/present.ts";
 import { agentView } from "#domain/agents/view.ts";
-import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
@@ -90,7 +90,7 @@ describe("showing", () => {
     const view = agentView(contextOf(server), { compat: false });
     const one = await seedAgent(server, { agent: { name: "solo" }, apps: [{}] });
     const two = await seedAgent(server);
-    const agents = await showAgents(view, [one.resource_id, two.resource_id, "none"]);
+    const agents = await presentAgents(view, [one.resource_id, two.resource_id, "none"]);
     expect([...agents].map(([id, list]) => [id, list.map(({ name, apps }) => [name, apps.length])])).toEqual([
       [one.resource_id, [["solo", 1]]],
       [two.resource_id, [["main", 0]]],

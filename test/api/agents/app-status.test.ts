@@ -1,8 +1,8 @@
 // What apps say of themselves, by REST and over the agent's connection: kept in order, shown to whoever sees the workspace.
 import { describe, expect, test } from "bun:test";
-import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { AppStatus } from "#schema/app.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { AppStatus } from "#schema/workspaces/app.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, Client } from "#src/client.ts";
 import type { UpdateAppStatusRequest_AppStatusState } from "#src/wire/gen/agent_pb.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";

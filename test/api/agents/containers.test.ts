@@ -1,8 +1,8 @@
 // The containers of a workspace as people see them: a fake Docker Engine on a real socket, a real daemon, the real server.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import type { ContainerListing } from "#schema/container.ts";
 import type { Generic } from "#schema/generic.ts";
+import type { ContainerListing } from "#schema/workspaces/container.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
 import { type ContainerWorld, startContainerWorld } from "./containers-world.ts";

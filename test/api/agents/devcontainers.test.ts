@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { updateWorkspace } from "#db/workspaces/workspaces.ts";
-import type { ContainerListing, Devcontainer } from "#schema/container.ts";
 import type { Generic } from "#schema/generic.ts";
+import type { ContainerListing, Devcontainer } from "#schema/workspaces/container.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { type ContainerWorld, startContainerWorld } from "./containers-world.ts";

@@ -1,6 +1,6 @@
 // Following an agent's lines over real WebSockets: no gap, no doubles, an end with a reason.
 import { describe, expect, spyOn, test } from "bun:test";
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";

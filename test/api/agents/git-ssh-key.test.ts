@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentGitSshKey, GitSshKey } from "#schema/git-ssh-key.ts";
+import type { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { makeSshKeyPair } from "#src/identity/ssh-key.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { updateBy } from "#db/engine/sql.ts";
 import { agents } from "#db/schema/agents.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";

@@ -1,6 +1,6 @@
 // Addresses that people click, and that whoever uses a template can choose: none of them is code.
 import { expect, test } from "bun:test";
-import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";

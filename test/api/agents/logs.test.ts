@@ -1,7 +1,7 @@
 // What an agent writes and what people read back, over real HTTP.
 import { describe, expect, test } from "bun:test";
 import { findAgent } from "#db/agents/agents.ts";
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client } from "#src/client.ts";
 import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";

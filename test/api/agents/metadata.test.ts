@@ -1,6 +1,6 @@
 // Watching what a workspace measures, over server-sent events and over a WebSocket, on a clock that stands still.
 import { expect, test } from "bun:test";
-import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
 import { readEvents } from "#test/support/event-reader.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { Client } from "#src/client.ts";
 import { type ReadEvent, readEvents } from "#test/support/event-reader.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { NIL_UUID, uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
-import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client } from "#src/client.ts";
 import { Lifecycle_State, type Startup_Subsystem } from "#src/wire/gen/agent_pb.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";

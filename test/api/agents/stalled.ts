@@ -1,6 +1,6 @@
 // A follower on a bare TCP connection that reads only when told to, as a hung browser or a suspended laptop would.
 import net from "node:net";
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 
 export class StalledFollower implements AsyncDisposable {
   readonly #socket: net.Socket;

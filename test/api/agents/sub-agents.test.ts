@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
-import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
 import { type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";

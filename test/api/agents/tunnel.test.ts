@@ -1,7 +1,7 @@
 // The tunnel from end to end: a real server, a real daemon process, real programs listening beside it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import type { WorkspaceAgent } from "#schema/agent.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Static } from "@sinclair/typebox";
 import { type Clock, systemClock } from "#base/clock.ts";
-import type { ManifestApp } from "#schema/manifest.ts";
+import type { ManifestApp } from "#schema/templates/manifest.ts";
 import { ECHO } from "#test/support/workspaces.ts";
 import { type Daemon, startAgentProcess } from "../agents/reach.ts";
 import { openCast } from "../workspaces/cast.ts";

@@ -1,7 +1,7 @@
 // How a sign-in reaches an app's own host, and where nobody is ever sent (facts/platform 8.4).
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { AppHosts } from "#domain/applications/names.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";

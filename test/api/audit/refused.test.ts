@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { AuditLog } from "#schema/audit.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
 import { newPerson, PASSWORD, type Person } from "../users/people.ts";

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { AuditLog } from "#schema/audit.ts";
-import type { Build } from "#schema/build.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";

@@ -12,7 +12,7 @@ import { putAuditRetention } from "#db/reports/audit/settings.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
 import { MachineAccounts } from "#domain/users/machine.ts";
 import { Passwords } from "#domain/users/passwords.ts";
-import type { UserCaller } from "#schema/caller.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { exported } from "#src/api/audit/export.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

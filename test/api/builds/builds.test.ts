@@ -1,8 +1,8 @@
 // Builds by id and number: what they were made with, what they brought to life, who may ask for which.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
-import type { Build, BuildTimings } from "#schema/build.ts";
-import type { Resource } from "#schema/resource.ts";
+import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
+import type { Resource } from "#schema/workspaces/resource.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { presetId } from "#src/provisioners/presets.ts";
 import { seedUser } from "#test/support/seed.ts";

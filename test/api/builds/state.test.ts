@@ -1,7 +1,7 @@
 // What builds leave behind: read, replaced after a repair, told to the next build; and builds that nobody is there to do.
 import { expect, test } from "bun:test";
-import type { Build } from "#schema/build.ts";
-import type { JobLog } from "#schema/job.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { JobLog } from "#schema/workspaces/job.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";

@@ -1,7 +1,7 @@
 // The newest chat of each workspace, as an editor asks for it.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { Follower } from "#test/support/chats.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";

@@ -1,7 +1,7 @@
 // Long histories through the public API, with a provider on a real socket that says how full its context is.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { ChatMessage, MessagePage } from "#schema/chat.ts";
-import type { ChatRun } from "#schema/chat-debug.ts";
+import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
+import type { ChatRun } from "#schema/chats/chat-debug.ts";
 import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/model-world.ts";

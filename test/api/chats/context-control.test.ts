@@ -1,7 +1,7 @@
 // What a chat's owner does with what its model is given: making it shorter and clearing it, with a provider on a real socket.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
-import type { Chat, ChatMessage, MessagePage } from "#schema/chat.ts";
+import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
 import { createChat, Follower, said, sendMessage, wordsOf } from "#test/support/chats.ts";

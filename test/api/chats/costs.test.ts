@@ -1,8 +1,8 @@
 // What chats cost, from the price of a model to the sums of a deployment, over the public API with a model server.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { ChatMessage, MessagePage } from "#schema/chat.ts";
-import type { ChatCost, CostSummary, UserCosts } from "#schema/chat-cost.ts";
-import type { ModelConfig } from "#schema/model-config.ts";
+import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
+import type { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
+import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";

@@ -1,6 +1,6 @@
 // Chats of a server that is killed without warning: what was answered is there once, what was going on goes on.
 import { expect, test } from "bun:test";
-import type { Chat, CreatedMessage, MessagePage } from "#schema/chat.ts";
+import type { Chat, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
 import { Follower, historyOf, said } from "#test/support/chats.ts";

@@ -2,7 +2,7 @@
 // has missed, and nothing has happened twice (RELIABILITY check 9).
 import { expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
-import type { Chat, CreatedMessage, MessagePage } from "#schema/chat.ts";
+import type { Chat, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { Follower, openChatWorld, said } from "#test/support/chats.ts";
 

@@ -1,8 +1,8 @@
 // How hard models think: each provider is told in its own words, over a real socket, and a message brings its effort along.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
-import type { ModelConfig } from "#schema/model-config.ts";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ModelConfig } from "#schema/chats/model-config.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, openModelWorld } from "#test/support/model-world.ts";
 

@@ -5,7 +5,7 @@ import { FileKeeper } from "#actors/chat/background/file-keeper.ts";
 import { findChatFile, readAttachment } from "#db/chats/files.ts";
 import { dispositionOf, fileNameOf } from "#domain/chats/file-name.ts";
 import { checkedType } from "#domain/chats/file-type.ts";
-import type { Chat, ChatMessage, CreatedMessage, MessagePage } from "#schema/chat.ts";
+import type { Chat, ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, openChatWorld, said } from "#test/support/chats.ts";

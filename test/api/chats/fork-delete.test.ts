@@ -1,6 +1,6 @@
 // Copies of chats, and chats that are deleted for good.
 import { expect } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, historyOf, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";

@@ -1,7 +1,7 @@
 // Lists of chats: who sees which, in which order, with which filters; pins and metadata.
 import { expect, test } from "bun:test";
 import { updateChat } from "#db/chats/chats.ts";
-import type { Chat, MessagePage } from "#schema/chat.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -1,7 +1,7 @@
 // How answers end that are not whole: the provider fails in the middle, cannot be reached, wants to be left alone, says nothing, or
 // reaches the limit of its output. Over a real socket, through the public chat API.
 import { expect, test } from "bun:test";
-import type { Chat, MessagePage } from "#schema/chat.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, historyOf, sendMessage } from "#test/support/chats.ts";
 import { describeInside } from "#test/support/inside.ts";

@@ -1,9 +1,9 @@
 // A provider that fails in every way there is, on a real socket: each ends as the table of facts/chats 5.7 says, seen through the public
 // chat API.
 import { describe, expect, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
-import type { ChatErrorKind } from "#schema/chat-error.ts";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

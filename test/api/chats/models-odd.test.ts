@@ -1,6 +1,6 @@
 // Answers of chat-completions servers that are nearly right, over a real socket: what they say is kept, and what is half is never run.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/model-world.ts";

@@ -1,6 +1,6 @@
 // A chat's history goes to its own model and to no other: what happens when that model can no longer be asked.
 import { expect, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, MODEL_KEY, openModelWorld } from "#test/support/model-world.ts";
 

@@ -1,7 +1,7 @@
 // Providers that search the web by themselves: what is offered, shown, kept and sent back, over a real socket.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { MessagePage } from "#schema/chat.ts";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { MessagePage } from "#schema/chats/chat.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, openModelWorld } from "#test/support/model-world.ts";
 

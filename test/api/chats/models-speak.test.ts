@@ -1,7 +1,7 @@
 // Conversations with models of each kind, over a real socket in the provider's own protocol, through the public chat API.
 import { describe, expect, test } from "bun:test";
-import type { MessagePage } from "#schema/chat.ts";
-import type { ProviderKind } from "#schema/model-provider.ts";
+import type { MessagePage } from "#schema/chats/chat.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, MODEL_KEY, openModelWorld } from "#test/support/model-world.ts";
 

@@ -1,6 +1,6 @@
 // Trying a model when it is set up: it says hello, or the words say why not.
 import { expect, test } from "bun:test";
-import type { TriedModel } from "#schema/model-config.ts";
+import type { TriedModel } from "#schema/chats/model-config.ts";
 import { addModel, openModelWorld } from "#test/support/model-world.ts";
 
 test("[MO-60] a model that answers is told with its words, its time and its tokens, and what it cost is the asker's", async () => {

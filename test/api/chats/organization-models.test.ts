@@ -1,7 +1,7 @@
 // Models an organization wants beside its chats: when they are asked, and who may choose.
 import { expect, setDefaultTimeout } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
-import type { ModelConfig } from "#schema/model-config.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import type { ModelCall } from "#test/support/model-server.ts";

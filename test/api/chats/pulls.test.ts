@@ -2,9 +2,9 @@
 // everything that shows it.
 import { expect } from "bun:test";
 import { join } from "node:path";
-import type { Chat } from "#schema/chat.ts";
-import type { ChatDiff } from "#schema/chat-diff.ts";
-import type { WatchEvent } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatDiff } from "#schema/chats/chat-diff.ts";
+import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import type { Generic } from "#schema/generic.ts";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { LOCAL, link } from "#test/api/external-auth/world.ts";

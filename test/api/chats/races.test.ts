@@ -2,8 +2,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import { findChatPlace } from "#db/chats/chats.ts";
-import type { Chat } from "#schema/chat.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import {
   type ChatWorld,
   createChat,

@@ -1,7 +1,7 @@
 // Several clients at once do what they like to a few chats, for which models answer as they like, while followers come and go and the
 // clock moves. Every commit must be one of the table, and in the end every follower has the same picture as the database and the pure
 // machine. Used by random.test.ts and by test/crash/server-chats-random.ts.
-import type { Chat, MessagePage } from "#schema/chat.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, wordsOf } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { type Random, randomOf } from "./random.ts";

@@ -1,6 +1,6 @@
 // What a chat refuses, through the public client: each status of the specification's cheat sheet that other stories do not come by.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { Chat, MessagePage } from "#schema/chat.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
 
 setDefaultTimeout(30_000);

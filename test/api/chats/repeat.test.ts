@@ -1,6 +1,6 @@
 // Requests that come again after a dropped connection: with an Idempotency-Key nothing happens twice.
 import { expect, test } from "bun:test";
-import type { Chat, CreatedMessage } from "#schema/chat.ts";
+import type { Chat, CreatedMessage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
 

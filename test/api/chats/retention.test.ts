@@ -5,7 +5,7 @@ import { findChatPlace, updateChat } from "#db/chats/chats.ts";
 import { findChatFile } from "#db/chats/files.ts";
 import { insertRun, insertStep } from "#db/chats/runs.ts";
 import { type ChatSettings, putChatSetting } from "#db/chats/settings.ts";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";

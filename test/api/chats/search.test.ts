@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { stemsOf, wordsOf } from "#base/words.ts";
 import { mergeSearch, readPieces } from "#db/chats/search.ts";
-import type { Chat, MessagePage } from "#schema/chat.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";

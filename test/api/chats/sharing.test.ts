@@ -1,8 +1,8 @@
 // Sharing a chat: who may read along, what they may not do, where it is listed, and how it ends.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { updateChat } from "#db/chats/chats.ts";
-import type { Chat, MessagePage } from "#schema/chat.ts";
-import type { ChatAcl } from "#schema/chat-acl.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
+import type { ChatAcl } from "#schema/chats/chat-acl.ts";
 import { Client } from "#src/client.ts";
 import {
   type ChatWorld,

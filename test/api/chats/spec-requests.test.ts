@@ -1,7 +1,7 @@
 // What the specification lets a request to chats say, and what becomes of one that says something else: its status, the generic body, and
 // nothing changed. SPEC.md beside it names the test of every row; here are those that no other story comes by. One server for all of them.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Chat, MessagePage, Prompts } from "#schema/chat.ts";
+import type { Chat, MessagePage, Prompts } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";

@@ -2,14 +2,14 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Chat, ChatMessage, QueuedMessage } from "#schema/chat.ts";
-import { ChatContext, ContextResource } from "#schema/chat-context.ts";
-import { DiffStatus } from "#schema/chat-diff.ts";
-import { CHAT_ERROR_KINDS, ChatError } from "#schema/chat-error.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
-import { ChatFile } from "#schema/chat-file.ts";
-import { PART_TYPES, ShownPart } from "#schema/chat-part.ts";
-import { CHAT_STATUSES } from "#schema/chat-status.ts";
+import { Chat, ChatMessage, QueuedMessage } from "#schema/chats/chat.ts";
+import { ChatContext, ContextResource } from "#schema/chats/chat-context.ts";
+import { DiffStatus } from "#schema/chats/chat-diff.ts";
+import { CHAT_ERROR_KINDS, ChatError } from "#schema/chats/chat-error.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
+import { ChatFile } from "#schema/chats/chat-file.ts";
+import { PART_TYPES, ShownPart } from "#schema/chats/chat-part.ts";
+import { CHAT_STATUSES } from "#schema/chats/chat-status.ts";
 
 const TESTS = join(import.meta.dir, "../..");
 const page = readFileSync(join(import.meta.dir, "SPEC.md"), "utf8");

@@ -1,7 +1,7 @@
 // A chat's life through the public API: sending, queueing, editing, interrupting, tools, errors, and what followers see of it.
 import { expect, test } from "bun:test";
-import type { Chat, EditedMessage, MessagePage, Prompts } from "#schema/chat.ts";
-import type { WatchEvent } from "#schema/chat-event.ts";
+import type { Chat, EditedMessage, MessagePage, Prompts } from "#schema/chats/chat.ts";
+import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, historyOf, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
 import { seedUser } from "#test/support/seed.ts";

@@ -1,6 +1,6 @@
 // A chat that starts an agent, and one that asks before it acts, over the public API with a model server: as clients and providers see it.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/model-world.ts";

@@ -1,8 +1,8 @@
 // Titles and summaries: what is asked when, what of the answers is taken, and that nobody's own title is ever overwritten.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { fallbackTitle, labelFrom, summaryFrom, titleFrom, transcriptOf } from "#actors/chat/background/title-text.ts";
-import type { Chat } from "#schema/chat.ts";
-import type { WatchEvent } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/scripted-models.ts";

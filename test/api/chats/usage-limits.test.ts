@@ -1,8 +1,8 @@
 // How much people may spend on models: who sets it, whose limit counts, and what happens at its end, over the public API.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { periodAt } from "#actors/chat/spending/period.ts";
-import type { Chat } from "#schema/chat.ts";
-import type { UsageLimitStatus, UsageLimits } from "#schema/usage-limit.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";

@@ -1,7 +1,7 @@
 // Every answer that a client of the second kind gets on the routes of workspaces, agents, templates, users and chats, read as a program
 // in Go would read it (facts/wire 0 and 5). Which routes there are comes from the OpenAPI document.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Operation, Schema } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { problemsIn } from "./go-reading.ts";

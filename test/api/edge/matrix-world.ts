@@ -2,7 +2,7 @@
 // matrix.test.ts; needs a server in this process.
 import { sha256, uuid } from "#base/ids.ts";
 import { insertKey } from "#db/users/api-keys.ts";
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

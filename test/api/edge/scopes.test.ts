@@ -1,7 +1,7 @@
 // What keys with scopes may do, everywhere: every operation of the OpenAPI document with the scope it takes alone, and with all but that.
 // Which scope it is stands in src/api/ACCESS.md, where a new operation shows up.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { allows, SCOPES } from "#schema/scopes.ts";
+import { allows, SCOPES } from "#schema/users/scopes.ts";
 import { ANY, scopeFor } from "#src/api/http/scope-rules.ts";
 import { Client } from "#src/client.ts";
 import type { Operation } from "#test/fuzz/operations.ts";

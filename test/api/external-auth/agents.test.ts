@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { ExternalAuthList } from "#schema/external-auth.ts";
+import type { ExternalAuthList } from "#schema/users/external-auth.ts";
 import { Client } from "#src/client.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";

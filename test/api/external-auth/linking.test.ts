@@ -5,7 +5,7 @@ import type {
   ExternalAuthDevice,
   ExternalAuthList,
   ExternalAuthUnlinked,
-} from "#schema/external-auth.ts";
+} from "#schema/users/external-auth.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -1,6 +1,6 @@
 // Tokens over time: renewed before they end and once, kept when the provider is down, given up when it refuses.
 import { expect, test } from "bun:test";
-import type { ExternalAuthList } from "#schema/external-auth.ts";
+import type { ExternalAuthList } from "#schema/users/external-auth.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedAgent } from "#test/support/seed.ts";

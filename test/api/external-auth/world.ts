@@ -1,6 +1,6 @@
 // A server with external-auth providers, and people who link accounts there as the pages do.
 import type { Clock } from "#base/clock.ts";
-import type { AgentExternalAuth } from "#schema/external-auth.ts";
+import type { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import type { FakeProvider } from "./provider.ts";

@@ -1,7 +1,7 @@
 // Passkeys: registering, signing in with one alone and as a second factor, and every answer that must not count.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Passkey, PasskeyChallenge } from "#schema/passkey.ts";
-import type { Factors, LoginRefused } from "#schema/second-factor.ts";
+import type { Passkey, PasskeyChallenge } from "#schema/users/passkey.ts";
+import type { Factors, LoginRefused } from "#schema/users/second-factor.ts";
 import { partyOf } from "#src/authentication/webauthn.ts";
 import type { Client } from "#src/client.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";

@@ -1,6 +1,6 @@
 // People with second factors, for the stories of this folder: they enrol and sign in as an app and a person at a page do.
 import type { Generic } from "#schema/generic.ts";
-import type { LoginRefused, TotpEnrolment } from "#schema/second-factor.ts";
+import type { LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
 import { codeOf, stepAt } from "#src/authentication/totp.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

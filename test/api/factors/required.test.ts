@@ -1,6 +1,6 @@
 // A second factor that is required: by the deployment, by an administrator; and what happens to who has lost theirs.
 import { expect, test } from "bun:test";
-import type { Factors } from "#schema/second-factor.ts";
+import type { Factors } from "#schema/users/second-factor.ts";
 import { Client } from "#src/client.ts";
 import { runHere } from "#test/cli/run-verb.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

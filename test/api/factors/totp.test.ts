@@ -1,6 +1,6 @@
 // The authenticator app of a person, from the QR code to the day it is disabled.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Factors, LoginRefused, TotpEnrolment } from "#schema/second-factor.ts";
+import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
 import { base32, codeOf, fromBase32, otpauthUri, stepOf } from "#src/authentication/totp.ts";
 import { ApiError } from "#src/client.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";

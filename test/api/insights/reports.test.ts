@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { listTemplates } from "#db/templates/templates.ts";
-import type { Manifest } from "#schema/manifest.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";

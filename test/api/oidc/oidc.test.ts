@@ -1,6 +1,6 @@
 // Signing in at a real OpenID Connect provider, from the button to the session, and everything that must not get in.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

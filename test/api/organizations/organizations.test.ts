@@ -1,7 +1,7 @@
 // Organizations and their members.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Member } from "#schema/member.ts";
-import type { Organization } from "#schema/organization.ts";
+import type { Member } from "#schema/users/member.ts";
+import type { Organization } from "#schema/users/organization.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { newPerson, type Person, statusOf } from "../users/people.ts";

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isUuid } from "#base/ids.ts";
-import type { NewProvisionerKey, ProvisionerKey } from "#schema/provisioner.ts";
+import type { NewProvisionerKey, ProvisionerKey } from "#schema/templates/provisioner.ts";
 import { Client } from "#src/client.ts";
 import { makeKey, openWorker } from "#test/support/worker.ts";
 import { openWorld } from "#test/support/workspaces.ts";

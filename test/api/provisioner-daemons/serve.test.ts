@@ -1,8 +1,8 @@
 // What a worker and a server say to each other, seen from a worker that does as it likes.
 import { expect, test } from "bun:test";
-import type { Build } from "#schema/build.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { ProvisionerDaemon } from "#schema/provisioner.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
+import type { Build } from "#schema/workspaces/build.ts";
 import type { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { makeTemplate } from "#test/support/templates.ts";

@@ -1,6 +1,6 @@
 // Dry runs where the work is not done at once: by a worker of its own, lost in the middle, and across a restart of the server.
 import { expect, test } from "bun:test";
-import type { ProvisionerJob } from "#schema/job.ts";
+import type { ProvisionerJob } from "#schema/workspaces/job.ts";
 import type { Client } from "#src/client.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { importVersion } from "#test/support/templates.ts";

@@ -1,7 +1,7 @@
 // A template version is tried before anybody has a workspace of it: a job like any other, and nothing is left behind.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { ProvisionerJob } from "#schema/job.ts";
-import type { PlannedResource } from "#schema/template-version.ts";
+import type { PlannedResource } from "#schema/templates/template-version.ts";
+import type { ProvisionerJob } from "#schema/workspaces/job.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";

@@ -1,7 +1,7 @@
 // A form whose questions depend on each other: by WebSocket, by POST, and then as a workspace that is made of the answers.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { DynamicParameters } from "#schema/dynamic-parameters.ts";
-import type { Template } from "#schema/template.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";

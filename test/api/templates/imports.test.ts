@@ -1,8 +1,8 @@
 // Imports that go wrong, wait, are cancelled or are interrupted; and the ready template of a fresh install.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
-import type { Template } from "#schema/template.ts";
-import type { TemplateParameter, TemplateVariable, TemplateVersion } from "#schema/template-version.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateParameter, TemplateVariable, TemplateVersion } from "#schema/templates/template-version.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";

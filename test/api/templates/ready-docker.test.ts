@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Template } from "#schema/template.ts";
+import type { Template } from "#schema/templates/template.ts";
 import { Client } from "#src/client.ts";
 import { FakeDocker } from "#test/support/fake-docker.ts";
 import { testInside } from "#test/support/inside.ts";

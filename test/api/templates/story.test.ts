@@ -1,8 +1,13 @@
 // A template from the upload to the second active version, as `templates push` does it, and what callers read of it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
-import type { Template } from "#schema/template.ts";
-import type { PlannedResource, Preset, TemplateParameter, TemplateVersion } from "#schema/template-version.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type {
+  PlannedResource,
+  Preset,
+  TemplateParameter,
+  TemplateVersion,
+} from "#schema/templates/template-version.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { newPerson, PASSWORD } from "#test/api/users/people.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";

@@ -1,6 +1,6 @@
 // Versions that nothing uses are put away together; and how many people use a template.
 import { expect, test } from "bun:test";
-import type { TemplateVersion } from "#schema/template-version.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { ApiError } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { TemplateVariable } from "#schema/template-version.ts";
+import type { TemplateVariable } from "#schema/templates/template-version.ts";
 import { manifestOf } from "#src/api/agents/rpc/manifest.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { Encryption } from "#base/encryption.ts";
 import type { Store } from "#db/engine/store.ts";
 import { Accounts } from "#domain/users/accounts.ts";
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 
 /** What counts guesses, without a server. */

@@ -1,6 +1,6 @@
 // Signing in and out, as a person with a password does it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { newPerson, PASSWORD, statusOf } from "./people.ts";

@@ -1,7 +1,7 @@
 // Sign-ins and tokens of a person: where they were used, what they may be used for, and what ends with them.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { deviceOf } from "#domain/users/device.ts";
-import type { ApiKey, Session } from "#schema/api-key.ts";
+import type { ApiKey, Session } from "#schema/users/api-key.ts";
 import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ApiKey } from "#schema/api-key.ts";
+import type { ApiKey } from "#schema/users/api-key.ts";
 import { closeWhenKeyGone } from "#src/api/http/revocation.ts";
 import type { Socket, SocketHandler } from "#src/api/http/socket.ts";
 import { Client } from "#src/client.ts";

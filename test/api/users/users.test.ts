@@ -1,6 +1,6 @@
 // The list of users, new users, and what may be done to them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { newPerson, PASSWORD, type Person, statusOf } from "./people.ts";

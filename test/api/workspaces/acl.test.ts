@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { setSharingOff } from "#db/workspaces/sharing.ts";
-import type { WorkspaceAcl } from "#schema/acl.ts";
-import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
 import { startAgentProcess, TestTerminal } from "#test/api/agents/reach.ts";
 import { contextOf } from "#test/support/seed.ts";

@@ -1,7 +1,7 @@
 // Workspaces that start by themselves: the schedule over HTTP, and what happens at its time, also when the clocks change.
 import { describe, expect, test } from "bun:test";
 import { updateTemplate } from "#db/templates/templates.ts";
-import type { Template } from "#schema/template.ts";
+import type { Template } from "#schema/templates/template.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { answerOf, type Clockwork, DAY, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";

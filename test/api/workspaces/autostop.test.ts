@@ -1,8 +1,8 @@
 // Workspaces that stop by themselves: at the deadline, after a server was away, for suspended owners; and what puts the end off.
 import { expect, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
-import type { WorkspaceActivity } from "#schema/schedule.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";

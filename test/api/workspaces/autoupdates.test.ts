@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { updateTemplate } from "#db/templates/templates.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import type { TestServer } from "#test/support/server.ts";
 import { awaitBuild, createBuild, ECHO, seedTemplate } from "#test/support/workspaces.ts";

@@ -1,6 +1,6 @@
 // For whom a workspace can be made.
 import { expect, test } from "bun:test";
-import type { MinimalUser } from "#schema/user.ts";
+import type { MinimalUser } from "#schema/users/user.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { openCast } from "./cast.ts";
 

@@ -1,8 +1,8 @@
 // One workspace and everybody who may knock at its door: for stories about who may do what with it.
 import { sha256, uuid } from "#base/ids.ts";
 import { updateMember } from "#db/users/members.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import type { TestServerOptions } from "#test/support/server.ts";

@@ -2,9 +2,9 @@
 import { uuid } from "#base/ids.ts";
 import { dueTimers } from "#db/engine/timers.ts";
 import type { insertTemplate } from "#db/templates/templates.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { WorkspaceActivity } from "#schema/schedule.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";

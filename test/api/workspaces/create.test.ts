@@ -1,7 +1,7 @@
 // What a new workspace is refused for (facts/platform 3.2), and what both kinds of callers get.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { seedUser } from "#test/support/seed.ts";

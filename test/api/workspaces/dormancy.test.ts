@@ -1,7 +1,7 @@
 // Dormant workspaces: made so by people and by the clock, woken, deleted; and changes of the template that reach their times.
 import { expect, test } from "bun:test";
-import type { Template } from "#schema/template.ts";
-import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { awaitBuild } from "#test/support/workspaces.ts";
 import {

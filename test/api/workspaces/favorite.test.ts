@@ -1,6 +1,6 @@
 // The owner's mark on a workspace.
 import { expect, test } from "bun:test";
-import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";

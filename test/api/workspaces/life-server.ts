@@ -1,10 +1,10 @@
 // Workspaces on a running server, reached by the public client, whose time a test moves: the other real thing that the steps of
 // test/actors/workspace/life-commands.ts are played against. One server serves all runs, each with workspaces of its own.
 import { dueTimers } from "#db/engine/timers.ts";
-import type { Build } from "#schema/build.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { Template } from "#schema/template.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import type { Real } from "#test/actors/workspace/life-commands.ts";
 import type { Rules, Step, Version, View } from "#test/actors/workspace/life-model.ts";

@@ -1,7 +1,7 @@
 // The life of a workspace over HTTP: created, running, stopped, deleted. A real server; the provisioner `echo` starts nothing.
 import { expect, test } from "bun:test";
-import type { Build } from "#schema/build.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError } from "#src/client.ts";
 import {
   awaitBuild,

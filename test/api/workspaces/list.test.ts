@@ -1,6 +1,6 @@
 // The list of workspaces: who sees what, in which order, and every key of the search.
 import { expect, test } from "bun:test";
-import type { Workspaces } from "#schema/workspace.ts";
+import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { seedMany } from "#test/support/seed-many.ts";

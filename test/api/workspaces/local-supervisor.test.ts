@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { isAlive, markOf, type ProcessMark } from "#src/provisioners/local/process-table.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/scripted-models.ts";

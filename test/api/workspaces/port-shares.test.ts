@@ -1,6 +1,6 @@
 // Sharing ports of a workspace, and what the template has to say about it.
 import { expect, test } from "bun:test";
-import type { PortShare } from "#schema/port-share.ts";
+import type { PortShare } from "#schema/workspaces/port-share.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";

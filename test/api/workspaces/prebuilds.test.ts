@@ -2,9 +2,9 @@
 // `echo`, whose workspaces without agents are ready at once.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import { PREBUILDS_USER_ID } from "#schema/prebuilds.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiError, Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";

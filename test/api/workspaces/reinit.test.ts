@@ -1,8 +1,8 @@
 // The event that makes an agent begin anew belongs to the build of the claim (facts/platform 5.4): a test is the agent here.
 import { expect, setDefaultTimeout } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import { readEvents } from "#test/support/event-reader.ts";

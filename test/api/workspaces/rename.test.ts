@@ -1,6 +1,6 @@
 // Renaming a workspace.
 import { expect, test } from "bun:test";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";

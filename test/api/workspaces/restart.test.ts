@@ -1,6 +1,6 @@
 // Builds across stops of the server: what was open goes on after the next start, or has failed with a reason.
 import { expect, test } from "bun:test";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import {
   awaitBuild,

@@ -1,7 +1,7 @@
 // What a template declares and a build is about, as callers see it: each member with its value.
 import { expect, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 test("[WK-30] resources, scripts and apps are shown as the template declares them", async () => {

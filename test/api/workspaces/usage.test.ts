@@ -1,8 +1,8 @@
 // Reports of use, and the timings of a build.
 import { expect, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
-import type { BuildTimings } from "#schema/build.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { BuildTimings } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";

@@ -1,6 +1,6 @@
 // Following all workspaces one may see: a snapshot, then changes, with the access of each moment, resumed after a break.
 import { expect, test } from "bun:test";
-import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspace-watch.ts";
+import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
 import { readEvents } from "#test/support/event-reader.ts";
 import { seedUser } from "#test/support/seed.ts";

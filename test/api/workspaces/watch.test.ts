@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { Value } from "@sinclair/typebox/value";
-import { Workspace } from "#schema/workspace.ts";
+import { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readEvents } from "#test/support/event-reader.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -1,8 +1,9 @@
 // People who make, start, stop, cancel and delete workspaces while their server dies, and what they may expect: every build they
 // were told of exists under its number and ends, well or with a reason; what was unknown is there whole or not at all.
-import type { Build } from "#schema/build.ts";
-import type { Manifest } from "#schema/manifest.ts";
-import type { Workspace } from "#schema/workspace.ts";
+
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { call, type Fate, insist, PAUSE_MS, read } from "./calls.ts";
 

@@ -1,6 +1,6 @@
 // Compares the lines that a server shows with those that writers have sent (RELIABILITY section 4, points 1 to 4): every
 // acknowledged line is there once and in order, an unknown batch whole or not at all, numbers ascend and are never given twice.
-import type { AgentLog } from "#schema/agent-log.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
 import { read } from "./calls.ts";
 import type { LogWriter } from "./log-writer.ts";

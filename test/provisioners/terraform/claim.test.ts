@@ -1,7 +1,7 @@
 // A workspace that was kept ready from a Terraform template and is claimed: what runs keeps its token, so nothing of it is replaced.
 import { expect } from "bun:test";
 import { rmSync } from "node:fs";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { filesOf, makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";

@@ -1,7 +1,7 @@
 // Questions that depend on each other in Terraform's own words: by the live form and by the builds that are made of its answers.
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync } from "node:fs";
-import type { DynamicParameters } from "#schema/dynamic-parameters.ts";
+import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { ApiError } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { filesOf, makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";

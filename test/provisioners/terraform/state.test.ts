@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findBuild } from "#db/workspaces/builds.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { noteFolder } from "#test/support/ledger.ts";

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { followImport, importVersion } from "#test/support/templates.ts";
 import {

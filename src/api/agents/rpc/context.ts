@@ -1,7 +1,7 @@
 // The context of a workspace as its agent pushes it: from protocol messages to what is kept, within upstream's limits (facts/wire 1.5,
 // rule CX-6). Refuses what is too much as a whole.
 import { invalid, invalidField } from "#base/errors.ts";
-import { RESOURCE_STATUSES, type StoredResource } from "#schema/chat-context.ts";
+import { RESOURCE_STATUSES, type StoredResource } from "#schema/chats/chat-context.ts";
 import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { ContextResource, PushContextStateRequest } from "#src/wire/gen/agent_pb.ts";
 import { count } from "#src/wire/times.ts";

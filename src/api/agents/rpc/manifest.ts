@@ -6,7 +6,7 @@ import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, listAgentScripts } from "#db/agents/scripts.ts";
-import { APP_HEALTHS, SHARING_LEVELS } from "#schema/app.ts";
+import { APP_HEALTHS, SHARING_LEVELS } from "#schema/workspaces/app.ts";
 import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
 import type { ManifestInit } from "#src/wire/agent-api.ts";
 import { metadataSeconds, seconds } from "#src/wire/times.ts";

@@ -1,5 +1,5 @@
 // `slipway chat clear CHAT`: the chat's model forgets what was said; people still see it.
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";

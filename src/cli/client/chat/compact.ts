@@ -1,5 +1,5 @@
 // `slipway chat compact CHAT [TEXT]`: a model sums up what was said, and the chat goes on from that. Ctrl-C interrupts it.
-import type { Chat, CompactChat, MessagePage } from "#schema/chat.ts";
+import type { Chat, CompactChat, MessagePage } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";

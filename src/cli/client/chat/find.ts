@@ -1,7 +1,7 @@
 // Chats, models and texts as people name them.
 import { usageError } from "#base/usage-error.ts";
-import type { Chat } from "#schema/chat.ts";
-import type { AvailableModels } from "#schema/model-config.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { AvailableModels } from "#schema/chats/model-config.ts";
 import type { Client } from "#src/client.ts";
 import { allInput } from "../../ask.ts";
 import { orAsked } from "../../asked.ts";

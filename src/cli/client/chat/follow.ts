@@ -1,9 +1,9 @@
 // Following a chat's stream until its turn has ended, or for as long as somebody watches. A connection that breaks is made again where it
 // was, and nothing is shown twice (rules CV-12, CV-13).
 import { pause } from "#base/retry.ts";
-import type { Chat } from "#schema/chat.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
-import type { ChatStatus } from "#schema/chat-status.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
+import type { ChatStatus } from "#schema/chats/chat-status.ts";
 import { ApiError } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { streamsOf } from "../../streams.ts";

@@ -1,5 +1,5 @@
 // `slipway chat list`: the caller's chats, the one that moved last first.
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";

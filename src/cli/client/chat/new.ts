@@ -1,6 +1,6 @@
 // `slipway chat new TEXT`: begins a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
-import type { Chat, CreateChat } from "#schema/chat.ts";
-import type { Organization } from "#schema/organization.ts";
+import type { Chat, CreateChat } from "#schema/chats/chat.ts";
+import type { Organization } from "#schema/users/organization.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";

@@ -3,9 +3,9 @@
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { Chat } from "#schema/chat.ts";
-import type { ActionRequired, ChatEvent, ToolCallRequest } from "#schema/chat-event.ts";
-import type { PermissionAnswers } from "#schema/chat-permissions.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ActionRequired, ChatEvent, ToolCallRequest } from "#schema/chats/chat-event.ts";
+import type { PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { streamsOf } from "../../streams.ts";
 import { plain } from "../../text.ts";

@@ -1,8 +1,8 @@
 // A chat's events as text for people: what the model says goes to one side, what it does and thinks to the other, so that a pipe holds
 // the answer alone (rule CV-12). What came piece by piece is not said again when the whole message comes.
-import type { ChatMessage } from "#schema/chat.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
-import type { ShownPart } from "#schema/chat-part.ts";
+import type { ChatMessage } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
+import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { plain, several } from "../../text.ts";
 
 export type Sides = {

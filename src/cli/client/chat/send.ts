@@ -1,5 +1,5 @@
 // `slipway chat send CHAT TEXT`: goes on with a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
-import type { CreatedMessage, CreateMessage, MessagePage } from "#schema/chat.ts";
+import type { CreatedMessage, CreateMessage, MessagePage } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

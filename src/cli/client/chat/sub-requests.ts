@@ -2,8 +2,8 @@
 // see nothing of it (rule CV-17). Heard from the watch of all of one's chats, and at its begin from those that wait already.
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import type { Chat } from "#schema/chat.ts";
-import type { ChatEvent, WatchEvent } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatEvent, WatchEvent } from "#schema/chats/chat-event.ts";
 import { ApiError, type Client, type ClientSocket } from "#src/client.ts";
 import { openSocket } from "../remote.ts";
 

@@ -1,5 +1,5 @@
 // The workspace that a verb of the network is about, found and joined.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { VerbInput } from "../../verb.ts";

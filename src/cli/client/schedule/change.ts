@@ -2,7 +2,7 @@
 import { rfc3339 } from "#base/clock.ts";
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";

@@ -1,5 +1,5 @@
 // `slipway schedule show WORKSPACE`: when it starts and stops by itself.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { plain, relative, span } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

@@ -1,6 +1,6 @@
 // `slipway share add|remove WORKSPACE --user USER… [--everyone]`: with whom a workspace is shared.
 import { usageError } from "#base/usage-error.ts";
-import { type PatchWorkspaceAcl, WORKSPACE_ROLES, type WorkspaceAcl } from "#schema/acl.ts";
+import { type PatchWorkspaceAcl, WORKSPACE_ROLES, type WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

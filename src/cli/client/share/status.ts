@@ -1,5 +1,5 @@
 // `slipway share status WORKSPACE`: with whom a workspace is shared.
-import type { WorkspaceAcl } from "#schema/acl.ts";
+import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain } from "../../text.ts";

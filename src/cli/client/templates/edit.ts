@@ -1,7 +1,7 @@
 // `slipway templates edit TEMPLATE …`: how a template is called and shown, and how long its workspaces run.
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { PatchTemplate, Template } from "#schema/template.ts";
+import type { PatchTemplate, Template } from "#schema/templates/template.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

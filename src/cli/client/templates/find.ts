@@ -1,6 +1,6 @@
 // Templates by name, for the verbs that take one.
-import type { Template } from "#schema/template.ts";
-import type { TemplateVersion } from "#schema/template-version.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { canAsk, oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";

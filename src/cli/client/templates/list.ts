@@ -1,5 +1,5 @@
 // `slipway templates list`: what workspaces can be made of.
-import type { Template } from "#schema/template.ts";
+import type { Template } from "#schema/templates/template.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";

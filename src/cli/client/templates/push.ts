@@ -1,8 +1,8 @@
 // `slipway templates push [FOLDER]`: uploads a folder with a template.yaml or *.tf, waits for its import, and makes the new version the one that
 // workspaces are made of (rule CV-7). A template of that name is made when there is none.
 import { basename, resolve } from "node:path";
-import type { Template } from "#schema/template.ts";
-import type { CreateTemplateVersion, TemplateVersion } from "#schema/template-version.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { CreateTemplateVersion, TemplateVersion } from "#schema/templates/template-version.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { type Arguments, noWords, pairs, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";

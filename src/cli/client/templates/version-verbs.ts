@@ -1,6 +1,6 @@
 // `slipway templates promote|archive|unarchive TEMPLATE VERSION`: which version workspaces are made from, and which are offered at all.
-import type { Template } from "#schema/template.ts";
-import type { TemplateVersion } from "#schema/template-version.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Client } from "#src/client.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";

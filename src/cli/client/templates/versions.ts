@@ -1,5 +1,5 @@
 // `slipway templates versions TEMPLATE [--archived]`: the versions of a template, newest first.
-import type { TemplateVersion } from "#schema/template-version.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";

@@ -1,6 +1,6 @@
 // `slipway tokens change TOKEN [--scope SCOPE]… [--address NETWORK]…`: for what and from where a token counts from now on.
 import { usageError } from "#base/usage-error.ts";
-import type { ApiKey } from "#schema/api-key.ts";
+import type { ApiKey } from "#schema/users/api-key.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

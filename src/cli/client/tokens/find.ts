@@ -1,5 +1,5 @@
 // Tokens by name or id, for the verbs that work on one.
-import type { ApiKey } from "#schema/api-key.ts";
+import type { ApiKey } from "#schema/users/api-key.ts";
 import type { Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";

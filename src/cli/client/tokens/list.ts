@@ -1,6 +1,6 @@
 // `slipway tokens list [--user USER | --all] [--expired]`: tokens, never their secrets.
 import { usageError } from "#base/usage-error.ts";
-import type { ApiKey } from "#schema/api-key.ts";
+import type { ApiKey } from "#schema/users/api-key.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";

@@ -1,5 +1,5 @@
 // `slipway tokens show TOKEN [--user USER]`: what a token may do, from where, and until when.
-import type { ApiKey } from "#schema/api-key.ts";
+import type { ApiKey } from "#schema/users/api-key.ts";
 import { readArguments } from "../../arguments.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

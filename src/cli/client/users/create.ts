@@ -1,7 +1,7 @@
 // `slipway users create NAME --email EMAIL`: a user with a password, or without one for who signs in at a provider and for programs.
 import { usageError } from "#base/usage-error.ts";
-import type { Organization } from "#schema/organization.ts";
-import type { CreateUser, User } from "#schema/user.ts";
+import type { Organization } from "#schema/users/organization.ts";
+import type { CreateUser, User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";

@@ -1,5 +1,5 @@
 // Users by the names that people give them, for every verb that works on one.
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";

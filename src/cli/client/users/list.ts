@@ -1,5 +1,5 @@
 // `slipway users list [WORDS…]`: those that the caller may see; words narrow the list as the search of the API does.
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

@@ -1,5 +1,5 @@
 // `slipway users reset-password USER`: sets a password; every sign-in and token of the user ends. One's own needs the present one.
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { Asker } from "../../ask.ts";
 import { canAsk } from "../../asked.ts";

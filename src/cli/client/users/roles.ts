@@ -1,6 +1,6 @@
 // `slipway users roles USER [--set|--add|--remove ROLE,…]`: the roles for the whole site, shown or changed.
 import { usageError } from "#base/usage-error.ts";
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

@@ -1,6 +1,6 @@
 // `slipway users show USER`: one user.
-import type { Organization } from "#schema/organization.ts";
-import type { User } from "#schema/user.ts";
+import type { Organization } from "#schema/users/organization.ts";
+import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

@@ -1,5 +1,5 @@
 // `slipway users suspend USER` and `activate USER`: whether somebody may sign in.
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

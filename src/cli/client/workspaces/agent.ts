@@ -1,5 +1,5 @@
 // Waiting for an agent of a workspace to be there, for the verbs that need one.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
 import { plain } from "../../text.ts";

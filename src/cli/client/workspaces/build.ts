@@ -1,6 +1,6 @@
 // Builds as the verbs ask for them and wait for them: the log goes by, and Ctrl-C stops waiting, not the build (rule CV-6).
-import type { Build, CreateBuild, Transition } from "#schema/build.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Build, CreateBuild, Transition } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";

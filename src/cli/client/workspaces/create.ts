@@ -1,9 +1,9 @@
 // `slipway workspaces create NAME [--template NAME] [--parameter NAME=VALUE]…`: makes a workspace and waits until it runs.
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { Template } from "#schema/template.ts";
-import type { Preset } from "#schema/template-version.ts";
-import type { CreateWorkspace, Workspace } from "#schema/workspace.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Preset } from "#schema/templates/template-version.ts";
+import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { pairs, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";

@@ -1,5 +1,5 @@
 // `slipway workspaces favorite WORKSPACE` and `unfavorite`: which ones stand first in one's lists.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";

@@ -1,7 +1,7 @@
 // Workspaces by the names that people give them, for every verb that works on one.
-import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { App } from "#schema/app.ts";
-import type { Workspace, Workspaces } from "#schema/workspace.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { App } from "#schema/workspaces/app.ts";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";

@@ -1,6 +1,6 @@
 // `slipway workspaces list [WORDS…] [--all]`: the caller's own workspaces, or all that the caller may see; words narrow the list as the
 // search of the API does.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";

@@ -1,5 +1,5 @@
 // `slipway workspaces rename WORKSPACE NAME`: another name, where the server allows that.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

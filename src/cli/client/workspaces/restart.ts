@@ -1,5 +1,5 @@
 // `slipway workspaces restart WORKSPACE`: stops it and starts it again, and waits until it runs. One that is stopped is only started.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { pairs, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";

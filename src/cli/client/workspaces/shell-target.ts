@@ -1,5 +1,5 @@
 // Where a shell is opened.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 
 /** Which terminal, for both ways to use it. */
 export type Place = {

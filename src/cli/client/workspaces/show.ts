@@ -1,5 +1,5 @@
 // `slipway workspaces show WORKSPACE`: one workspace with its agents and what can be opened in it.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { plain, relative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

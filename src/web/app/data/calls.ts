@@ -1,8 +1,7 @@
 // The calls that pages make, each with what it answers and takes: the types are those of the server's own schemas. A page that needs
 // another call adds a line; test/web/calls.test.ts holds every line to the OpenAPI document.
-import type { ApiKey, Session } from "#schema/api-key.ts";
+
 import type { AuditLog, AuditRetention } from "#schema/audit.ts";
-import type { Build, BuildTimings } from "#schema/build.ts";
 import type {
   Chat,
   CompactChat,
@@ -14,30 +13,32 @@ import type {
   ForkChat,
   MessagePage,
   UpdateChat,
-} from "#schema/chat.ts";
-import type { ChatCost } from "#schema/chat-cost.ts";
-import type { ChatPermissions, PermissionAnswers } from "#schema/chat-permissions.ts";
-import type { ExternalAuthList, ExternalAuthUnlinked, VersionExternalAuth } from "#schema/external-auth.ts";
-import type { GitSshKey } from "#schema/git-ssh-key.ts";
-import type { ListeningPorts } from "#schema/listening-port.ts";
+} from "#schema/chats/chat.ts";
+import type { ChatCost } from "#schema/chats/chat-cost.ts";
+import type { ChatPermissions, PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import type {
   AvailableModels,
   CreateModelConfig,
   ModelConfig,
   TriedModel,
   UpdateModelConfig,
-} from "#schema/model-config.ts";
-import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/model-provider.ts";
-import type { Organization } from "#schema/organization.ts";
-import type { Passkey } from "#schema/passkey.ts";
-import type { PortShare, UpsertPortShare } from "#schema/port-share.ts";
-import type { WorkspaceActivity } from "#schema/schedule.ts";
-import type { Factors, LoginRefused, TotpEnrolment } from "#schema/second-factor.ts";
-import type { CreateTemplate, PatchTemplate, Template } from "#schema/template.ts";
-import type { CreateTemplateVersion, Preset, TemplateVersion } from "#schema/template-version.ts";
-import type { CreateUser, User } from "#schema/user.ts";
-import type { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/user-skill.ts";
-import type { CreateWorkspace, Workspace, Workspaces } from "#schema/workspace.ts";
+} from "#schema/chats/model-config.ts";
+import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
+import type { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
+import type { CreateTemplateVersion, Preset, TemplateVersion } from "#schema/templates/template-version.ts";
+import type { ApiKey, Session } from "#schema/users/api-key.ts";
+import type { ExternalAuthList, ExternalAuthUnlinked, VersionExternalAuth } from "#schema/users/external-auth.ts";
+import type { GitSshKey } from "#schema/users/git-ssh-key.ts";
+import type { Organization } from "#schema/users/organization.ts";
+import type { Passkey } from "#schema/users/passkey.ts";
+import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
+import type { CreateUser, User } from "#schema/users/user.ts";
+import type { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/users/user-skill.ts";
+import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
+import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
+import type { PortShare, UpsertPortShare } from "#schema/workspaces/port-share.ts";
+import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
+import type { CreateWorkspace, Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 
 type Call<Answer = void, Body = undefined> = { readonly answer: Answer; readonly body: Body };
 

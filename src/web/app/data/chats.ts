@@ -1,7 +1,7 @@
 // One's own chats, live. The stream has no snapshot and no cursor: who comes back reads the list again.
 import { signal } from "@preact/signals";
-import type { Chat } from "#schema/chat.ts";
-import type { ToolCallRequest, WatchEvent } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ToolCallRequest, WatchEvent } from "#schema/chats/chat-event.ts";
 import { call } from "./api.ts";
 import { LiveSocket } from "./live-socket.ts";
 

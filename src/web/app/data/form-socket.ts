@@ -1,6 +1,6 @@
 // The live form of a template version: for the values given the server says which parameters are asked and what is wrong with each.
 import { type Signal, signal } from "@preact/signals";
-import type { DynamicParameters } from "#schema/dynamic-parameters.ts";
+import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 export type Values = Readonly<Record<string, string>>;

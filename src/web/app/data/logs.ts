@@ -1,7 +1,7 @@
 // Log lines as they come, of builds and agents. Lines lie outside of signals: ten thousand at once are one change.
 import { type Signal, signal } from "@preact/signals";
-import type { AgentLog } from "#schema/agent-log.ts";
-import type { JobLog } from "#schema/job.ts";
+import type { AgentLog } from "#schema/agents/agent-log.ts";
+import type { JobLog } from "#schema/workspaces/job.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 export type LogLine = {

@@ -1,8 +1,8 @@
 // What needs the person, over all workspaces and chats: questions of chats, builds that failed, deadlines that come near. One list,
 // live, the most pressing first.
 import { computed } from "@preact/signals";
-import type { Chat } from "#schema/chat.ts";
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { now } from "../parts/time.tsx";
 import { type Asked, asked, chats } from "./chats.ts";
 import { me } from "./session.ts";

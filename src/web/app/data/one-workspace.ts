@@ -1,7 +1,7 @@
 // One workspace whole, live, as long as its page is open.
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "./api.ts";
 import { LiveSocket } from "./live-socket.ts";
 

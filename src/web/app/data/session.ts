@@ -1,7 +1,7 @@
 // Who is signed in here.
 import { computed, signal } from "@preact/signals";
-import type { Organization } from "#schema/organization.ts";
-import type { User } from "#schema/user.ts";
+import type { Organization } from "#schema/users/organization.ts";
+import type { User } from "#schema/users/user.ts";
 import { call, Problem } from "./api.ts";
 
 /** Undefined until it is known, null when nobody is. */

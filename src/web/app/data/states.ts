@@ -1,6 +1,6 @@
 // What a workspace or a chat is doing, as the glyph and the words the language of the app has for it. Pure.
-import type { Chat } from "#schema/chat.ts";
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import type { StateKind } from "../parts/state.tsx";
 
 type Shown = Pick<WorkspaceSummary, "status" | "dormant_at" | "healthy" | "reason" | "error" | "agents">;

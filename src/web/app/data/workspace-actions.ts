@@ -1,6 +1,6 @@
 // What one does to a workspace, with the words that follow. The live list shows what becomes of it.
 import { effect } from "@preact/signals";
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { ask } from "../parts/dialog.tsx";
 import { say } from "../shell/toasts.tsx";
 import { call } from "./api.ts";

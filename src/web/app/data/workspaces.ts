@@ -1,6 +1,6 @@
 // All workspaces one may see, live: a snapshot once, then changes, resumed after a break. One stream for the whole app.
 import { computed, signal } from "@preact/signals";
-import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspace-watch.ts";
+import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 /** By id. A new map after each change; rows that have not changed are the same objects. */

@@ -1,6 +1,6 @@
 // One parameter of a template in a form, asked for as its author wants it.
 import { useId } from "preact/hooks";
-import type { DynamicParameter } from "#schema/dynamic-parameters.ts";
+import type { DynamicParameter } from "#schema/workspaces/dynamic-parameters.ts";
 import { Area, Field, Options, Select, Switch } from "./field.tsx";
 
 type ParameterProps = {

@@ -1,5 +1,5 @@
 // How one's workspaces reach other services: the git key, and accounts that are linked.
-import type { ExternalAuthLink, ExternalAuthProvider } from "#schema/external-auth.ts";
+import type { ExternalAuthLink, ExternalAuthProvider } from "#schema/users/external-auth.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";

@@ -1,6 +1,6 @@
 // An authenticator app: set up with a picture or by typing its key, and disabled.
 import { useSignal } from "@preact/signals";
-import type { TotpEnrolment } from "#schema/second-factor.ts";
+import type { TotpEnrolment } from "#schema/users/second-factor.ts";
 import { call, wordsOf } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";

@@ -1,6 +1,6 @@
 // What the models of one's new chats may do without asking. The first rule that fits decides.
 import { useSignal } from "@preact/signals";
-import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chat-permissions.ts";
+import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";

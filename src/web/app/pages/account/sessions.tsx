@@ -1,5 +1,5 @@
 // Where one is signed in: ended one at a time, or all but this.
-import type { Session } from "#schema/api-key.ts";
+import type { Session } from "#schema/users/api-key.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";

@@ -1,6 +1,6 @@
 // Skills: what a person has written for all of their chats. A model reads one when its description fits.
 import { useSignal } from "@preact/signals";
-import type { UserSkill } from "#schema/user-skill.ts";
+import type { UserSkill } from "#schema/users/user-skill.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";

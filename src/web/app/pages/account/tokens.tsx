@@ -1,7 +1,7 @@
 // API tokens: made with what they may do and from where, shown once, deleted.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { ApiKey } from "#schema/api-key.ts";
+import type { ApiKey } from "#schema/users/api-key.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";

@@ -1,6 +1,6 @@
 // What is asked for when a provider or a model is added, or a key replaced.
 import { useSignal } from "@preact/signals";
-import type { ModelProvider } from "#schema/model-provider.ts";
+import type { ModelProvider } from "#schema/chats/model-provider.ts";
 import { call } from "../../data/api.ts";
 import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";

@@ -1,5 +1,5 @@
 // The models there are: which one is the default, what each costs, whether it answers.
-import type { ModelConfig } from "#schema/model-config.ts";
+import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";

@@ -1,7 +1,7 @@
 // Providers of language models and their models: added in two steps, tried at once.
 import { useSignal } from "@preact/signals";
-import type { ModelConfig } from "#schema/model-config.ts";
-import type { ModelProvider } from "#schema/model-provider.ts";
+import type { ModelConfig } from "#schema/chats/model-config.ts";
+import type { ModelProvider } from "#schema/chats/model-provider.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";

@@ -1,6 +1,6 @@
 // The users of the server: add, give roles, suspend, set a password, delete.
 import { useSignal } from "@preact/signals";
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner, me } from "../../data/session.ts";

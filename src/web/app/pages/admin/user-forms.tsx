@@ -1,6 +1,6 @@
 // What is asked for when a user is added, gets roles or a password.
 import { useSignal } from "@preact/signals";
-import type { User } from "#schema/user.ts";
+import type { User } from "#schema/users/user.ts";
 import { call } from "../../data/api.ts";
 import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";

@@ -1,5 +1,5 @@
 // What one does to a chat.
-import type { Chat, CreateMessage } from "#schema/chat.ts";
+import type { Chat, CreateMessage } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { patchChat } from "../../data/chats.ts";
 import { ask } from "../../parts/dialog.tsx";

@@ -1,5 +1,5 @@
 // Whether a question or a plan has been followed by a person's word.
-import type { ShownPart } from "#schema/chat-part.ts";
+import type { ShownPart } from "#schema/chats/chat-part.ts";
 import type { LiveChat } from "./live-chat.ts";
 
 /** True when somebody has written since, or the chat goes on. */

@@ -1,7 +1,7 @@
 // Beside the conversation: changes, a terminal, ports, what the chat goes by.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";

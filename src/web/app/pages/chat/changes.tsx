@@ -1,6 +1,6 @@
 // The changes of a chat, file by file, live; a comment on a line goes back to the chat with the line.
 import { useSignal } from "@preact/signals";
-import type { GitRepository } from "#schema/git-message.ts";
+import type { GitRepository } from "#schema/agents/git-message.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Diff } from "../../parts/diff.tsx";

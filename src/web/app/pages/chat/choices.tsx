@@ -1,6 +1,6 @@
 // Model, effort and plan mode of the next message.
 import { type Signal, useSignal } from "@preact/signals";
-import type { AvailableModels } from "#schema/model-config.ts";
+import type { AvailableModels } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { InputPart } from "#schema/chat-part.ts";
+import type { InputPart } from "#schema/chats/chat-part.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { sizeOf } from "../../parts/words-of-time.ts";

@@ -1,6 +1,6 @@
 // What one is writing, kept by the browser until it was sent: a reload, a closed lid or another page do not lose it.
 import { type Signal, signal } from "@preact/signals";
-import type { InputPart, ShownPart } from "#schema/chat-part.ts";
+import type { InputPart, ShownPart } from "#schema/chats/chat-part.ts";
 
 export type DraftFile = { readonly id: string; readonly name: string; readonly size: number };
 export type DraftReference = Required<Pick<InputPart, "file_name" | "start_line" | "end_line" | "content">>;

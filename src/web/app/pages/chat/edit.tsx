@@ -1,7 +1,7 @@
 // Editing a message of one's own: what came after it goes, and the workspace's files come back if one wants.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { ChatMessage } from "#schema/chat.ts";
+import type { ChatMessage } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Switch } from "../../parts/field.tsx";

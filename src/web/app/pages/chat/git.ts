@@ -1,6 +1,6 @@
 // What a chat changes in the repositories of its workspace, live.
 import { signal } from "@preact/signals";
-import type { GitMessage, GitRepository } from "#schema/git-message.ts";
+import type { GitMessage, GitRepository } from "#schema/agents/git-message.ts";
 import { LiveSocket } from "../../data/live-socket.ts";
 
 export type Repositories = ReadonlyMap<string, GitRepository>;

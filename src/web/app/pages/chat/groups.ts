@@ -1,5 +1,5 @@
 // In which group of the list a chat stands. Pure.
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 
 export type Way = "state" | "workspace" | "archived";
 export type Group = { readonly name: string; readonly isPressing?: boolean; readonly chats: readonly Chat[] };

@@ -1,8 +1,8 @@
 // One chat, live: its newest messages at once, older ones on demand, then the stream from the last id on. What was seen is kept while
 // other pages are open, so that one comes back to it without a wait.
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
-import type { Chat } from "#schema/chat.ts";
-import type { ChatEvent } from "#schema/chat-event.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { call } from "../../data/api.ts";
 import { patchChat } from "../../data/chats.ts";
 import { LiveSocket } from "../../data/live-socket.ts";

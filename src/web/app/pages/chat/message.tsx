@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { memo } from "preact/compat";
 import { useLocation } from "preact-iso";
-import type { ChatMessage } from "#schema/chat.ts";
-import type { ShownPart } from "#schema/chat-part.ts";
+import type { ChatMessage } from "#schema/chats/chat.ts";
+import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";

@@ -1,5 +1,5 @@
 // A call that waits for permission, in words. Pure.
-import type { ToolCallRequest } from "#schema/chat-event.ts";
+import type { ToolCallRequest } from "#schema/chats/chat-event.ts";
 import { argsOf, toolWords } from "./tool-words.ts";
 
 const argsIn = ({ args }: ToolCallRequest) => argsOf({ type: "tool-call", args_delta: args });

@@ -1,8 +1,8 @@
 // Calls that wait for a person: allow once, allow always, deny. All of one step are answered together, as the API has it.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { ActionRequired } from "#schema/chat-event.ts";
-import type { PermissionAnswers } from "#schema/chat-permissions.ts";
+import type { ActionRequired } from "#schema/chats/chat-event.ts";
+import type { PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";

@@ -1,8 +1,8 @@
 // What a page shows of a chat, put together from the events of its stream (facts/chats 2). Pure.
-import type { ChatMessage, QueuedMessage } from "#schema/chat.ts";
-import type { ActionRequired, ChatEvent } from "#schema/chat-event.ts";
-import type { ShownPart } from "#schema/chat-part.ts";
-import type { ChatStatus } from "#schema/chat-status.ts";
+import type { ChatMessage, QueuedMessage } from "#schema/chats/chat.ts";
+import type { ActionRequired, ChatEvent } from "#schema/chats/chat-event.ts";
+import type { ShownPart } from "#schema/chats/chat-part.ts";
+import type { ChatStatus } from "#schema/chats/chat-status.ts";
 
 type EventOf<T extends ChatEvent["type"]> = Extract<ChatEvent, { type: T }>;
 

@@ -1,5 +1,5 @@
 // A plan that the model proposes, to approve or to change. Approving sends a message that ends the plan mode.
-import type { ShownPart } from "#schema/chat-part.ts";
+import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";

@@ -1,7 +1,7 @@
 // Questions of the model, with answers to choose from. The answer is an ordinary message.
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import type { ShownPart } from "#schema/chat-part.ts";
+import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { Button } from "../../parts/button.tsx";
 import { sendText } from "./actions.ts";
 import { answerText, type Question } from "./answer-text.ts";

@@ -1,5 +1,5 @@
 // Messages that wait until the turn has ended: to send now, to move, to take back into the composer, to drop.
-import type { QueuedMessage } from "#schema/chat.ts";
+import type { QueuedMessage } from "#schema/chats/chat.ts";
 import { call, Problem } from "../../data/api.ts";
 import { IconButton } from "../../parts/button.tsx";
 import { draftFrom, draftOf, inputOf, isEmptyDraft, setDraft } from "./draft.ts";

@@ -1,7 +1,7 @@
 // The list of chats beside a chat: what needs one first, then what works, then what is done; or by workspace. Searched in full text.
 import { type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { chats, chatsLoaded } from "../../data/chats.ts";
 import { chatState } from "../../data/states.ts";

@@ -1,7 +1,7 @@
 // What goes on in the chat, in words: below the messages what went wrong or is tried again, below the composer what it does now.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Chat } from "#schema/chat.ts";
+import type { Chat } from "#schema/chats/chat.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { State } from "../../parts/state.tsx";

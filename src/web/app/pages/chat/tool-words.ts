@@ -1,5 +1,5 @@
 // What a tool call is about, in a few words: its verb, the thing it works on, what came of it. Pure.
-import type { ShownPart } from "#schema/chat-part.ts";
+import type { ShownPart } from "#schema/chats/chat-part.ts";
 import type { IconName } from "../../icons.ts";
 
 type Args = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 // A tool call: what it does in one line, live output while it runs, its diff when it has edited, all of it on demand.
 import { useSignal } from "@preact/signals";
-import type { ShownPart } from "#schema/chat-part.ts";
+import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { Diff } from "../../parts/diff.tsx";
 import { filesOf } from "../../parts/diff-lines.ts";
 import { Icon } from "../../parts/icon.tsx";

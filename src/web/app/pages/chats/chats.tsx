@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import type { InputPart } from "#schema/chat-part.ts";
+import type { InputPart } from "#schema/chats/chat-part.ts";
 import { call } from "../../data/api.ts";
 import { organizations } from "../../data/session.ts";
 import { workspacesByUse } from "../../data/workspaces.ts";

@@ -1,7 +1,7 @@
 // Making a workspace: a template, a name, its parameters as the server evaluates them, and a link that opens the form filled in.
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Template } from "#schema/template.ts";
+import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";

@@ -1,7 +1,7 @@
 // Signing in: a password and a code where the account has a second factor, a passkey, or a provider.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { LoginRefused } from "#schema/second-factor.ts";
+import type { LoginRefused } from "#schema/users/second-factor.ts";
 import { wayBack } from "../../../browser/way-back.ts";
 import { knowsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
 import { call, Problem, wordsOf } from "../../data/api.ts";

@@ -1,6 +1,6 @@
 // Home: what needs you, then what you used last.
-import type { Chat } from "#schema/chat.ts";
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { chats, chatsLoaded } from "../../data/chats.ts";
 import { needs } from "../../data/needs.ts";
 import { me } from "../../data/session.ts";

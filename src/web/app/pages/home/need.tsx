@@ -1,6 +1,6 @@
 // One thing that needs the person, with what can be done about it at once.
 import type { ComponentChildren } from "preact";
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import type { Need } from "../../data/needs.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces } from "../../data/workspaces.ts";

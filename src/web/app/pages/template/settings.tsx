@@ -1,6 +1,6 @@
 // What a template is called and how its workspaces live: when they stop, sleep and go.
 import { useSignal } from "@preact/signals";
-import type { PatchTemplate, Template } from "#schema/template.ts";
+import type { PatchTemplate, Template } from "#schema/templates/template.ts";
 import { call, Problem, wordsOf } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";

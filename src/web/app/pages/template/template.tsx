@@ -1,7 +1,7 @@
 // One template: what it is, its versions, and how its workspaces live.
 import { useLocation, useRoute } from "preact-iso";
-import type { Template } from "#schema/template.ts";
-import type { TemplateVersion } from "#schema/template-version.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { ButtonLink } from "../../parts/button.tsx";

@@ -1,7 +1,7 @@
 // The versions of a template: which one new workspaces are made from, which are put away, and how a new one comes.
 import { useSignal } from "@preact/signals";
-import type { Template } from "#schema/template.ts";
-import type { TemplateVersion } from "#schema/template-version.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";

@@ -1,8 +1,8 @@
 // Bringing a template, or a new version of one: a folder or an archive, its import with the log as it comes, then what is made of it.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Template } from "#schema/template.ts";
-import type { TemplateVersion } from "#schema/template-version.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call, wordsOf } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { organizations } from "../../data/session.ts";

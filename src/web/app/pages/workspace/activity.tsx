@@ -1,7 +1,7 @@
 // Why and when a workspace stops: what moved its deadline, what the server did by itself, and what it will do next.
 import { useEffect } from "preact/hooks";
-import type { WorkspaceActivity } from "#schema/schedule.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import type { IconName } from "../../icons.ts";

@@ -1,10 +1,10 @@
 // What one opens in a workspace: its apps, what listens on its ports, and who may open those.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { WorkspaceAgent } from "#schema/agent.ts";
-import type { App } from "#schema/app.ts";
-import type { PortShare, ShareLevel } from "#schema/port-share.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { App } from "#schema/workspaces/app.ts";
+import type { PortShare, ShareLevel } from "#schema/workspaces/port-share.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";

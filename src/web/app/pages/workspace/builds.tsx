@@ -1,8 +1,8 @@
 // The builds of a workspace, the newest first, each with its log.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Build } from "#schema/build.ts";
-import type { Workspace } from "#schema/workspace.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { useResource } from "../../data/resource.ts";

@@ -1,5 +1,5 @@
 // What a workspace is made of: its resources with what they say of themselves.
-import type { Workspace } from "#schema/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Time } from "../../parts/time.tsx";
 
 export const Facts = ({ workspace }: { workspace: Workspace }) => {

@@ -1,8 +1,8 @@
 // The parameters of a workspace: what they are, what a change would be, and the build that brings it.
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Workspace } from "#schema/workspace.ts";
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
 import { useResource } from "../../data/resource.ts";

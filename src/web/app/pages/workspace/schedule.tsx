@@ -1,7 +1,7 @@
 // When a workspace stops and starts by itself.
 import { useSignal } from "@preact/signals";
-import type { Workspace } from "#schema/workspace.ts";
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";

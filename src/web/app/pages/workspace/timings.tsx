@@ -1,6 +1,6 @@
 // How long each step of the latest build took, as a waterfall.
 import { useEffect } from "preact/hooks";
-import type { Build, BuildTimings } from "#schema/build.ts";
+import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { lengthOf } from "../../parts/words-of-time.ts";

@@ -2,8 +2,8 @@
 
 import { useEffect, useMemo } from "preact/hooks";
 import { useRoute } from "preact-iso";
-import type { Workspace } from "#schema/workspace.ts";
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { Problem } from "../../data/api.ts";
 import { nameFor } from "../../data/as-command.ts";
 import { LogFeed } from "../../data/logs.ts";

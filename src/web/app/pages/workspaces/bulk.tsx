@@ -1,5 +1,5 @@
 // What is done to all that are selected.
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { isPassing, mayStart, mayStop } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button, IconButton } from "../../parts/button.tsx";

@@ -1,6 +1,6 @@
 // The search text of the list, evaluated in the page where a row has all it takes, so that a key is answered in the same frame. The
 // language is that of the API's `q`; what only the server can answer is left to it. Pure.
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { parse } from "../../parts/query.ts";
 
 type Viewer = { readonly username: string };

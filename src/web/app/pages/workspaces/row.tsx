@@ -1,5 +1,5 @@
 // One workspace in the list.
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { isPassing, mayStart, mayStop, statusWords, whyOf, workspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { IconButton } from "../../parts/button.tsx";

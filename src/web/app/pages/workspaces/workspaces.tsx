@@ -4,7 +4,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import type { WorkspaceSummary } from "#schema/workspace-watch.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
 import { me } from "../../data/session.ts";
 import { workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";

@@ -1,0 +1,30 @@
+// Why a chat's turn failed, as callers see it (specification "Chat error", facts/chats 5.7).
+import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "../one-of.ts";
+
+export const CHAT_ERROR_KINDS = [
+  "auth",
+  "config",
+  "content_filter",
+  "generic",
+  "hook_denied",
+  "hook_dispatch_failed",
+  "missing_key",
+  "overloaded",
+  "provider_disabled",
+  "rate_limit",
+  "stream_silence_timeout",
+  "timeout",
+  "usage_limit",
+] as const;
+export type ChatErrorKind = (typeof CHAT_ERROR_KINDS)[number];
+
+export const ChatError = t.Object({
+  kind: oneOf(CHAT_ERROR_KINDS),
+  message: t.String({ description: "One sentence for people; never the provider's own words." }),
+  detail: t.Optional(t.String({ description: "What the provider said." })),
+  provider: t.Optional(t.String()),
+  retryable: t.Boolean({ description: "The same may well succeed later." }),
+  status_code: t.Optional(t.Integer({ description: "HTTP status of the provider, when there was one." })),
+});
+export type ChatError = Static<typeof ChatError>;

@@ -1,0 +1,110 @@
+// Message parts: what the content of a chat message is made of, stored and streamed (specification "Message part", facts/chats 3).
+import { type Static, Type as t } from "@sinclair/typebox";
+import { NullableUuid, nullableUuid } from "../nullable-uuid.ts";
+import { oneOf } from "../one-of.ts";
+
+export const PART_TYPES = [
+  "text",
+  "reasoning",
+  "tool-call",
+  "tool-result",
+  "source",
+  "file",
+  "file-reference",
+  "context-file",
+  "skill",
+  "hook-context",
+  "hook-notice",
+] as const;
+
+const text = (description?: string) => t.Optional(t.String(description ? { description } : {}));
+const json = (description: string) => t.Optional(t.Unknown({ description }));
+const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
+
+export const MessagePart = t.Object({
+  type: oneOf(PART_TYPES),
+  text: text(),
+  content: text("Code of a diff that was commented on."),
+  title: text(),
+  url: text(),
+  name: text(),
+  media_type: text(),
+  file_name: text(),
+  source_id: text(),
+  start_line: t.Optional(t.Integer()),
+  end_line: t.Optional(t.Integer()),
+  file_id: text(),
+  tool_call_id: text(),
+  tool_name: text(),
+  mcp_server_config_id: text("The organization's MCP server whose tool it is."),
+  args: json("What the tool was called with."),
+  parsed_commands: t.Optional(
+    t.Array(t.Array(t.String()), {
+      description: "For `execute`: the program of each simple command in it, with its first argument that is no flag.",
+    }),
+  ),
+  args_delta: text("Live only: more of the call's arguments, as JSON text."),
+  result: json("What the tool answered."),
+  result_delta: text("Live only: more of the result."),
+  result_reset: t.Optional(t.Boolean({ description: "Live only: forget the result so far." })),
+  is_error: t.Optional(t.Boolean()),
+  is_media: t.Optional(t.Boolean()),
+  provider_executed: t.Optional(t.Boolean()),
+  context_file_path: text("The instruction file that the chat goes by."),
+  context_file_agent_id: text("The agent in whose workspace it stands."),
+  context_file_truncated: t.Optional(
+    t.Boolean({ description: "The file is longer than 64 KiB: only its beginning counts." }),
+  ),
+  skill_name: text(),
+  skill_description: text(),
+  hook_rewritten: t.Optional(
+    t.Boolean({ description: "A lifecycle hook has put other arguments in the place of the model's." }),
+  ),
+  created_at: time("When a call or result came, or reasoning began."),
+  completed_at: time("When reasoning ended or was interrupted."),
+});
+/** A part as it is stored. `provider_metadata` is kept for the provider that sent it and never shown. */
+export type MessagePart = Static<typeof MessagePart> & {
+  provider_metadata?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** The skill's folder. Never shown. */
+  skill_dir?: string;
+  /** SHA-256 of the text the chat goes by, which its snapshot holds. Never shown. */
+  context_file_hash?: string;
+};
+
+/** A part as callers see it, stored or live. */
+export const ShownPart = t.Object({
+  ...MessagePart.properties,
+  file_id: t.Optional(NullableUuid),
+  mcp_server_config_id: t.Optional(NullableUuid),
+  context_file_agent_id: t.Optional(NullableUuid),
+});
+export type ShownPart = Static<typeof ShownPart>;
+
+/** What a caller sees of a part: nothing internal, and ids that may be missing in the form this caller understands. */
+export const presentPart = (part: MessagePart, compat: boolean): ShownPart => {
+  // Most live parts are a few characters of text, by the thousand.
+  if (part.type === "text" && part.provider_metadata === undefined) return part;
+  const { provider_metadata: _, skill_dir: __, context_file_hash: ___, ...known } = part;
+  const { file_id, mcp_server_config_id, context_file_agent_id, ...shown } = known;
+  return {
+    ...shown,
+    ...(file_id === undefined ? {} : { file_id: nullableUuid(file_id, compat) }),
+    ...(mcp_server_config_id === undefined ? {} : { mcp_server_config_id: nullableUuid(mcp_server_config_id, compat) }),
+    ...(context_file_agent_id === undefined
+      ? {}
+      : { context_file_agent_id: nullableUuid(context_file_agent_id, compat) }),
+  };
+};
+
+/** A part as a client sends it; what is not of its kind is ignored (facts/chats 3.3). */
+export const InputPart = t.Object({
+  type: t.String({ description: "text, file or file-reference." }),
+  text: text(),
+  content: text(),
+  file_id: text(),
+  file_name: text(),
+  start_line: t.Optional(t.Integer()),
+  end_line: t.Optional(t.Integer()),
+});
+export type InputPart = Static<typeof InputPart>;

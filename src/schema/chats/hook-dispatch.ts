@@ -1,0 +1,30 @@
+// Dispatches of lifecycle hooks as site owners see them (docs/hooks.md).
+import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "../one-of.ts";
+
+export const HookDispatch = t.Object({
+  id: t.String({ format: "uuid", description: "The dispatch_id of the request." }),
+  event: t.String({ description: "Of the seven events." }),
+  chat_id: t.String({
+    format: "uuid",
+    description: "The chat it is about, which may never have been made or be gone.",
+  }),
+  owner_id: t.String({ format: "uuid", description: "Whose chat." }),
+  tool_name: t.Optional(t.String({ description: "Of the events of tools." })),
+  mode: oneOf(["enforce", "observe"], "Whether the decision counted."),
+  source: oneOf(["deployment", "workspace"], "Who decided: the deployment's consumer, or a program in the workspace."),
+  result: t.String({
+    description:
+      "none, allow, rewrite or deny; or why there was no decision: connection_failed, timeout, http_error, signature_invalid, protocol_error, over_capacity, cancelled.",
+  }),
+  created_at: t.String({ format: "date-time" }),
+  duration_ms: t.Integer(),
+  request: t.Optional(t.String({ description: "The body that was sent; only where contents are kept." })),
+  response: t.Optional(t.String({ description: "The body that was answered; only where contents are kept." })),
+});
+export type HookDispatch = Static<typeof HookDispatch>;
+
+export const HookDispatches = t.Object({
+  dispatches: t.Array(HookDispatch),
+  has_more: t.Boolean({ description: "There are older ones." }),
+});

@@ -1,0 +1,71 @@
+// Wire shapes of the MCP servers an organization offers to its chats (facts/chats 5.5). Secrets go in and never come out.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
+import { iconText, linesText, lineText } from "../text.ts";
+
+export const MCP_TRANSPORTS = ["streamable_http", "sse"] as const;
+export const MCP_AUTHS = ["none", "api_key", "custom_headers", "oauth2"] as const;
+export const MCP_AVAILABILITIES = ["force_on", "default_on", "default_off"] as const;
+export type McpTransport = (typeof MCP_TRANSPORTS)[number];
+export type McpAuth = (typeof MCP_AUTHS)[number];
+export type McpAvailability = (typeof MCP_AVAILABILITIES)[number];
+
+const names = () => t.Array(t.String({ maxLength: 256 }), { maxItems: 500 });
+const address = (description: string) => t.String({ maxLength: 2_048, description });
+
+export const McpOAuth = strictObject({
+  client_id: t.String({ maxLength: 1_024 }),
+  auth_url: address("Where people sign in."),
+  token_url: address("Where the code is changed into tokens."),
+  scopes: t.Array(t.String({ maxLength: 256 }), { maxItems: 100 }),
+});
+export type McpOAuth = Static<typeof McpOAuth>;
+
+const editable = {
+  display_name: lineText({ maxLength: 256 }),
+  description: linesText({ maxLength: 4_096 }),
+  icon: iconText({ maxLength: 2_048 }),
+  url: address("Where the server is."),
+  transport: t.String({ maxLength: 64, description: "streamable_http (default) or sse." }),
+  auth_type: t.String({ maxLength: 64, description: "none (default), api_key, custom_headers or oauth2." }),
+  api_key_header: t.String({ maxLength: 256, description: "The header of the API key; Authorization by default." }),
+  api_key: t.String({ maxLength: 10_240, description: "As it stands in the header. Goes in and never comes out." }),
+  custom_headers: t.Record(t.String(), t.String(), { description: "Names and values. Go in and never come out." }),
+  oauth2: McpOAuth,
+  oauth2_client_secret: t.String({ maxLength: 10_240, description: "Goes in and never comes out." }),
+  tool_allow_list: names(),
+  tool_deny_list: names(),
+  availability: t.String({ maxLength: 64, description: "force_on, default_on or default_off (default)." }),
+  enabled: t.Boolean(),
+  model_intent: t.Boolean({ description: "The model says why it calls a tool; the server is not told." }),
+  allow_in_plan_mode: t.Boolean({ description: "Chats that plan may use it, too." }),
+};
+
+const slug = t.String({ maxLength: 64, description: "The beginning of its tools' names." });
+
+// Strict: a misspelt `tool_allow_list` would leave every tool of the server allowed.
+const changes = t.Partial(t.Object(editable)).properties;
+export const CreateMcpServer = strictObject({ ...changes, slug, url: editable.url });
+export type CreateMcpServer = Static<typeof CreateMcpServer>;
+export const UpdateMcpServer = strictObject(changes);
+export type UpdateMcpServer = Static<typeof UpdateMcpServer>;
+
+const { api_key: _key, custom_headers: _headers, oauth2_client_secret: _secret, ...shown } = editable;
+
+export const McpServerConfig = t.Object({
+  id: t.String({ format: "uuid" }),
+  organization_id: t.String({ format: "uuid" }),
+  slug: t.String(),
+  ...shown,
+  transport: oneOf(MCP_TRANSPORTS),
+  auth_type: oneOf(MCP_AUTHS),
+  availability: oneOf(MCP_AVAILABILITIES),
+  oauth2: t.Optional(McpOAuth),
+  has_secret: t.Boolean({ description: "An API key, headers or a client secret are kept." }),
+  custom_header_names: t.Array(t.String()),
+  auth_connected: t.Boolean({ description: "The caller has signed in there, or need not." }),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+});
+export type McpServerConfig = Static<typeof McpServerConfig>;

@@ -1,0 +1,42 @@
+// Wire shapes of the providers of language models (facts/chats 6). The API key goes in and never comes out.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "../one-of.ts";
+import { lineText } from "../text.ts";
+
+export const PROVIDER_KINDS = ["anthropic", "openai", "google", "openai-compat", "demo"] as const;
+export type ProviderKind = (typeof PROVIDER_KINDS)[number];
+
+const fields = {
+  display_name: lineText({ maxLength: 128, description: "Unique among providers of one kind; else 409." }),
+  base_url: t.String({
+    maxLength: 2_048,
+    description:
+      "Where its API begins, such as http://127.0.0.1:11434/v1. Empty: the provider's own address; openai-compat has none.",
+  }),
+  api_key: t.String({ description: "Stored encrypted, never shown again. Empty removes it." }),
+  enabled: t.Boolean({ description: "A provider that is not enabled serves no chat." }),
+};
+
+export const ModelProvider = t.Object({
+  id: t.String({ format: "uuid" }),
+  provider: oneOf(PROVIDER_KINDS),
+  display_name: t.String(),
+  base_url: t.String(),
+  enabled: t.Boolean(),
+  has_api_key: t.Boolean(),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+});
+export type ModelProvider = Static<typeof ModelProvider>;
+
+export const CreateModelProvider = t.Object({
+  provider: t.String({ maxLength: 64, description: `${PROVIDER_KINDS.join(", ")}.` }),
+  display_name: t.Optional(fields.display_name),
+  base_url: t.Optional(fields.base_url),
+  api_key: t.Optional(fields.api_key),
+  enabled: t.Optional(fields.enabled),
+});
+export type CreateModelProvider = Static<typeof CreateModelProvider>;
+
+export const UpdateModelProvider = t.Partial(t.Object(fields));
+export type UpdateModelProvider = Static<typeof UpdateModelProvider>;

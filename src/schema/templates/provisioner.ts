@@ -1,0 +1,55 @@
+// Wire shapes of workers that are processes of their own, and of the keys they sign in with.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "../one-of.ts";
+
+const Tags = t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }), {
+  description: "What a job may ask for.",
+});
+const Name = t.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: "^[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*$",
+  description:
+    "Letters and digits, in groups joined by single hyphens, dots or underscores. Unique in its organization.",
+});
+
+export const ProvisionerKey = t.Object({
+  id: t.String({ format: "uuid" }),
+  organization_id: t.String({ format: "uuid" }),
+  name: t.String(),
+  tags: Tags,
+  created_at: t.String({ format: "date-time" }),
+});
+export type ProvisionerKey = Static<typeof ProvisionerKey>;
+
+export const CreateProvisionerKeyRequest = t.Object({
+  name: Name,
+  tags: t.Optional(t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }))),
+});
+
+export const NewProvisionerKey = t.Object({
+  id: t.String({ format: "uuid" }),
+  name: t.String(),
+  key: t.String({ description: "Shown here once, and nowhere ever again." }),
+});
+export type NewProvisionerKey = Static<typeof NewProvisionerKey>;
+
+const DAEMON_STATUSES = ["offline", "idle", "busy"] as const;
+
+export const ProvisionerDaemon = t.Object({
+  id: t.String({ format: "uuid" }),
+  organization_id: t.String({ format: "uuid" }),
+  key_id: t.String({ format: "uuid", description: "The provisioner key it signed in with." }),
+  name: t.String(),
+  version: t.String(),
+  provisioners: t.Array(t.String(), { description: "What it can bring to life: local, docker, echo." }),
+  tags: Tags,
+  slots: t.Integer({ description: "How many jobs it does at the same time." }),
+  status: oneOf(DAEMON_STATUSES, "`busy` while it works on a job."),
+  current_job: t.Union([t.Object({ id: t.String({ format: "uuid" }), status: t.Literal("running") }), t.Null()], {
+    description: "The first of the jobs it works on.",
+  }),
+  created_at: t.String({ format: "date-time" }),
+  last_seen_at: t.String({ format: "date-time" }),
+});
+export type ProvisionerDaemon = Static<typeof ProvisionerDaemon>;

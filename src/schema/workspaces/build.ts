@@ -1,0 +1,155 @@
+// Wire shapes of builds (specification "Build", "Workspace build timings") and the status derived from job and transition
+// (facts/platform 2.1).
+import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "../one-of.ts";
+import { type JobStatus, MatchedProvisioners, ProvisionerJob } from "./job.ts";
+import { Resource } from "./resource.ts";
+
+export const TRANSITIONS = ["start", "stop", "delete"] as const;
+export type Transition = (typeof TRANSITIONS)[number];
+
+export const BUILD_STATUSES = [
+  "pending",
+  "starting",
+  "running",
+  "stopping",
+  "stopped",
+  "failed",
+  "canceling",
+  "canceled",
+  "deleting",
+  "deleted",
+] as const;
+export type BuildStatus = (typeof BUILD_STATUSES)[number];
+
+export const BUILD_REASONS = [
+  "initiator",
+  "autostart",
+  "autostop",
+  "dormancy",
+  "autodelete",
+  "dashboard",
+  "cli",
+  "ssh_connection",
+  "vscode_connection",
+  "jetbrains_connection",
+  "task_auto_pause",
+  "task_manual_pause",
+  "task_resume",
+] as const;
+
+/** Reasons a caller may name; used with start and stop only (facts/platform 1.2). */
+export const CALLER_REASONS = [
+  "dashboard",
+  "cli",
+  "ssh_connection",
+  "vscode_connection",
+  "jetbrains_connection",
+  "task_manual_pause",
+  "task_resume",
+] as const;
+
+const WORK: Record<Transition, [running: BuildStatus, succeeded: BuildStatus]> = {
+  start: ["starting", "running"],
+  stop: ["stopping", "stopped"],
+  delete: ["deleting", "deleted"],
+};
+
+/** facts/platform 2.1, second table. */
+export const buildStatus = (job: JobStatus, transition: Transition): BuildStatus => {
+  if (job === "running") return WORK[transition][0];
+  if (job === "succeeded") return WORK[transition][1];
+  return job === "unknown" ? "failed" : job;
+};
+
+const uuid = () => t.String({ format: "uuid" });
+const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
+
+export const Build = t.Object({
+  id: uuid(),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+  workspace_id: uuid(),
+  workspace_name: t.String(),
+  workspace_owner_id: uuid(),
+  workspace_owner_name: t.String({ description: "The owner's username." }),
+  workspace_owner_avatar_url: t.Optional(t.String()),
+  template_version_id: uuid(),
+  template_version_name: t.String(),
+  template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "Absent when no preset was used." })),
+  build_number: t.Integer({ description: "1, 2, 3 ... within the workspace." }),
+  transition: oneOf(TRANSITIONS, "What the build does."),
+  initiator_id: uuid(),
+  initiator_name: t.String(),
+  job: ProvisionerJob,
+  reason: oneOf(BUILD_REASONS, "Who or what asked for it."),
+  resources: t.Array(Resource, { description: "What it brought to life; empty until it has succeeded." }),
+  deadline: time("When the workspace is stopped by itself; absent when it is not."),
+  max_deadline: time("The latest the deadline can be moved to; absent when there is no limit."),
+  status: oneOf(BUILD_STATUSES, "Derived from the job's status and the transition."),
+  daily_cost: t.Integer(),
+  matched_provisioners: MatchedProvisioners,
+  has_ai_task: t.Boolean({ description: "Its template version declares an AI task." }),
+  has_external_agent: t.Boolean({ description: "It runs where the server does not start it." }),
+});
+export type Build = Static<typeof Build>;
+
+export const ParameterValue = t.Object({ name: t.String({ maxLength: 128 }), value: t.String({ maxLength: 65_536 }) });
+
+/** Body of POST /workspaces/{workspace}/builds. */
+export const CreateBuild = t.Object({
+  transition: oneOf(TRANSITIONS, "start, stop or delete."),
+  template_version_id: t.Optional(
+    t.String({ format: "uuid", description: "A version of the same template; default: the one of the last build." }),
+  ),
+  rich_parameter_values: t.Optional(
+    t.Array(ParameterValue, { maxItems: 256, description: "Those left out keep the value of the last build." }),
+  ),
+  template_version_preset_id: t.Optional(t.String({ format: "uuid" })),
+  reason: t.Optional(t.String({ description: `One of ${CALLER_REASONS.join(", ")}; anything else is ignored.` })),
+  log_level: t.Optional(oneOf(["", "debug"] as const, "`debug` writes more to the build log.")),
+  dry_run: t.Optional(t.Boolean({ description: "Not supported for builds: must be false." })),
+  state: t.Optional(t.String({ description: "What the provisioner is told of the last build, base64; for repairs." })),
+  orphan: t.Optional(
+    t.Boolean({ description: "With delete: forget the workspace's resources instead of removing them." }),
+  ),
+});
+export type CreateBuild = Static<typeof CreateBuild>;
+
+const stamp = () => t.String({ format: "date-time" });
+
+export const BuildTimings = t.Object({
+  provisioner_timings: t.Array(
+    t.Object({
+      job_id: uuid(),
+      started_at: stamp(),
+      ended_at: stamp(),
+      stage: t.String(),
+      source: t.String(),
+      action: t.String(),
+      resource: t.String(),
+    }),
+  ),
+  agent_script_timings: t.Array(
+    t.Object({
+      started_at: stamp(),
+      ended_at: stamp(),
+      exit_code: t.Integer(),
+      stage: t.String(),
+      status: t.String(),
+      display_name: t.String(),
+      workspace_agent_id: t.String(),
+      workspace_agent_name: t.String(),
+    }),
+  ),
+  agent_connection_timings: t.Array(
+    t.Object({
+      started_at: stamp(),
+      ended_at: stamp(),
+      stage: t.String(),
+      workspace_agent_id: t.String(),
+      workspace_agent_name: t.String(),
+    }),
+  ),
+});
+export type BuildTimings = Static<typeof BuildTimings>;

@@ -1,0 +1,70 @@
+// Containers of a workspace and the devcontainers among them (specification "Container listing", facts/platform 5.3).
+import { type Static, Type as t } from "@sinclair/typebox";
+import { NullableUuid } from "../nullable-uuid.ts";
+
+/** `starting`, `stopping` and `deleting` are transitions: nothing else is begun meanwhile. */
+export const DEVCONTAINER_STATUSES = ["running", "stopped", "starting", "stopping", "deleting", "error"] as const;
+export type DevcontainerStatus = (typeof DEVCONTAINER_STATUSES)[number];
+
+export const Container = t.Object({
+  id: t.String({ description: "As the container engine names it." }),
+  name: t.String(),
+  image: t.String(),
+  created_at: t.String({ format: "date-time" }),
+  running: t.Boolean(),
+  status: t.String({ description: "The engine's own words, such as `Up 2 hours`." }),
+  labels: t.Record(t.String(), t.String()),
+  volumes: t.Record(t.String(), t.String(), {
+    description: "What is mounted, by volume name or path: where it is found.",
+  }),
+  ports: t.Array(
+    t.Object({
+      network: t.String({ description: "`tcp` or `udp`." }),
+      port: t.Integer({ description: "Inside the container." }),
+      host_ip: t.String({ description: "Empty when the port is not published." }),
+      host_port: t.Integer({ description: "0 when the port is not published." }),
+    }),
+  ),
+});
+export type Container = Static<typeof Container>;
+
+const DevcontainerFields = {
+  id: t.String({ format: "uuid", description: "The same for this folder and file, whenever it is asked for." }),
+  name: t.String({ description: "The folder's name, made safe; with a number where two would be the same." }),
+  workspace_folder: t.String(),
+  config_path: t.String(),
+  status: t.Unsafe<DevcontainerStatus>(
+    t.Union(DEVCONTAINER_STATUSES.map((status: DevcontainerStatus) => t.Literal(status))),
+  ),
+  dirty: t.Boolean({ description: "The file has changed after the container was made." }),
+  error: t.Optional(t.String({ description: "Why the last attempt to make it failed." })),
+  container: t.Optional(Container),
+  agent: t.Optional(
+    t.Object(
+      { id: t.String({ format: "uuid" }), name: t.String(), directory: t.String() },
+      { description: "The agent inside it, a child of this one." },
+    ),
+  ),
+};
+
+export const Devcontainer = t.Object({ ...DevcontainerFields, subagent_id: NullableUuid });
+export type Devcontainer = Static<typeof Devcontainer>;
+
+/** What a daemon says of one: the id plain, as the protocols between programs have it. */
+export const FoundDevcontainer = t.Object({
+  ...DevcontainerFields,
+  subagent_id: t.Union([t.String({ format: "uuid" }), t.Null()]),
+});
+export type FoundDevcontainer = Static<typeof FoundDevcontainer>;
+
+const listingOf = <D extends typeof Devcontainer | typeof FoundDevcontainer>(devcontainer: D) =>
+  t.Object({
+    containers: t.Array(Container, { description: "Newest first; stopped ones, too." }),
+    devcontainers: t.Array(devcontainer, { description: "By workspace folder." }),
+    warnings: t.Array(t.String(), { description: "For people." }),
+  });
+
+export const ContainerListing = listingOf(Devcontainer);
+export type ContainerListing = Static<typeof ContainerListing>;
+export const FoundContainers = listingOf(FoundDevcontainer);
+export type FoundContainers = Static<typeof FoundContainers>;

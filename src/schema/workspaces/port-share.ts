@@ -1,0 +1,37 @@
+// Wire shapes of port shares (specification "Port sharing", facts/platform 3.5).
+import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
+
+/** From the most closed to the most open. */
+export const SHARE_LEVELS = ["owner", "organization", "authenticated", "public"] as const;
+export type ShareLevel = (typeof SHARE_LEVELS)[number];
+
+/** True when `level` lets in more people than `most` does. */
+export const isMoreOpen = (level: ShareLevel, most: ShareLevel): boolean =>
+  SHARE_LEVELS.indexOf(level) > SHARE_LEVELS.indexOf(most);
+
+const agent_name = t.String({ description: "Name of an agent of the latest build." });
+const port = t.Integer({ minimum: 9, maximum: 65_535 });
+const protocol = oneOf(["http", "https"], "What the port speaks.");
+const share_level = oneOf(
+  SHARE_LEVELS,
+  "Who may open it: the owner, members of the organization, everybody who is signed in, everybody.",
+);
+
+export const PortShare = t.Object({
+  workspace_id: t.String({ format: "uuid" }),
+  agent_name,
+  port,
+  share_level,
+  protocol,
+});
+export type PortShare = Static<typeof PortShare>;
+
+export const PortShares = t.Object({ shares: t.Array(PortShare, { description: "By port, then agent." }) });
+
+/** Body of POST: replaces the share of the same agent and port. */
+export const UpsertPortShare = strictObject({ agent_name, port, protocol, share_level });
+export type UpsertPortShare = Static<typeof UpsertPortShare>;
+
+export const DeletePortShare = t.Object({ agent_name, port: t.Integer() });

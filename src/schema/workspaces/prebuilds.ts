@@ -1,0 +1,26 @@
+// Workspaces kept ready for somebody: the built-in account that owns them until they are claimed (facts/platform 2.8), and what a
+// template's preset says about them.
+import { fitsNow } from "#base/cron.ts";
+import type { ManifestPreset } from "../templates/manifest.ts";
+
+export const PREBUILDS_USER_ID = "c42fdf75-3097-471c-8c33-fb52454d81c0";
+export const PREBUILDS_USERNAME = "prebuilds";
+
+/** How many workspaces a preset keeps ready at this time, and after how many milliseconds an unclaimed one is replaced; 0 = never. */
+export const prebuildsOf = (
+  { prebuilds }: ManifestPreset,
+  now?: number,
+): { instances: number; ttl_ms: number; is_scheduled: boolean } => {
+  if (typeof prebuilds !== "object") return { instances: prebuilds ?? 0, ttl_ms: 0, is_scheduled: false };
+  const { schedule, instances, ttl_ms = 0 } = prebuilds;
+  if (!schedule || now === undefined) return { instances, ttl_ms, is_scheduled: schedule !== undefined };
+  const fitting = schedule.entries.filter(({ cron }) => fitsNow(cron, schedule.timezone, now));
+  const most = fitting.length > 0 ? Math.max(...fitting.map((one) => one.instances)) : instances;
+  return { instances: most, ttl_ms, is_scheduled: true };
+};
+
+/** Whether it keeps any ready, at least at some hours. */
+export const hasPrebuilds = (preset: ManifestPreset): boolean => {
+  const { instances, is_scheduled } = prebuildsOf(preset);
+  return instances > 0 || is_scheduled;
+};

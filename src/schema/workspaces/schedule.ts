@@ -1,0 +1,96 @@
+// Wire shapes of a workspace's times: time to live, autostart, extension, dormancy, and why a workspace stops when it does
+// (facts/platform 2.6, 2.7 and 3.4).
+import { type Static, Type as t } from "@sinclair/typebox";
+import { oneOf } from "../one-of.ts";
+
+const MINUTE = 60_000;
+const LONGEST_TTL = 30 * 24 * 60 * MINUTE;
+
+/** Why this cannot be a time to live, in milliseconds; undefined when it can. */
+export const ttlProblem = (ttl: number): string | undefined => {
+  if (!Number.isFinite(ttl) || ttl < MINUTE) return "must be at least one minute";
+  return ttl > LONGEST_TTL ? "must be at most 30 days" : undefined;
+};
+
+/** Whole minutes; null when nothing or 0 is given. */
+export const wholeTtl = (ttl: number | null | undefined): number | null =>
+  ttl ? Math.trunc(ttl / MINUTE) * MINUTE : null;
+
+/** What counts as use of a workspace (facts/platform 2.7). `app_traffic` only says that it was used. */
+export const USES = ["agent_stats", "usage", "terminal", "port_forward", "app_status", "app_traffic"] as const;
+export type Use = (typeof USES)[number];
+
+/** Why a deadline moved, or what the server did by itself. */
+export const ACTIVITY_REASONS = [
+  "start",
+  "activity",
+  "extend",
+  "template",
+  "ttl_off",
+  "autostop",
+  "owner_suspended",
+  "autostart",
+  "autostart_skipped",
+  "failure",
+  "dormancy",
+  "wake",
+  "autodelete",
+] as const;
+export type ActivityReason = (typeof ACTIVITY_REASONS)[number];
+
+export const UpdateTtl = t.Object({
+  ttl_ms: t.Optional(
+    t.Union([t.Number(), t.Null()], {
+      description: "Milliseconds, one minute to 30 days, cut to whole minutes; absent, null or 0: it is not stopped.",
+    }),
+  ),
+});
+export const UpdateAutostart = t.Object({
+  schedule: t.Optional(
+    t.Union([t.String({ maxLength: 256 }), t.Null()], {
+      description: "CRON_TZ=<zone> <minute> <hour> * * <days>; absent, null or empty for none.",
+    }),
+  ),
+});
+export const ExtendWorkspace = t.Object({
+  deadline: t.Optional(
+    t.String({ format: "date-time", description: "When it stops instead; at least 30 minutes ahead." }),
+  ),
+});
+export const UpdateDormancy = t.Object({
+  dormant: t.Optional(t.Boolean({ description: "Absent is false." })),
+});
+
+const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
+
+export const WorkspaceActivity = t.Object({
+  next: t.Union(
+    [
+      t.Object({
+        what: oneOf(["stop", "start", "make_dormant", "delete"]),
+        at: t.String({ format: "date-time", description: "In the past when it is about to happen." }),
+        why: t.String(),
+      }),
+      t.Null(),
+    ],
+    { description: "What the server will do by itself next; null when nothing." },
+  ),
+  deadline: time("When the running workspace stops; absent when it is not stopped."),
+  max_deadline: time("No activity and no extension moves the deadline past this."),
+  entries: t.Array(
+    t.Object({
+      at: t.String({ format: "date-time" }),
+      reason: oneOf([...ACTIVITY_REASONS]),
+      detail: t.String({ description: "In words." }),
+      actor: t.Object({
+        kind: oneOf(["user", "agent", "server"]),
+        id: t.Optional(t.String({ format: "uuid" })),
+        name: t.String(),
+      }),
+      old_deadline: time("Absent when there was none."),
+      new_deadline: time("Absent when there is none."),
+    }),
+    { description: "The newest first, at most 50." },
+  ),
+});
+export type WorkspaceActivity = Static<typeof WorkspaceActivity>;

@@ -1,0 +1,36 @@
+// The tool `attach_file`: keeps a file of the workspace with the chat, where people can open it (facts/chats 5.1, 3.4). What it is, is told
+// by its bytes, as for files that people upload.
+import { Type as t } from "@sinclair/typebox";
+import { ToolError, tool } from "../tool.ts";
+import description from "./attach-file.txt" with { type: "text" };
+
+/** Bytes of one file, as for uploads. */
+export const ATTACHED_LIMIT = 10_485_760;
+const LONGEST_NAME = 255;
+/** Control characters, and those that turn the direction of text around. */
+const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+export const attachFile = tool({
+  name: "attach_file",
+  description,
+  input_schema: t.Object(
+    {
+      path: t.String({ minLength: 1, description: "The file, absolute or below the agent's folder; ~ is the home." }),
+      name: t.Optional(t.String({ minLength: 1, description: "What to call it; its own name by default." })),
+    },
+    { additionalProperties: false },
+  ),
+  async run({ agent, services }, { path, name: given }, signal) {
+    const query = new URLSearchParams({ path, limit: String(ATTACHED_LIMIT + 1) });
+    const bytes = await agent.bytes(`/read-file?${query}`, ATTACHED_LIMIT + 1, signal);
+    if (bytes.byteLength > ATTACHED_LIMIT) throw new ToolError(`The file is larger than ${ATTACHED_LIMIT} bytes.`);
+    if (bytes.byteLength === 0) throw new ToolError("The file is empty.");
+    const last = (given ?? path).split("/").at(-1) ?? "";
+    const name = last.replaceAll(HIDDEN, "").trim();
+    if (name === "" || Buffer.byteLength(name) > LONGEST_NAME) {
+      throw new ToolError(`The file needs a name of at most ${LONGEST_NAME} bytes: say one with name.`);
+    }
+    const { file_id, media_type } = await services.attachFile(name, bytes);
+    return { ok: true, path, file_id, name, media_type, size: bytes.byteLength };
+  },
+});

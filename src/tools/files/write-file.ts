@@ -1,0 +1,22 @@
+// The tool `write_file`: makes a file of the workspace, or replaces it whole (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./write-file.txt" with { type: "text" };
+
+export const writeFile = tool({
+  name: "write_file",
+  description,
+  input_schema: t.Object(
+    {
+      path: t.String({ minLength: 1, description: "The file, absolute or below the agent's folder; ~ is the home." }),
+      content: t.String({ description: "All that the file will hold." }),
+    },
+    { additionalProperties: false },
+  ),
+  async run({ agent }, { path, content }, signal) {
+    const query = new URLSearchParams({ path });
+    const body = new TextEncoder().encode(content);
+    await agent.call({ method: "POST", path: `/write-file?${query}`, body, signal, patient: true });
+    return { ok: true };
+  },
+});

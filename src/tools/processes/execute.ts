@@ -1,0 +1,94 @@
+// The tool `execute`: a shell command in the workspace. What it has printed is told on as it comes; a command that takes longer than its
+// time goes on and can be looked at later, one whose turn is interrupted is ended with all it has started (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import type { ProcessInfo, ProcessLimits, StartProcess } from "#schema/agents/agent-files.ts";
+import { durationOf } from "../duration.ts";
+import type { ToolResult } from "../result.ts";
+import { INTERRUPTED, type ToolContext, ToolError, tool } from "../tool.ts";
+import description from "./execute.txt" with { type: "text" };
+import { endProcess, followProcess, startProcess } from "./processes.ts";
+import { whyItMayWrite } from "./read-only-commands.ts";
+
+const TIMEOUT_MS = 10_000;
+const MOST_MS = 4 * 3_600_000;
+
+// Nobody sits at the terminal: nothing may page, colour, edit or ask.
+const ENVIRONMENT = {
+  ...{ TERM: "dumb", NO_COLOR: "1", PAGER: "cat", GIT_PAGER: "cat", MANPAGER: "cat" },
+  ...{ EDITOR: "true", VISUAL: "true", GIT_EDITOR: "true", GIT_SEQUENCE_EDITOR: "true", GIT_TERMINAL_PROMPT: "0" },
+  DEBIAN_FRONTEND: "noninteractive",
+};
+
+export const execute = tool({
+  name: "execute",
+  description,
+  input_schema: t.Object(
+    {
+      command: t.String({ minLength: 1, maxLength: 100_000, description: "Run by `sh -c`." }),
+      model_intent: t.Optional(t.String({ description: "In a few words, what it is for; shown to people." })),
+      timeout: t.Optional(t.String({ description: 'How long to wait, such as "90s" or "10m"; "10s" by default.' })),
+      workdir: t.Optional(t.String({ minLength: 1, description: "The folder to run it in; the agent's by default." })),
+      run_in_background: t.Optional(t.Boolean({ description: "Do not wait: answer with the id of the process." })),
+    },
+    { additionalProperties: false },
+  ),
+  async run(context, args, signal) {
+    const { agent, run_id } = context;
+    const timeout_ms = durationOf(args.timeout, TIMEOUT_MS, MOST_MS);
+    const { command, background } = foregroundOf(args.command, args.run_in_background);
+    const begun = context.clock.monotonic();
+    try {
+      const place = args.workdir === undefined ? {} : { directory: args.workdir };
+      const limits = await limitsFor(context, command);
+      await startProcess(agent, { id: run_id, command, env: ENVIRONMENT, ...place, ...limits });
+      signal.throwIfAborted();
+      const asked = background ? 0 : timeout_ms;
+      const { process, output, truncated } = await followProcess(context, run_id, asked, signal);
+      const said = { output, ...(truncated ? { truncated } : {}) };
+      const wall_duration_ms = took(process) ?? Math.round(context.clock.monotonic() - begun);
+      return { ...said, wall_duration_ms, ...verdict(process, { background, timeout_ms }), ...noteOf(context.again) };
+    } catch (error) {
+      if (signal.reason === INTERRUPTED) await endProcess(context, run_id);
+      throw error;
+    }
+  },
+});
+
+/** How it is kept from writing, where it may not write: by the workspace's system, else by what it is. Throws ToolError. */
+const limitsFor = async (
+  { agent, writable_only }: Pick<ToolContext, "agent" | "writable_only">,
+  command: string,
+): Promise<Pick<StartProcess, "writable_only">> => {
+  if (writable_only === undefined) return {};
+  const limits = await agent.call<ProcessLimits>({ method: "GET", path: "/processes/limits", patient: true });
+  if (limits.can_hold_back) return { writable_only: [...writable_only] };
+  const why = whyItMayWrite(command);
+  if (why === undefined) return {};
+  throw new ToolError(
+    `Here commands may only look, and this workspace cannot hold them back: ${why}. Nothing was run.`,
+  );
+};
+
+type Wait = { readonly background: boolean; readonly timeout_ms: number };
+
+const verdict = ({ id, running, exit_code }: ProcessInfo, { background, timeout_ms }: Wait): ToolResult => {
+  if (!running) return { success: exit_code === 0, exit_code };
+  if (background) return { success: true, background_process_id: id, note: RUNS_ON };
+  const error = `The command had not ended after ${timeout_ms / 1_000} s. It still runs.`;
+  return { success: false, error, background_process_id: id, note: RUNS_ON };
+};
+
+const RUNS_ON = "It runs in the background: look with process_output, end it with process_signal.";
+
+/** A last `&` means the background; `&&` does not. */
+const foregroundOf = (command: string, asked = false): { command: string; background: boolean } => {
+  const trimmed = command.trimEnd();
+  const trails = /[^&\\>|]&$/.test(trimmed);
+  return trails ? { command: trimmed.slice(0, -1).trimEnd(), background: true } : { command, background: asked };
+};
+
+const took = ({ started_at, ended_at }: ProcessInfo): number | undefined =>
+  ended_at === null ? undefined : Math.max(0, Date.parse(ended_at) - Date.parse(started_at));
+
+const noteOf = (again: boolean): ToolResult =>
+  again ? { note: "The server was restarted meanwhile; the command was not run twice." } : {};

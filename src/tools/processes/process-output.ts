@@ -1,0 +1,31 @@
+// The tool `process_output`: what a program in the background has printed, and whether it has ended (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { durationOf } from "../duration.ts";
+import { tool } from "../tool.ts";
+import description from "./process-output.txt" with { type: "text" };
+import { followProcess } from "./processes.ts";
+
+const WAIT_MS = 10_000;
+const MOST_MS = 4 * 3_600_000;
+
+export const processOutput = tool({
+  name: "process_output",
+  description,
+  input_schema: t.Object(
+    {
+      process_id: t.String({ minLength: 1, description: "As execute or process_list have said it." }),
+      wait_timeout: t.Optional(
+        t.String({ description: 'How long to wait for its end; "10s" by default, "0s" answers at once.' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  async run(context, { process_id, wait_timeout }, signal) {
+    const wait_ms = durationOf(wait_timeout, WAIT_MS, MOST_MS);
+    const { process, output, truncated } = await followProcess(context, process_id, wait_ms, signal);
+    const said = { output, ...(truncated ? { truncated } : {}) };
+    return process.running
+      ? { success: true, ...said, running: true }
+      : { success: process.exit_code === 0, ...said, running: false, exit_code: process.exit_code };
+  },
+});

@@ -1,0 +1,23 @@
+// The tool `process_signal`: ends a program in the background with everything it has started (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./process-signal.txt" with { type: "text" };
+import { sendSignal } from "./processes.ts";
+
+export const processSignal = tool({
+  name: "process_signal",
+  description,
+  input_schema: t.Object(
+    {
+      process_id: t.String({ minLength: 1, description: "As execute or process_list have said it." }),
+      signal: t.Union([t.Literal("terminate"), t.Literal("kill")], {
+        description: "terminate asks it to end (SIGTERM), kill ends it (SIGKILL).",
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  async run({ agent }, { process_id, signal }) {
+    await sendSignal(agent, process_id, signal);
+    return { success: true, message: `The process was told to ${signal === "kill" ? "die" : "end"}.` };
+  },
+});

@@ -1,0 +1,25 @@
+// The tool `read_skill_file`: a file beside a skill's text, never one outside of the skill's folder (facts/chats 5.1, 5.5, rule CX-12).
+import { Type as t } from "@sinclair/typebox";
+import type { SkillFile } from "#schema/agents/agent-context.ts";
+import { ToolError, tool } from "../tool.ts";
+import description from "./read-skill-file.txt" with { type: "text" };
+import { skillNamed } from "./skills.ts";
+
+export const readSkillFile = tool({
+  name: "read_skill_file",
+  description,
+  input_schema: t.Object(
+    {
+      name: t.String({ minLength: 1, maxLength: 200, description: "The skill's name as it is listed." }),
+      path: t.String({ minLength: 1, maxLength: 4_096, description: "The file's path below the skill's folder." }),
+    },
+    { additionalProperties: false },
+  ),
+  async run({ agent, skills }, { name, path }, signal) {
+    const skill = skillNamed(await skills.list(), name);
+    if (!skill) throw new ToolError(`There is no skill "${name}".`);
+    if (skill.folder === null) throw new ToolError("This skill is a personal one: it has no files.");
+    const query = new URLSearchParams({ path: skill.folder, file: path });
+    return agent.call<SkillFile>({ method: "GET", path: `/context/skill-file?${query}`, signal });
+  },
+});

@@ -1,0 +1,14 @@
+// The tool `interrupt_agent`: stops what an agent is doing (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./interrupt-agent.txt" with { type: "text" };
+
+export const interruptAgent = tool({
+  name: "interrupt_agent",
+  description,
+  input_schema: t.Object(
+    { chat_id: t.String({ minLength: 1, description: "As spawn_agent has answered it." }) },
+    { additionalProperties: false },
+  ),
+  run: ({ agents }, { chat_id }) => agents.interrupt(chat_id),
+});

@@ -1,0 +1,11 @@
+// The tool `list_subagent_models`: the models that agents can be started with (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./list-subagent-models.txt" with { type: "text" };
+
+export const listSubagentModels = tool({
+  name: "list_subagent_models",
+  description,
+  input_schema: t.Object({}, { additionalProperties: false }),
+  run: ({ agents }) => agents.models(),
+});

@@ -1,0 +1,20 @@
+// The tool `message_agent`: another message for an agent, as a person would send it (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./message-agent.txt" with { type: "text" };
+
+export const messageAgent = tool({
+  name: "message_agent",
+  description,
+  input_schema: t.Object(
+    {
+      chat_id: t.String({ minLength: 1, description: "As spawn_agent has answered it." }),
+      message: t.String({ minLength: 1, maxLength: 100_000, pattern: "\\S" }),
+      interrupt: t.Optional(
+        t.Boolean({ description: "Stop what it is doing for this message; else it reads it when it has finished." }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  run: ({ agents }, { chat_id, message, interrupt = false }) => agents.message(chat_id, message, interrupt),
+});

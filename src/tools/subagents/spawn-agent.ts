@@ -1,0 +1,42 @@
+// The tool `spawn_agent`: a sub-chat that works beside this one (facts/chats 5.1, 5.9).
+import { Type as t } from "@sinclair/typebox";
+import { EFFORTS } from "#schema/chats/model-config.ts";
+import { oneOf } from "#schema/one-of.ts";
+import { ToolError, tool } from "../tool.ts";
+import { SUBAGENT_TYPES } from "./agents.ts";
+import description from "./spawn-agent.txt" with { type: "text" };
+
+const PROMPT_CHARS = 100_000;
+const TITLE_CHARS = 200;
+
+export const spawnAgent = tool({
+  name: "spawn_agent",
+  description,
+  input_schema: t.Object(
+    {
+      type: oneOf(
+        SUBAGENT_TYPES,
+        "general: works with all tools of the workspace. explore: looks around, changes nothing. computer_use: the same as general, and sees and uses the desktop.",
+      ),
+      prompt: t.String({
+        ...{ minLength: 1, maxLength: PROMPT_CHARS, pattern: "\\S" },
+        description: "The whole task: the agent knows nothing of this conversation.",
+      }),
+      title: t.Optional(
+        t.String({ maxLength: TITLE_CHARS, description: "What it is called; its first words without one." }),
+      ),
+      model_config_id: t.Optional(
+        t.String({
+          minLength: 1,
+          description: "As list_subagent_models has said it; leave out unless a person wants one.",
+        }),
+      ),
+      reasoning_effort: t.Optional(oneOf(EFFORTS, "Leave out for the usual one.")),
+    },
+    { additionalProperties: false },
+  ),
+  async run({ agents, services }, wish) {
+    if (!(await services.mayBeginChats())) throw new ToolError("The owner of this chat may begin no chats now.");
+    return agents.spawn(wish);
+  },
+});

@@ -1,0 +1,26 @@
+// The tool `wait_agent`: the only way to learn what an agent has come to (facts/chats 5.1, 5.9).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./wait-agent.txt" with { type: "text" };
+
+const TIMEOUT_S = 300;
+const MOST_S = 14_400;
+
+export const waitAgent = tool({
+  name: "wait_agent",
+  description,
+  input_schema: t.Object(
+    {
+      chat_id: t.String({ minLength: 1, description: "As spawn_agent has answered it." }),
+      timeout_seconds: t.Optional(
+        t.Integer({
+          ...{ minimum: 0, maximum: MOST_S },
+          description: `How long to wait at most, 0 to ${MOST_S}; ${TIMEOUT_S} by default. 0 only looks.`,
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  run: (context, { chat_id, timeout_seconds = TIMEOUT_S }, signal) =>
+    context.agents.wait(chat_id, timeout_seconds * 1_000, context, signal),
+});

@@ -1,0 +1,19 @@
+// The tool `create_workspace`: a workspace for the chat, once (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./create-workspace.txt" with { type: "text" };
+
+export const createWorkspace = tool({
+  name: "create_workspace",
+  description,
+  input_schema: t.Object(
+    {
+      template_id: t.String({ minLength: 1, description: "As list_templates has said it." }),
+      name: t.Optional(t.String({ description: "Letters, digits and single hyphens; one is made up without it." })),
+      parameters: t.Optional(t.Record(t.String(), t.String(), { description: "Parameter name and value." })),
+      preset_id: t.Optional(t.String({ minLength: 1, description: "As read_template has said it." })),
+    },
+    { additionalProperties: false },
+  ),
+  run: ({ services }, wish, signal) => services.createWorkspace(wish, signal),
+});

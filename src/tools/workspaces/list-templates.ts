@@ -1,0 +1,17 @@
+// The tool `list_templates`: what workspaces can be made from (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./list-templates.txt" with { type: "text" };
+
+export const listTemplates = tool({
+  name: "list_templates",
+  description,
+  input_schema: t.Object(
+    {
+      query: t.Optional(t.String({ description: "Only templates whose name or description holds this." })),
+      page: t.Optional(t.Integer({ minimum: 1, description: "From 1 on." })),
+    },
+    { additionalProperties: false },
+  ),
+  run: ({ services }, { query = "", page = 1 }) => services.listTemplates(query, page),
+});

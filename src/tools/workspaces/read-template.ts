@@ -1,0 +1,11 @@
+// The tool `read_template`: a template's parameters and presets (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./read-template.txt" with { type: "text" };
+
+export const readTemplate = tool({
+  name: "read_template",
+  description,
+  input_schema: t.Object({ template_id: t.String({ minLength: 1 }) }, { additionalProperties: false }),
+  run: ({ services }, { template_id }) => services.readTemplate(template_id),
+});

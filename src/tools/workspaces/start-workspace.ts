@@ -1,0 +1,14 @@
+// The tool `start_workspace`: brings the chat's workspace back to life (facts/chats 5.1).
+import { Type as t } from "@sinclair/typebox";
+import { tool } from "../tool.ts";
+import description from "./start-workspace.txt" with { type: "text" };
+
+export const startWorkspace = tool({
+  name: "start_workspace",
+  description,
+  input_schema: t.Object(
+    { parameters: t.Optional(t.Record(t.String(), t.String(), { description: "Parameter name and new value." })) },
+    { additionalProperties: false },
+  ),
+  run: ({ services }, { parameters = {} }, signal) => services.startWorkspace(parameters, signal),
+});
