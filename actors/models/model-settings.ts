@@ -3,7 +3,7 @@
 // provider; nothing here logs or returns one.
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
-import { AppError, conflict, notFound } from "#base/errors.ts";
+import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -59,8 +59,9 @@ export class ModelSettings {
     return this.#next(() => this.#tell());
   }
 
-  /** 409 when the kind has one of that name. */
-  addProvider({ api_key, ...given }: NewProvider): Promise<ModelProviderRow> {
+  /** 400 for a base URL that would not be called, 409 when the kind has one of that name. */
+  async addProvider({ api_key, ...given }: NewProvider): Promise<ModelProviderRow> {
+    await this.#checkReachable(given.base_url);
     return this.#next(async () => {
       const now = this.#parts.clock.now();
       const id = uuid();
@@ -70,8 +71,10 @@ export class ModelSettings {
     });
   }
 
-  /** 404, 409. A key does not go along to another place: 400 unless it is given anew (rule MO-5). */
-  changeProvider(id: string, { api_key, ...patch }: ProviderPatch): Promise<ModelProviderRow> {
+  /** 400 as of `addProvider`, 404, 409. A key does not go along to another place: 400 unless it is given anew (rule MO-5). */
+  async changeProvider(id: string, { api_key, ...patch }: ProviderPatch): Promise<ModelProviderRow> {
+    const before = await this.#provider(id);
+    if (patch.base_url !== undefined && patch.base_url !== before.base_url) await this.#checkReachable(patch.base_url);
     return this.#next(async () => {
       const row = await this.#provider(id);
       if (row.sealed_api_key !== "" && api_key === undefined && originOf(patch.base_url) !== originOf(row.base_url)) {
@@ -87,6 +90,12 @@ export class ModelSettings {
       await this.#write([updateModelProvider(id, changed, { expect: 1 }), told], PROVIDER_TAKEN);
       return { ...row, ...changed };
     });
+  }
+
+  /** What would be refused at every call is refused when it is kept (rule MO-46). Outside the queue: names are looked up. */
+  async #checkReachable(base_url: string): Promise<void> {
+    const refused = await this.#parts.models.refusalOf(base_url);
+    if (refused !== undefined) throw invalidField("base_url", refused);
   }
 
   /** Its models go with it, its key is forgotten. 404. */

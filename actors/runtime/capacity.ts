@@ -1,50 +1,103 @@
 // Slots for running chats (facts/chats 1.12): so many turns at once, roots and sub-chats apart, so that a parent that waits for its
-// child cannot take the child's slot. Whoever gets none waits in order; nothing of this is stored.
+// child cannot take the child's slot. Whoever gets none waits: a slot that is free goes to the owner who has the fewest, then to the one
+// whose last one is longest ago, so that nobody's many chats keep another's out. Nothing of this is stored.
 
 export type Pool = "root" | "child";
 
-type Waiting = { readonly id: string; readonly run: () => void };
+/** Whose slot it is: a chat and its owner. */
+export type Claimant = { readonly id: string; readonly owner_id: string };
+
+type Waiting = Claimant & { readonly run: () => void };
 
 export class Capacity {
-  readonly #free: Record<Pool, number>;
-  readonly #waiting: Record<Pool, Waiting[]> = { root: [], child: [] };
+  readonly #pools: Readonly<Record<Pool, SharedSlots>>;
 
   constructor(slots: Readonly<Record<Pool, number>>) {
-    this.#free = { ...slots };
+    this.#pools = { root: new SharedSlots(slots.root), child: new SharedSlots(slots.child) };
   }
 
   /** Calls `run` once there is a slot, at once when one is free. Returns how to give it back, or to stop waiting; harmless twice. */
-  request(pool: Pool, id: string, run: () => void): () => void {
-    const waiting: Waiting = { id, run };
-    let isDone = false;
-    this.#waiting[pool].push(waiting);
-    this.#fill(pool);
-    return () => {
-      if (isDone) return;
-      isDone = true;
-      const at = this.#waiting[pool].indexOf(waiting);
-      if (at >= 0) this.#waiting[pool].splice(at, 1);
-      else this.#free[pool] += 1;
-      this.#fill(pool);
-    };
+  request(pool: Pool, of: Claimant, run: () => void): () => void {
+    return this.#pools[pool].request({ ...of, run });
+  }
+
+  /** True while somebody waits who has less than this owner: what has a slot for long should let others have it for a while. */
+  isOwed(pool: Pool, owner_id: string): boolean {
+    return this.#pools[pool].isOwed(owner_id);
   }
 
   /** True while the chat waits for a slot. */
   isWaiting(id: string): boolean {
-    return Object.values(this.#waiting).some((pool) => pool.some((one) => one.id === id));
+    return Object.values(this.#pools).some((pool) => pool.waiting.some((one) => one.id === id));
   }
 
   /** How many wait, of all pools. */
   get waiting(): number {
-    return Object.values(this.#waiting).reduce((sum, pool) => sum + pool.length, 0);
+    return Object.values(this.#pools).reduce((sum, pool) => sum + pool.waiting.length, 0);
+  }
+}
+
+class SharedSlots {
+  /** In the order they came. */
+  readonly waiting: Waiting[] = [];
+  #free: number;
+  /** Slots that an owner has now, and when one was given last, counted in slots; of those that have or want one. */
+  readonly #owners = new Map<string, { held: number; served: number }>();
+  #given = 0;
+
+  constructor(slots: number) {
+    this.#free = slots;
   }
 
-  #fill(pool: Pool): void {
-    while (this.#free[pool] > 0) {
-      const next = this.#waiting[pool].shift();
-      if (!next) return;
-      this.#free[pool] -= 1;
+  request(waiting: Waiting): () => void {
+    const { owner_id } = waiting;
+    let isDone = false;
+    if (!this.#owners.has(owner_id)) this.#owners.set(owner_id, { held: 0, served: 0 });
+    this.waiting.push(waiting);
+    this.#fill();
+    return () => {
+      if (isDone) return;
+      isDone = true;
+      const at = this.waiting.indexOf(waiting);
+      if (at >= 0) this.waiting.splice(at, 1);
+      else {
+        this.#free += 1;
+        this.#of(owner_id).held -= 1;
+      }
+      this.#fill();
+      const isGone = this.#of(owner_id).held === 0 && !this.waiting.some((one) => one.owner_id === owner_id);
+      if (isGone) this.#owners.delete(owner_id);
+    };
+  }
+
+  /** Somebody has none while this owner has one, or would still have no more than this owner after a change. */
+  isOwed(owner_id: string): boolean {
+    const { held } = this.#of(owner_id);
+    return this.waiting.some((one) => {
+      const theirs = this.#of(one.owner_id).held;
+      return one.owner_id !== owner_id && held > 0 && (theirs === 0 || theirs + 1 < held);
+    });
+  }
+
+  #fill(): void {
+    while (this.#free > 0 && this.waiting.length > 0) {
+      const next = this.waiting.reduce((best, one) => (this.#isBefore(one, best) ? one : best));
+      this.waiting.splice(this.waiting.indexOf(next), 1);
+      this.#free -= 1;
+      const owner = this.#of(next.owner_id);
+      owner.held += 1;
+      owner.served = ++this.#given;
       next.run();
     }
+  }
+
+  /** Only where it is strictly so: of two of one owner the first comes first. */
+  #isBefore(one: Waiting, other: Waiting): boolean {
+    const [a, b] = [this.#of(one.owner_id), this.#of(other.owner_id)];
+    return a.held === b.held ? a.served < b.served : a.held < b.held;
+  }
+
+  #of(owner_id: string): { held: number; served: number } {
+    return this.#owners.get(owner_id) ?? { held: 0, served: 0 };
   }
 }

@@ -10,7 +10,7 @@ import { type Attachments, noAttachments } from "./attachments.ts";
 import { chatModel } from "./chat-model.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
 import { DEMO, DemoModels } from "./demo.ts";
-import { type GuardedFetch, guardedFetch, type MayReach } from "./fetch.ts";
+import { type GuardedFetch, guardedFetch, type MayReach, refusalOf } from "./fetch.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
 import { priceOf } from "./prices.ts";
 import { streamOf } from "./stream.ts";
@@ -36,6 +36,12 @@ export class ConfiguredModels implements LanguageModels {
     this.#parts = parts;
     this.#demo = new DemoModels(parts.clock);
     this.#fetch = guardedFetch(parts.mayReach);
+  }
+
+  /** Why no model could be asked at this base URL; undefined when it could. */
+  async refusalOf(base_url: string): Promise<string | undefined> {
+    const { clock, mayReach: may } = this.#parts;
+    return base_url === "" ? undefined : refusalOf(new URL(base_url), { clock, may });
   }
 
   /** Everything there is from now on; models without their provider are left out. Calls that run go on as they began. */

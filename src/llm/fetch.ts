@@ -4,6 +4,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { placeOfAddress } from "#base/address-place.ts";
+import type { Clock } from "#base/clock.ts";
 import { ModelError } from "./model.ts";
 
 export type GuardedFetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -32,6 +33,26 @@ export const guardedFetch =
     const options = { ...init, headers, redirect: "manual", timeout: false } as RequestInit;
     return fetch(target, options);
   };
+
+/** Milliseconds in which a name is looked up for somebody who only wants to know. */
+const LOOKUP_MS = 3_000;
+
+/**
+ * Why no model could be asked at this URL as things are; undefined when it could, or when its name leads nowhere now: it may tomorrow. For
+ * whoever keeps the URL for later.
+ */
+export const refusalOf = async (
+  url: URL,
+  { clock, may, resolve = resolveByDns }: { readonly clock: Clock; readonly may: MayReach; readonly resolve?: Resolve },
+): Promise<string | undefined> => {
+  const late = Promise.withResolvers<undefined>();
+  const limit = clock.after(LOOKUP_MS, () => late.resolve(undefined));
+  const looked = checkedUrl(url, may, resolve).then(
+    () => undefined,
+    (error) => (error instanceof ModelError ? error.message : undefined),
+  );
+  return Promise.race([looked, late.promise]).finally(() => limit.cancel());
+};
 
 const checkedUrl = async (url: URL, may: MayReach, resolve: Resolve): Promise<URL> => {
   if (url.protocol !== "http:" && url.protocol !== "https:") throw refused(`${url.protocol} is not http or https`);

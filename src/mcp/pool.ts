@@ -28,8 +28,8 @@ const IDLE_MS = 5 * 60_000;
 /** How long a server that failed is left alone: the first time, and at most. It doubles with every failure. */
 const LEFT_ALONE_MS = 30_000;
 const LEFT_ALONE_LONGEST_MS = 10 * 60_000;
-/** A turn waits so long for a server, and for one that failed before. */
-const PATIENCE_MS = 15_000;
+/** A step of a turn waits so long for a server, and for one that failed before: one that is late is there for the next step. */
+const PATIENCE_MS = 3_000;
 const PATIENCE_AGAIN_MS = 2_000;
 
 const pauseAfter = (failures: number): number =>

@@ -25,6 +25,7 @@ const startHanging = () => {
   const inner = host.url;
   let asked = 0;
   const waiting: { readonly count: number; readonly arrived: () => void }[] = [];
+  const held = Promise.withResolvers<void>();
   const front = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -32,7 +33,7 @@ const startHanging = () => {
     async fetch(request) {
       asked += 1;
       for (const { count, arrived } of waiting) if (asked >= count) arrived();
-      if (isHanging) return new Promise<Response>(() => {});
+      if (isHanging) await held.promise;
       const { method, headers } = request;
       const body = method === "POST" ? await request.text() : undefined;
       return fetch(`${inner}/mcp`, { method, headers, ...(body === undefined ? {} : { body }) });
@@ -51,6 +52,11 @@ const startHanging = () => {
       }),
     answer: () => {
       isHanging = false;
+    },
+    /** What was held is answered, too. */
+    letGo: () => {
+      isHanging = false;
+      held.resolve();
     },
     async [Symbol.asyncDispose]() {
       await front.stop(true);
@@ -83,12 +89,12 @@ test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other
     await follower.until(({ status }) => status === "running");
   };
 
-  await clock.timerIn(15_000);
+  await clock.timerIn(3_000);
   clock.advance(1_000);
   await follower.until((one) => warningsIn(one)?.includes('The chat waits for the MCP server "slow".') === true);
-  clock.advance(14_000);
+  clock.advance(2_000);
   expect(await toolsOf()).toEqual(["quick"]);
-  const leftOut = [expect.stringContaining('The MCP server "slow" is left out: it did not answer within 15 s')];
+  const leftOut = [expect.stringContaining('The MCP server "slow" is left out: it did not answer within 3 s')];
   expect(warningsIn(follower)).toEqual(leftOut);
   using late = await Follower.open(world.owner, chat.id);
   await late.until((one) => warningsIn(one) !== undefined);
@@ -97,7 +103,7 @@ test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other
   // It is still being connected to: the next turn does not wait at all, nor does one right after that has failed.
   await next("two");
   expect(await toolsOf()).toEqual(["quick"]);
-  clock.advance(15_001);
+  clock.advance(27_001);
   await next("three");
   expect(await toolsOf()).toEqual(["quick"]);
   const asked = hanging.asked;
@@ -125,6 +131,34 @@ test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other
   expect(await toolsOf()).toEqual(["slow", "quick"]);
   expect(warningsIn(follower)).toEqual([]);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).warnings).toEqual([]);
+});
+
+test("[MC-4] a server that was late for a turn's first step is there for its second", async () => {
+  const clock = new ManualClock();
+  await using world = await openChatWorld({ clock });
+  await using hanging = startHanging();
+  await using other = startHanging();
+  const admin = await adminOf(world);
+  await admin.post(serversOf(world), { slug: "slow", url: hanging.url, availability: "force_on" });
+  await admin.post(serversOf(world), { slug: "never", url: other.url, availability: "force_on" });
+  await createChat(world, "one");
+  // Both are waited for at once.
+  await clock.timerIn(3_000);
+  await Promise.all([hanging.askedTimes(1), other.askedTimes(1)]);
+  clock.advance(3_000);
+  const first = await world.models.next();
+  const named = ({ request }: typeof first) =>
+    request.tools.map(({ name }) => name).filter((name) => /^(slow|never)__/.test(name));
+  expect(named(first)).toEqual([]);
+  hanging.letGo();
+  let step = first;
+  for (let number = 1; named(step).length === 0; number += 1) {
+    step.callTool(`call-${number}`, "list_templates").finish("tool_calls");
+    step = await world.models.next();
+  }
+  expect(named(step)).toContain("slow__add");
+  expect(named(step).some((name) => name.startsWith("never__"))).toBe(false);
+  step.finish("stop");
 });
 
 test("[MC-7] while only this machine uses the server its MCP servers may stand on loopback, as models may", async () => {

@@ -5,7 +5,7 @@ import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import type { Restored } from "#schema/agents/checkpoint.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
-import { Capacity, type Pool } from "../../runtime/capacity.ts";
+import { Capacity, type Claimant, type Pool } from "../../runtime/capacity.ts";
 import type { Begun, Interrupted } from "../effects.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
@@ -41,23 +41,25 @@ export class Generations {
    * Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one goes on. `goesOn`: it
    * was begun by a server that is no more, which may have been waiting for the time of `retry`.
    */
-  start(chat_id: string, pool: Pool, history_version: number, begun: Begun = {}): void {
+  start({ id: chat_id, owner_id }: Claimant, pool: Pool, history_version: number, begun: Begun = {}): void {
     if (this.#stopping.signal.aborted) return;
     const old = this.#jobs.get(chat_id);
     if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
     this.#end(old);
+    const of = { id: chat_id, owner_id };
     const slot: Slot = {
       leave: () => job.release(),
       take: (signal) =>
         new Promise((resolve) => {
           signal.addEventListener("abort", () => resolve(), { once: true });
-          job.release = this.#slotFor(chat_id, pool, resolve);
+          job.release = this.#slotFor(of, pool, resolve);
         }),
+      isOwed: () => this.#capacity.isOwed(pool, owner_id),
     };
     const turn = new Turn(this.#parts, { chat_id, history_version, slot }, begun);
     const job: Job = { turn, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
-    const release = this.#slotFor(chat_id, pool, () => {
+    const release = this.#slotFor(of, pool, () => {
       this.begun += 1;
       // Not before the way to give the slot back is known.
       job.done = Promise.resolve().then(() => this.#run(chat_id, job));
@@ -67,14 +69,15 @@ export class Generations {
   }
 
   /** Calls `run` once there is a slot; until then followers are told that the chat waits. Returns how to give it back, or to stop waiting. */
-  #slotFor(chat_id: string, pool: Pool, run: () => void): () => void {
+  #slotFor(of: Claimant, pool: Pool, run: () => void): () => void {
+    const { id: chat_id } = of;
     let isTold = false;
     const tell = (isWaiting: boolean): void => {
       if (isTold === isWaiting) return;
       isTold = isWaiting;
       this.#parts.tellWaiting(chat_id, isWaiting);
     };
-    const release = this.#capacity.request(pool, chat_id, () => {
+    const release = this.#capacity.request(pool, of, () => {
       tell(false);
       run();
     });

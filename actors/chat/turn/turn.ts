@@ -30,7 +30,7 @@ import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
 import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
 import { Opening } from "./opening.ts";
 import { EMPTY_RETRIES, nextTry, RETRIES } from "./retry.ts";
-import type { Slot, TurnOf } from "./slot.ts";
+import { letOthersIn, type Slot, type TurnOf } from "./slot.ts";
 import { assistant, endOfStep, resultOf } from "./step-end.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
 import type { AgentDeps } from "./tool-agent.ts";
@@ -117,6 +117,7 @@ export class Turn {
       if (!begun || this.isStopped) return;
       if (begun.calls.length > 0) {
         if (!(await this.#runTools(begun, step > STEPS))) return;
+        await letOthersIn(this.#slot, this.#abort.signal);
         continue;
       }
       const history = await this.#history(begun);

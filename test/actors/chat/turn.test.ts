@@ -50,8 +50,11 @@ const openServices = async (options: TestServerOptions = {}) => {
 
 type Services = Awaited<ReturnType<typeof openServices>>;
 
-const newChat = async (services: Services, text = "hello", tools: string[] = []): Promise<string> => {
-  const { user_id, organization_id } = await seedUser(services.server);
+type Person = { readonly user_id: string; readonly organization_id: string };
+
+/** Of this person, or of somebody new. */
+const newChat = async (services: Services, text = "hello", tools: string[] = [], owner?: Person): Promise<string> => {
+  const { user_id, organization_id } = owner ?? (await seedUser(services.server));
   const id = uuid();
   services.follow(id);
   await services.chats.ask(id, "create", {
@@ -274,6 +277,47 @@ test("[CH-47] a turn that waits for its next try gives its slot to others, and a
   expect(services.generations.isWaiting(three)).toBe(true);
   await services.chats.ask(one, "interrupt", {});
   expect((await services.models.next()).prompt).toBe("three");
+});
+
+test("[CH-49] owners have their turns in turn: one's many chats keep no other's out", async () => {
+  await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "2" } });
+  const busy = await seedUser(services.server);
+  for (let number = 1; number <= 8; number += 1) await newChat(services, `busy ${number}`, [], busy);
+  const first = await services.models.next();
+  await services.models.next();
+  const other = await seedUser(services.server);
+  for (const text of ["other 1", "other 2"]) await newChat(services, text, [], other);
+  const third = await seedUser(services.server);
+  await newChat(services, "third 1", [], third);
+  const order: string[] = [];
+  for (let call = first; order.length < 9; ) {
+    call.finish();
+    call = await services.models.next();
+    order.push(call.prompt);
+  }
+  expect(order).toEqual([
+    ...["other 1", "third 1", "other 2", "busy 3", "busy 4", "busy 5", "busy 6", "busy 7", "busy 8"],
+  ]);
+});
+
+test("[CH-49] a turn of many steps lets another owner's chat in between two of them, and no further chat of its own owner", async () => {
+  await using services = await openServices({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
+  const busy = await seedUser(services.server);
+  const one = await newChat(services, "one", [], busy);
+  const first = await services.models.next();
+  await newChat(services, "two", [], busy);
+  first.callTool("call-1", "list_templates").finish("tool_calls");
+  const second = await services.models.next();
+  expect(second.prompt).toBe("one");
+  await newChat(services, "other");
+  second.callTool("call-2", "list_templates").finish("tool_calls");
+  const guest = await services.models.next();
+  expect([guest.prompt, services.generations.isWaiting(one)]).toEqual(["other", true]);
+  guest.finish();
+  const rest = [await services.models.next()];
+  rest[0]?.finish();
+  rest.push(await services.models.next());
+  expect(rest.map(({ prompt }) => prompt).sort()).toEqual(["one", "two"]);
 });
 
 test("[CH-18] promoting while a turn runs stops it; the promoted message goes first and nothing is lost", async () => {

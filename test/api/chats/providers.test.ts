@@ -220,3 +220,28 @@ describe("models", () => {
     await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: demo again");
   });
 });
+
+test("[MO-46] where others use the server, too, a base URL that would not be called is refused when it is entered, and metadata services everywhere", async () => {
+  await using shared = await openModelWorld({ env: { SLIPWAY_ACCESS_URL: "https://slipway.example" } });
+  await using alone = await openModelWorld();
+  const add = async ({ owner }: typeof shared, base_url: string) => {
+    const body = { provider: "openai-compat", display_name: base_url, base_url };
+    const answer = await owner.fetch("POST", "/api/v2/chats/providers", body);
+    return [answer.status, (await answer.text()).match(/"field":"([^"]*)"/)?.[1]];
+  };
+  for (const url of ["http://127.0.0.1:9/v1", "http://localhost:9", "http://[::1]/v1", "https://10.1.2.3/v1"]) {
+    expect([url, ...(await add(shared, url))]).toEqual([url, 400, "base_url"]);
+    expect([url, ...(await add(alone, url))]).toEqual([url, 201, undefined]);
+  }
+  for (const world of [shared, alone]) {
+    expect(await add(world, "http://169.254.169.254/latest")).toEqual([400, "base_url"]);
+    expect(await add(world, "https://models.invalid/v1")).toEqual([201, undefined]);
+  }
+  const all = await shared.owner.get<{ id: string; base_url: string }[]>("/api/v2/chats/providers");
+  const kept = all.filter((one) => one.base_url.includes("models.invalid"));
+  expect(kept.map(({ base_url }) => base_url)).toEqual(["https://models.invalid/v1"]);
+  const path = `/api/v2/chats/providers/${kept[0]?.id}`;
+  expect((await shared.owner.fetch("PATCH", path, { base_url: "http://127.0.0.1:9/v1" })).status).toBe(400);
+  const renamed = { base_url: kept[0]?.base_url, display_name: "Kept" };
+  expect((await shared.owner.fetch("PATCH", path, renamed)).status).toBe(200);
+});
