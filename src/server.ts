@@ -11,20 +11,20 @@ import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
 import { agentProgramFiles } from "./api/agents/programs.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
-import { onBehalf, statusesOf } from "./api/audit/origin.ts";
-import { rememberBody } from "./api/audit/refused.ts";
+import { onBehalf } from "./api/audit/origin.ts";
+import { type Attempt, rememberBody } from "./api/audit/refused.ts";
 import { chatDesktop } from "./api/chats/desktop.ts";
 import { experimentalChats } from "./api/chats/index.ts";
 import { health } from "./api/health.ts";
 import { AgentTokens } from "./api/http/agent-tokens.ts";
-import { bodyLimit, hasOwnParser, NO_BODY, parseJson, tooLarge } from "./api/http/body.ts";
+import { ALWAYS_FITS, bodyLimit, NO_BODY, readBody, tooLarge } from "./api/http/body.ts";
 import { BodyReaders } from "./api/http/body-shape.ts";
 import { isCompat, remember } from "./api/http/caller.ts";
 import { compressed } from "./api/http/encoding.ts";
 import { COMMON_HEADERS, errorResponse, pathOf } from "./api/http/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/http/gate.ts";
 import { credentialOf, identify } from "./api/http/identify.ts";
-import { methodsByPath } from "./api/http/methods.ts";
+import { Operations, variablesIn } from "./api/http/operations.ts";
 import { onceLoaded, webPages } from "./api/http/pages.ts";
 import { RateLimits } from "./api/http/rate-limit.ts";
 import { idOf, madeIdOf, tracedAnswer } from "./api/http/request-id.ts";
@@ -51,6 +51,22 @@ export interface RunningServer {
   stop(reason: string): Promise<void>;
 }
 
+const operationsByApp = new WeakMap<AnyElysia, Operations>();
+
+/** What the routes of an app have declared, read once. */
+const operationsOf = (app: AnyElysia): Operations => {
+  const known = operationsByApp.get(app) ?? new Operations(app.routes);
+  operationsByApp.set(app, known);
+  return known;
+};
+
+/** What a request was about to change, where its operation declares that. */
+const attemptOf = (operations: Operations, { method, url }: Request): Attempt | undefined => {
+  const found = operations.find(method, pathOf(url));
+  const target = found?.declared.audit;
+  return target && { target, params: variablesIn(found, pathOf(url)) };
+};
+
 /** All routes as one Elysia app; it does not listen. */
 export const createApp = (ctx: Context): AnyElysia => {
   // Elysia would look for the path behind the eleventh character, which in `http://nas/` is behind its first slash (rule HT-1). The
@@ -61,23 +77,21 @@ export const createApp = (ctx: Context): AnyElysia => {
     .onError(({ error, request, code, route, set }) => {
       if (code === "NOT_FOUND") return noRoute(request, error);
       if (isMismatch(error)) {
-        set.status = statusOf(request);
+        set.status = operations.status(request.method, pathOf(request.url), isCompat(request)) ?? 200;
         return ctx.requests.mismatches.answer(error, { request, route, status: set.status });
       }
       const response = errorResponse(error, request);
-      ctx.refused.note(request, response.status, error);
+      ctx.refused.note(request, response.status, error, () => attemptOf(operations, request));
       return response;
     })
     .use(rememberRoute(ctx.metrics))
     .onParse(async ({ request, route }) => {
-      const body = await parseJson({ request });
+      const declared = operations.declared(request.method, route);
+      const body = await readBody(request, declared);
       if (body === NO_BODY) return bodies.ofNothing(request.method, route);
       bodies.read(request.method, route, body);
-      rememberBody(request, route, body);
+      if (declared?.audit?.needsBody) rememberBody(request, body);
       return body;
-    })
-    .onTransform({ as: "global" }, ({ request, route, body }) => {
-      if (body && hasOwnParser(pathOf(request.url))) bodies.read(request.method, route, body);
     });
   const web = onceLoaded(loadWeb);
   const app: AnyElysia = withRoutes(base, ctx)
@@ -85,13 +99,10 @@ export const createApp = (ctx: Context): AnyElysia => {
     .use(experimentalSkills(ctx))
     .use(swaggerPage(() => withRoutes(new Elysia(), ctx), web))
     .use(webPages(PAGES, MOVED, web));
-  const methodsOf = methodsByPath(app);
+  const operations = operationsOf(app);
   const bodies = new BodyReaders(app.routes);
-  // Elysia has forgotten it by then.
-  const statusOf = (request: Request): number =>
-    statusesOf(app)(request.method, pathOf(request.url), isCompat(request)) ?? 200;
   const noRoute = (request: Request, error: unknown): Response => {
-    const methods = methodsOf(pathOf(request.url)).join(", ");
+    const methods = operations.methods(pathOf(request.url)).join(", ");
     if (methods === "") return errorResponse(error, request);
     const refusal = new AppError("method_not_allowed", "Method not allowed.", {
       detail: `This route takes ${methods}.`,
@@ -113,6 +124,7 @@ export type ServerOptions = {
 /** Listens on the configured address (port 0 = any) and answers until stopped. */
 export const startServer = async (ctx: Context, options: ServerOptions = {}): Promise<RunningServer> => {
   const app = createApp(ctx);
+  const operations = operationsOf(app);
   let hosts: AllowedHosts = new Set();
   const { host, port } = ctx.config.address;
   const tls = readTls(ctx.config, ctx.clock.now());
@@ -128,10 +140,10 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       const credential = credentialOf(request);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
       if (isProbe(request)) return await app.fetch(request);
-      checkDeclaredLength(request);
+      checkDeclaredLength(request, operations);
       return await ctx.requests.run(request, async () => {
         const identity = withinScope(request, await identify(credential, request, who));
-        rates?.count(request, identity);
+        rates?.count(request, identity, operations);
         remember(request, identity);
         return compressed(request, await onBehalf(request, identity, behalf, () => app.fetch(request)));
       });
@@ -145,7 +157,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     policy: ctx.config.require_second_factor,
     addresses: ctx.addresses,
   };
-  const behalf = { addresses: ctx.addresses, statuses: statusesOf(app) };
+  const behalf = { addresses: ctx.addresses, operations };
   const apps = new AppProxy(ctx, who);
   const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });
   const handle = async (request: Request): Promise<Response> => {
@@ -198,13 +210,15 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
 };
 
 /** Refuses a body that is larger than its route takes before any of it has come in, also on routes that read none. */
-const checkDeclaredLength = ({ method, url, headers }: Request): void => {
+const checkDeclaredLength = ({ method, url, headers }: Request, operations: Operations): void => {
   if (method === "GET" || method === "HEAD") {
     if (!headers.has("transfer-encoding")) return;
     throw new AppError("invalid", `A ${method} request has no body.`);
   }
-  const limit = bodyLimit(pathOf(url));
-  if (Number(headers.get("content-length")) > limit) throw tooLarge(limit);
+  const length = Number(headers.get("content-length"));
+  if (length <= ALWAYS_FITS) return;
+  const limit = bodyLimit(operations.find(method, pathOf(url))?.declared);
+  if (length > limit) throw tooLarge(limit);
 };
 
 /** Health checks are answered also while the server is overloaded or stopping. */

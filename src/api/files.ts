@@ -10,8 +10,9 @@ import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates
 import { zipOf } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";
-import { leaveUnread, ownParser, tooLarge, UPLOAD_LIMIT } from "./http/body.ts";
+import { tooLarge, UPLOAD_LIMIT } from "./http/body.ts";
 import { callers, type UserCaller } from "./http/caller.ts";
+import { operation } from "./http/operation.ts";
 import { fails } from "./http/responses.ts";
 
 const tags = ["Templates"];
@@ -27,15 +28,16 @@ export const files = (ctx: ApiContext) =>
       },
       {
         user: true,
-        // The handler reads the body itself, as a stream.
-        parse: ownParser("/api/v2/files", leaveUnread(UPLOAD_LIMIT)),
         response: { 200: UploadedFile, 201: UploadedFile, ...fails(400, 401, 403, 413, 415) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Upload a file",
           description: `A tar or zip archive with a template.yaml, at most ${UPLOAD_LIMIT} bytes. The same content sent again by the same user gives the same id and 200.`,
-          "x-accepts": [...ARCHIVE_TYPES],
-        } as object,
+          limit: UPLOAD_LIMIT,
+          reads: "stream",
+          rate: "upload",
+          accepts: [...ARCHIVE_TYPES],
+        }),
       },
     )
     .get("/:file", ({ caller, params, query }) => download(ctx, caller, params.file, query.format), {
@@ -45,12 +47,12 @@ export const files = (ctx: ApiContext) =>
         format: t.Optional(t.String({ description: "`zip` converts a tar archive; absent: as it was uploaded." })),
       }),
       response: fails(400, 401, 404),
-      detail: {
+      detail: operation({
         tags,
         summary: "Download a file",
         description: "For whoever uploaded it and for those who look after templates.",
-        "x-answers": [...ARCHIVE_TYPES],
-      } as object,
+        answers: [...ARCHIVE_TYPES],
+      }),
     });
 
 /** Stores the body; 403 for whoever may not make templates anywhere, 413 and 415 as declared. */

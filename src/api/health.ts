@@ -1,6 +1,7 @@
 // For machines that watch this server: alive, and ready for work.
 import { Elysia, t } from "elysia";
 import type { ApiContext } from "./context.ts";
+import { operation } from "./http/operation.ts";
 import { Generic } from "./http/responses.ts";
 
 const tags = ["General"];
@@ -9,13 +10,13 @@ export const health = (ctx: ApiContext) =>
   new Elysia()
     .get("/healthz", () => new Response("OK", { headers: { "content-type": "text/plain; charset=utf-8" } }), {
       response: { 200: t.String({ description: "The word OK." }) },
-      detail: {
+      detail: operation({
         tags,
         summary: "Alive",
         description: "200 as long as the process answers at all.",
         security: [],
-        "x-answers": ["text/plain"],
-      } as object,
+        answers: ["text/plain"],
+      }),
     })
     .get(
       "/readyz",

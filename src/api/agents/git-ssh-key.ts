@@ -8,8 +8,10 @@ import { mayManageKeysOf } from "#domain/access.ts";
 import { openGitSshKey, readGitSshKey, renewGitSshKey } from "#domain/users/git-ssh-key.ts";
 import { userPath as params, userAt } from "#domain/users/user.ts";
 import { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 
 const presentKey = ({ user_id, public_key, created_at, updated_at }: GitSshKeyRow): GitSshKey => ({
@@ -74,7 +76,12 @@ export const userGitSshKey = (ctx: ApiContext) => {
         user: true,
         params,
         response: { 200: GitSshKey, ...fails(401, 403, 404, 503) },
-        detail: { tags: ["Users"], summary: "Make a new git key pair", description: "The one before is gone." },
+        detail: operation({
+          tags: ["Users"],
+          summary: "Make a new git key pair",
+          description: "The one before is gone.",
+          audit: target.writes(target.gitSshKey),
+        }),
       },
     );
 };

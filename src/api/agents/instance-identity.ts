@@ -8,15 +8,12 @@ import { listAgentsOfInstance } from "#db/agents/instances.ts";
 import { AgentSession, CloudAIdentity, CloudBIdentity, CloudCIdentity } from "#schema/agents/instance-identity.ts";
 import { IdentityError, IdentityFiles } from "#src/identity/identity.ts";
 import type { ApiContext } from "../context.ts";
-import { ownParser, parsePublicJson } from "../http/body.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 
-const PREFIX = "/api/v2/workspaceagents";
-
-const documented = (path: string, summary: string, about: string) => ({
-  parse: ownParser(`${PREFIX}${path}`, parsePublicJson),
+const documented = (summary: string, about: string) => ({
   response: { 200: AgentSession, ...fails(400, 401, 404, 409, 415, 503) },
-  detail: { tags: ["Agent daemon"], summary, description: about, security: [] },
+  detail: operation({ reads: "public", tags: ["Agent daemon"], summary, description: about, security: [] }),
 });
 
 const ABOUT =
@@ -34,7 +31,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyCloudA } = await import("#src/identity/cloud-a.ts");
           return verifyCloudA(files, body, ctx.clock.now());
         }),
-      { ...documented(path, `Sign in with an instance identity (${cloud})`, ABOUT), body: CloudAIdentity },
+      { ...documented(`Sign in with an instance identity (${cloud})`, ABOUT), body: CloudAIdentity },
     );
   }
   for (const cloud of ["cloud-b", "azure"]) {
@@ -47,7 +44,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyCloudB } = await import("#src/identity/cloud-b.ts");
           return verifyCloudB(files, body.signature, ctx.clock.now());
         }),
-      { ...documented(path, `Sign in with an instance identity (${cloud})`, ABOUT), body: CloudBIdentity },
+      { ...documented(`Sign in with an instance identity (${cloud})`, ABOUT), body: CloudBIdentity },
     );
   }
   for (const cloud of ["cloud-c", "google"]) {
@@ -59,7 +56,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyCloudC } = await import("#src/identity/cloud-c.ts");
           return verifyCloudC(files, body.json_web_token, ctx.clock.now());
         }),
-      { ...documented(path, `Sign in with an instance identity (${cloud})`, ABOUT), body: CloudCIdentity },
+      { ...documented(`Sign in with an instance identity (${cloud})`, ABOUT), body: CloudCIdentity },
     );
   }
   return app;

@@ -3,13 +3,12 @@
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import type { ApiContext } from "../context.ts";
-import { limitJson } from "../http/body.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 /** Fixed by the specification. */
 const LIMIT = 65_536;
-limitJson("/api/v2/workspaceagents/me/tasks/{task}/log-snapshot", LIMIT);
 
 export const taskLogSnapshot = (_ctx: ApiContext) =>
   new Elysia().use(callers).post(
@@ -23,6 +22,6 @@ export const taskLogSnapshot = (_ctx: ApiContext) =>
       query: t.Object({ format: t.Literal("agentapi", { description: "The form of the messages." }) }),
       body: t.Object({ messages: t.Optional(t.Array(t.Unknown())) }, { additionalProperties: true }),
       response: { 204: NoContent, ...fails(400, 401, 404, 413, 415) },
-      detail: { tags: ["Agents"], summary: "Keep the last messages of a task" },
+      detail: operation({ tags: ["Agents"], summary: "Keep the last messages of a task", limit: LIMIT }),
     },
   );

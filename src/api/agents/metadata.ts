@@ -6,6 +6,7 @@ import { workspaceAccess } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost, whenAccessLost } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -46,13 +47,13 @@ export const agentMetadata = (ctx: ApiContext) => {
         user: true,
         params,
         response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Watch an agent's metadata (server-sent events)",
-          "x-answers": ["text/event-stream"],
+          answers: ["text/event-stream"],
           description:
             "Events `ping` (at once and every 15 s) and `data`: a list of {description, result}, at once, at most once a second when it changes and at least every 5 s. Ends when a newer build takes over.",
-        },
+        }),
       },
     )
     .get(

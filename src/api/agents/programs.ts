@@ -5,6 +5,7 @@ import { notFound } from "#base/errors.ts";
 import { agentPrograms, findAgentProgram } from "#domain/agents/programs.ts";
 import { filledInitScript, INIT_MACHINES, INIT_SYSTEMS } from "#src/provisioners/terraform/init-script.ts";
 import type { ApiContext } from "../context.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 
 const tags = ["Agents"];
@@ -27,14 +28,14 @@ const plain = (content: string, type = "text/plain; charset=utf-8"): Response =>
 const scriptAt = {
   params: systems,
   response: { 200: t.String({ description: "A shell script, for Windows one of PowerShell." }), ...fails(400) },
-  detail: {
+  detail: operation({
     tags,
     summary: "Script that brings an agent to a machine",
     description:
       "Fetches the program, sets CODER_AGENT_URL and starts it; the token is CODER_AGENT_TOKEN of its environment.",
     security: [],
-    "x-answers": ["text/plain"],
-  } as object,
+    answers: ["text/plain"],
+  }),
 };
 
 /** Below the root of the access URL, where the scripts of workspaces look. */
@@ -62,14 +63,14 @@ export const agentProgramFiles = (ctx: ApiContext) =>
           file: t.String({ description: "`slipway-<os>-<arch>`, also with `coder` for `slipway`, or `SHA256SUMS`." }),
         }),
         response: { 200: t.Any({ description: "The program, or the digests of all." }), ...fails(404) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Program of an agent",
           description:
             "For linux, linux-musl, darwin and windows on amd64 and arm64, as far as this server has them. The ETag is the SHA-256.",
           security: [],
-          "x-answers": ["application/octet-stream"],
-        } as object,
+          answers: ["application/octet-stream"],
+        }),
       },
     )
     .get(

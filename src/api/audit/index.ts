@@ -9,8 +9,11 @@ import { presentEntry } from "#domain/audit/present.ts";
 import { auditedPlaces, auditFilter } from "#domain/audit/query.ts";
 import { setAuditRetention } from "#domain/audit/retention.ts";
 import { AuditLogs, AuditRetention } from "#schema/audit.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { exported } from "./export.ts";
@@ -78,12 +81,12 @@ export const audit = (ctx: ApiContext) =>
       {
         user,
         query: t.Object({ q }),
-        detail: {
+        detail: operation({
           tags,
           summary: "Export the audit log",
           description: "Every entry that matches, one JSON object a line, newest first.",
-          "x-answers": ["application/x-ndjson"],
-        },
+          answers: ["application/x-ndjson"],
+        }),
         response: fails(400, 401, 403, 503),
       },
     )
@@ -108,10 +111,11 @@ export const audit = (ctx: ApiContext) =>
       {
         ...{ user, body: AuditRetention },
         response: { 200: AuditRetention, ...fails(400, 401, 403, 413) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Say how long entries are kept",
           description: "Days; 0 is for ever, which is how it begins. What is older goes within the hour.",
-        },
+          audit: target.writes(setting.settingOf("audit_settings", "retention")),
+        }),
       },
     );

@@ -7,8 +7,7 @@ import { type OriginOf, originNow } from "#base/origin.ts";
 import type { Store } from "#db/engine/store.ts";
 import { auditRefused } from "#domain/audit/refused.ts";
 import { Throttle } from "#domain/users/throttle.ts";
-import { pathOf } from "../http/errors.ts";
-import { type Asked, NEEDS_BODY, type RefusedOperation, refusedOperation } from "./refused-table.ts";
+import type { Asked, AuditTarget } from "./targets.ts";
 
 /** Entries a minute for one caller. */
 const EACH = 60;
@@ -16,17 +15,18 @@ const EACH = 60;
 const WAITING = 1_000;
 
 /** Nobody asked, nothing of ours was asked for, or it was too much or too often: none of it says what somebody tried to change. */
-const UNTOLD = new Set([401, 405, 406, 408, 413, 415, 421, 426, 429]);
+const UNAUDITED = new Set([401, 405, 406, 408, 413, 415, 421, 426, 429]);
 
 const bodies = new WeakMap<Request, unknown>();
 
-/** Keeps what was sent to the few routes where it says what would have been done; gone with the request. */
-export const rememberBody = (request: Request, route: string, body: unknown): void => {
-  if (NEEDS_BODY.has(route)) bodies.set(request, body);
-};
+/** Keeps what was sent to the few operations where it says what would have been done; gone with the request. */
+export const rememberBody = (request: Request, body: unknown): void => void bodies.set(request, body);
+
+/** What a request was about to change. */
+export type Attempt = { readonly target: AuditTarget; readonly params: Readonly<Record<string, string>> };
 
 type Refused = {
-  readonly operation: RefusedOperation;
+  readonly target: AuditTarget;
   readonly asked: Asked;
   readonly origin: OriginOf;
   readonly status_code: number;
@@ -47,18 +47,21 @@ export class RefusedChanges {
     this.#counts = new Throttle(clock, EACH);
   }
 
-  /** Takes note of a request that is answered with this status because of this error; returns at once. */
-  note(request: Request, status_code: number, error: unknown): void {
-    if (status_code < 400 || status_code >= 500 || UNTOLD.has(status_code) || isMalformed(error)) return;
-    const found = refusedOperation(request.method, pathOf(request.url));
+  /**
+   * Takes note of a request that is answered with this status because of this error; returns at once. `attemptOf` says what the request
+   * was about to change, undefined where that leaves no entry.
+   */
+  note(request: Request, status_code: number, error: unknown, attemptOf: () => Attempt | undefined): void {
+    if (status_code < 400 || status_code >= 500 || UNAUDITED.has(status_code) || isMalformed(error)) return;
+    const found = attemptOf();
     const origin = found && originNow();
     // Made now: later the connection may be gone, and the address with it.
     const user_id = origin?.().user_id ?? null;
     if (!found || !origin || user_id === null || !this.#hasRoomFor(user_id)) return;
     const asked = { store: this.#store, params: found.params, user_id, body: bodies.get(request) };
-    const refused = { operation: found.operation, asked, origin, status_code, now: this.#clock.now() };
+    const refused = { target: found.target, asked, origin, status_code, now: this.#clock.now() };
     this.#waiting += 1;
-    this.#last = this.#last.then(() => this.#tell(refused));
+    this.#last = this.#last.then(() => this.#write(refused));
   }
 
   /** Resolves when everything that was refused until now is on disk, or given up. */
@@ -84,14 +87,14 @@ export class RefusedChanges {
   }
 
   /** Never rejects. */
-  async #tell({ operation, asked, origin, status_code, now }: Refused): Promise<void> {
+  async #write({ target, asked, origin, status_code, now }: Refused): Promise<void> {
     // The answer goes out first: whether the thing is there must not be seen by how long it takes (rule AU-18).
     await new Promise((resolve) => setImmediate(resolve));
     try {
-      const thing = await operation.find(asked);
+      const thing = await target.find(asked);
       if (!thing) return;
       const { action: given, ...about } = thing;
-      const entry = { ...about, now, status_code, action: given ?? operation.action };
+      const entry = { ...about, now, status_code, action: given ?? target.action };
       await auditRefused(this.#store, origin, entry);
     } catch (error) {
       log("audit").warn("a refused request could not be told of", { error });

@@ -12,8 +12,10 @@ import { Build, BuildTimings, ParameterValue } from "#schema/workspaces/build.ts
 import { JobLog } from "#schema/workspaces/job.ts";
 import { Resource } from "#schema/workspaces/resource.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 import { jobLogs } from "../jobs/logs.ts";
 import { buildState } from "./state.ts";
@@ -52,11 +54,12 @@ export const builds = (ctx: ApiContext) =>
           ),
         }),
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412, 503) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Cancel a build",
           description: "A pending build is cancelled at once; a running one is told to end.",
-        },
+          audit: target.writes(target.workspaceBuild),
+        }),
       },
     )
     .get(

@@ -9,8 +9,10 @@ import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { mayManageTemplates } from "#domain/access.ts";
 import { buildAt } from "#domain/builds/build.ts";
 import { STATE_LIMIT, stateFrom } from "#domain/builds/state-text.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Builds"];
@@ -55,11 +57,12 @@ export const buildState = (ctx: ApiContext) =>
         params,
         body: t.Object({ state: t.String({ maxLength: STATE_LIMIT, description: "Base64; empty for none." }) }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Replace the state of a build",
           description: "For repairs by hand: the next build of the workspace is told it. 409 while a build is active.",
-        },
+          audit: target.writes(target.workspaceBuild),
+        }),
       },
     );
 

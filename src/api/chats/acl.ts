@@ -13,8 +13,11 @@ import { visibleChat } from "#domain/chats/find.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
 import { ChatAcl, PatchChatAcl } from "#schema/chats/chat-acl.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { ANY_ID } from "../http/example-ids.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
 
@@ -59,12 +62,14 @@ export const chatAcl = (ctx: ApiContext) =>
         params,
         body: PatchChatAcl,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Share a chat",
           description:
             "Who is named gets the role `read`: they see the chat with its sub-chats, messages and files, and can follow it, but not write. An empty text takes it away; whoever loses access is disconnected at once.",
-        },
+          example: { user_roles: { [ANY_ID]: "use" } },
+          audit: target.writes(target.chat),
+        }),
       },
     );
 

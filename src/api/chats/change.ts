@@ -12,11 +12,13 @@ import { labelsOf, planModeOf, titleOf } from "#domain/chats/input.ts";
 import { permissionsOf } from "#domain/chats/permission-rules.ts";
 import { isRepeated, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chats/chat.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic, NoContent } from "../http/responses.ts";
-import { chatPath, numberOf, tags } from "./paths.ts";
+import { CHAT_BODY_LIMIT, chatPath, numberOf, tags } from "./paths.ts";
 
 const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
 
@@ -77,12 +79,14 @@ export const changeChat = (ctx: ApiContext) =>
         params: chatPath,
         body: UpdateChat,
         response: { 204: NoContent, ...fails(400, 401, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Change a chat",
           description:
             "All of it or nothing. Archiving takes all sub-chats along and is refused (409) while one of them is active; they take over its permissions, too.",
-        },
+          example: { title: "Greetings" },
+          audit: target.writes(target.chat),
+        }),
       },
     )
     .post(
@@ -147,12 +151,13 @@ export const changeChat = (ctx: ApiContext) =>
         params: chatPath,
         body: ToolResults,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 502) },
-        detail: {
+        detail: operation({
           tags,
           ...REPEATABLE_IN_CHAT,
           summary: "Answer the calls of the client's tools",
           description: "Every call that is awaited, exactly once. 409 when none is.",
-        },
+          limit: CHAT_BODY_LIMIT,
+        }),
       },
     )
     .post(

@@ -4,10 +4,13 @@ import { readChatSetting, readCompactionThresholds, readUserChatSetting } from "
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { setCompactionThreshold, setOwnRecording, setUserChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig, CompactionThreshold } from "#schema/chats/chat-config.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
-import { tags } from "./paths.ts";
+import { CHAT_BODY_LIMIT, tags } from "./paths.ts";
 
 const user = true;
 const { custom_prompt, debug_logging_enabled, user_toggle_allowed, forced_by_deployment } = ChatConfig;
@@ -36,7 +39,13 @@ export const userChatConfig = (ctx: ApiContext) =>
       {
         ...{ user, body: t.Object({ custom_prompt }) },
         response: { 200: t.Object({ custom_prompt }), ...fails(400, 401, 413) },
-        detail: { tags, summary: "Set what one's chats are told", description: "Answers the text as it was stored." },
+        detail: operation({
+          tags,
+          summary: "Set what one's chats are told",
+          description: "Answers the text as it was stored.",
+          limit: CHAT_BODY_LIMIT,
+          audit: setting.writesOwnSetting("prompt"),
+        }),
       },
     )
     .get(
@@ -69,7 +78,12 @@ export const userChatConfig = (ctx: ApiContext) =>
       {
         ...{ user, body: t.Object({ debug_logging_enabled }) },
         response: { 204: NoContent, ...fails(400, 401, 403, 409, 413) },
-        detail: { tags, summary: "Record one's model calls, or not" },
+        detail: operation({
+          tags,
+          summary: "Record one's model calls, or not",
+          limit: CHAT_BODY_LIMIT,
+          audit: setting.writesOwnSetting("debug_logging"),
+        }),
       },
     )
     .get(
@@ -94,7 +108,11 @@ export const userChatConfig = (ctx: ApiContext) =>
       {
         ...{ user, params: modelPath, body: t.Pick(CompactionThreshold, ["threshold_percent"]) },
         response: { 204: NoContent, ...fails(400, 401, 404, 413) },
-        detail: { tags, summary: "Set when one's chats with a model are compacted" },
+        detail: operation({
+          tags,
+          summary: "Set when one's chats with a model are compacted",
+          audit: target.writes(setting.newThreshold),
+        }),
       },
     )
     .delete(
@@ -105,6 +123,10 @@ export const userChatConfig = (ctx: ApiContext) =>
       },
       {
         ...{ user, params: modelPath, response: { 204: NoContent, ...fails(400, 401, 404) } },
-        detail: { tags, summary: "Let the model decide again when one's chats are compacted" },
+        detail: operation({
+          tags,
+          summary: "Let the model decide again when one's chats are compacted",
+          audit: target.writes(setting.threshold),
+        }),
       },
     );

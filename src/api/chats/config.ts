@@ -8,10 +8,12 @@ import { mayConfigureChats } from "#domain/access.ts";
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { forcedRecording, setChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig } from "#schema/chats/chat-config.ts";
+import { writesSetting } from "../audit/setting-targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
-import { tags } from "./paths.ts";
+import { CHAT_BODY_LIMIT, tags } from "./paths.ts";
 
 const user = true;
 const MOST_DAYS = 3_650;
@@ -95,7 +97,12 @@ const single = (ctx: ApiContext, { path, setting, member, summary, forAll, check
       },
       {
         ...{ user, body: shape, response: { 204: NoContent, ...fails(400, 401, 403, 413) } },
-        detail: { tags, summary: `Set the ${summary}` },
+        detail: operation({
+          tags,
+          summary: `Set the ${summary}`,
+          limit: CHAT_BODY_LIMIT,
+          audit: writesSetting(setting),
+        }),
       },
     );
 };
@@ -139,12 +146,14 @@ export const chatConfig = (ctx: ApiContext) =>
       },
       {
         ...{ user, body: SystemPromptBody, response: { 204: NoContent, ...fails(400, 401, 403, 413) } },
-        detail: {
+        detail: operation({
           tags,
           summary: "Set what every chat is told",
           description:
             "It counts from the next model call on. Without `include_default_system_prompt` that stays as it is; the first own prompt replaces the one Slipway comes with.",
-        },
+          limit: CHAT_BODY_LIMIT,
+          audit: writesSetting("system_prompt"),
+        }),
       },
     )
     .get(
@@ -171,7 +180,12 @@ export const chatConfig = (ctx: ApiContext) =>
       },
       {
         ...{ user, body: t.Object({ allow_users }), response: { 204: NoContent, ...fails(400, 401, 403, 409, 413) } },
-        detail: { tags, summary: "Set whether users may record model calls" },
+        detail: operation({
+          tags,
+          summary: "Set whether users may record model calls",
+          limit: CHAT_BODY_LIMIT,
+          audit: writesSetting("allow_debug_logging"),
+        }),
       },
     );
 

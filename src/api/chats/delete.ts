@@ -5,8 +5,10 @@ import { readChat } from "#actors/chat/storage/read.ts";
 import { aboutOf } from "#actors/chat/turn/offer.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { changeableChat } from "#domain/chats/find.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
 
@@ -29,11 +31,12 @@ export const deleteChat = (ctx: ApiContext) =>
       user: true,
       params: chatPath,
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
-      detail: {
+      detail: operation({
         tags,
         summary: "Delete a chat",
         description:
           "With its sub-chats, history and files, for good. Its followers are disconnected. 409 while it or one of its sub-chats is active: interrupt it first.",
-      },
+        audit: target.deletes(target.chat),
+      }),
     },
   );

@@ -8,8 +8,8 @@ import { Throttle } from "#domain/users/throttle.ts";
 import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chats/chat-file.ts";
 import type { ApiContext } from "../context.ts";
 import { bounded } from "../files.ts";
-import { leaveUnread, ownParser } from "../http/body.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { tags } from "./paths.ts";
 
@@ -17,10 +17,6 @@ import { tags } from "./paths.ts";
 const FILE_LIMIT = 10_485_760;
 const UPLOADS_A_MINUTE = 120;
 const YEAR_SECONDS = 31_536_000;
-
-// The handler reads the body itself, as a stream.
-const unread = leaveUnread(FILE_LIMIT);
-ownParser("/api/experimental/chats/files", unread);
 
 export const chatFiles = (ctx: ApiContext) => {
   const uploads = new Throttle(ctx.clock, UPLOADS_A_MINUTE);
@@ -36,28 +32,29 @@ export const chatFiles = (ctx: ApiContext) => {
       },
       {
         user: true,
-        parse: ownParser("/api/v2/chats/files", unread),
         query: t.Object({ organization: t.String({ format: "uuid", description: "The organization of the chat." }) }),
         response: { 201: UploadedChatFile, ...fails(400, 401, 403, 413, 429) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Upload a file for a chat",
           description: `The bytes as the body, at most ${FILE_LIMIT}; the name in \`Content-Disposition: attachment; filename="..."\`. What it is, is told by its bytes. A file that no message names within 30 days is forgotten.`,
           // JSON is taken, too, but as bytes like all others; the document would have it parsed.
-          "x-accepts": [ANY_TYPE, ...CHAT_FILE_TYPES.filter((type) => type !== "application/json")],
-        } as object,
+          limit: FILE_LIMIT,
+          reads: "stream",
+          accepts: [ANY_TYPE, ...CHAT_FILE_TYPES.filter((type) => type !== "application/json")],
+        }),
       },
     )
     .get("/:file", ({ caller, params }) => download(ctx, caller, params.file), {
       user: true,
       params: t.Object({ file: t.String({ format: "uuid", description: "The id that the upload answered." }) }),
       response: fails(400, 401, 404),
-      detail: {
+      detail: operation({
         tags,
         summary: "Read a file of a chat",
         description: "For whoever uploaded it and for whoever may see the chat it belongs to.",
-        "x-answers": [...CHAT_FILE_TYPES],
-      } as object,
+        answers: [...CHAT_FILE_TYPES],
+      }),
     });
 };
 

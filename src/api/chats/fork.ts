@@ -9,6 +9,7 @@ import { chatIdOf, isMadeBy, REPEATABLE_IN_CHAT, requestKey } from "#domain/chat
 import { Chat, ForkChat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { chatPath, tags } from "./paths.ts";
 
@@ -40,12 +41,13 @@ export const forkChat = (ctx: ApiContext) =>
       params: chatPath,
       body: ForkChat,
       response: { 201: Chat, ...fails(400, 401, 403, 404, 409, 413) },
-      detail: {
+      detail: operation({
         tags,
         ...REPEATABLE_IN_CHAT,
         summary: "Copy a chat",
         description:
           "A new chat of the same owner with the history up to a message, its files, labels, model and settings. Nothing runs in it until somebody writes; sub-chats, what waits in the queue and who the chat is shared with are not copied.",
-      },
+        example: {},
+      }),
     },
   );

@@ -9,8 +9,9 @@ import { REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
 import { Chat, CreateChat } from "#schema/chats/chat.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
-import { limitJson } from "../http/body.ts";
 import { callers } from "../http/caller.ts";
+import { ANY_ID } from "../http/example-ids.ts";
+import { operation } from "../http/operation.ts";
 import { pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { chatAcl } from "./acl.ts";
@@ -30,7 +31,7 @@ import { listChats, sharersOf } from "./list.ts";
 import { chatMessages } from "./messages.ts";
 import { modelConfigs } from "./model-configs.ts";
 import { availableModels } from "./models.ts";
-import { chatPath, tags } from "./paths.ts";
+import { CHAT_BODY_LIMIT, chatPath, tags } from "./paths.ts";
 import { chatPermissions, userPermissions } from "./permissions.ts";
 import { modelProviders } from "./providers.ts";
 import { chatStream } from "./stream.ts";
@@ -39,15 +40,7 @@ import { tryModelConfig } from "./try-model.ts";
 import { chatUsageLimits } from "./usage-limits.ts";
 import { chatWatch } from "./watch.ts";
 
-/** Bytes of the bodies that the specification bounds more tightly. */
-const BODY_LIMIT = 262_144;
 const WORKSPACES_LIMIT = 25;
-
-for (const prefix of ["/api/v2", "/api/experimental"]) {
-  limitJson(`${prefix}/chats`, BODY_LIMIT);
-  limitJson(`${prefix}/chats/{chat}/tool-results`, BODY_LIMIT);
-  limitJson(`${prefix}/chats/config/{name}`, BODY_LIMIT);
-}
 
 /** The same routes under the name that older clients know. */
 export const experimentalChats = (ctx: ApiContext) => new Elysia({ prefix: "/api/experimental" }).use(chats(ctx));
@@ -94,12 +87,14 @@ export const chats = (ctx: ApiContext) =>
         user: true,
         body: CreateChat,
         response: { 201: Chat, ...fails(400, 401, 403, 413, 502), 409: LimitReached },
-        detail: {
+        detail: operation({
           tags,
           ...REPEATABLE,
           summary: "Create a chat",
           description: "Its first turn begins at once. `GET /api/v2/organizations` lists the ids of organizations.",
-        },
+          limit: CHAT_BODY_LIMIT,
+          example: { organization_id: ANY_ID, content: [{ type: "text", text: "Hello! Who are you?" }] },
+        }),
       },
     )
     .get(

@@ -21,6 +21,7 @@ import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
 
@@ -106,13 +107,14 @@ export const chatMessages = (ctx: ApiContext) =>
         params: chatPath,
         body: CreateMessage,
         response: { 200: CreatedMessage, ...fails(400, 401, 403, 404, 413, 429, 502), 409: LimitReached },
-        detail: {
+        detail: operation({
           tags,
           ...REPEATABLE_IN_CHAT,
           summary: "Send a message",
           description:
             "While the chat is busy the message waits in its queue (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 409.",
-        },
+          example: { content: [{ type: "text", text: "In one sentence, please." }] },
+        }),
       },
     )
     .patch(
@@ -140,12 +142,13 @@ export const chatMessages = (ctx: ApiContext) =>
         params: t.Object({ ...chatPath.properties, message: t.String({ description: "Message id." }) }),
         body: EditMessage,
         response: { 200: EditedMessage, ...fails(400, 401, 403, 404, 413, 502), 409: LimitReached },
-        detail: {
+        detail: operation({
           tags,
           summary: "Edit a message",
           description:
             "Replaces one of the user's messages: it and all later ones leave the history, the queue is emptied, and a new turn begins. With `restore_files` the workspace's files come back first, all of them or none (409 says what stands in the way); commits stay. Files are kept for the newest 100 messages of a chat, for 30 days.",
-        },
+          example: { content: [{ type: "text", text: "In two sentences, please." }] },
+        }),
       },
     )
     .get(

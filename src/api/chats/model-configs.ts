@@ -7,8 +7,11 @@ import { checkModelAdmin, isOwner } from "#domain/access.ts";
 import { checkNumbers, kindOf, nameOf } from "#domain/chats/model-input.ts";
 import { CreateModelConfig, effortsOf, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
 import { priceOf } from "#src/llm/prices.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Models"];
@@ -88,11 +91,12 @@ export const modelConfigs = (ctx: ApiContext) =>
         user: true,
         body: CreateModelConfig,
         response: { 201: ModelConfig, ...fails(400, 401, 403, 409, 412) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Add a model",
           description: "The first one becomes the default. 412 when its provider is missing or disabled.",
-        },
+          example: { provider: "openai-compat", model: "llama3.2", context_limit: 128_000 },
+        }),
       },
     )
     .patch(
@@ -115,11 +119,12 @@ export const modelConfigs = (ctx: ApiContext) =>
         params,
         body: UpdateModelConfig,
         response: { 200: ModelConfig, ...fails(400, 401, 403, 404, 409, 412) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Change a model",
           description: "Chats that use it go on with it as it is then; while it is disabled, with the default.",
-        },
+          audit: target.writes(setting.modelConfig),
+        }),
       },
     )
     .delete(
@@ -133,6 +138,11 @@ export const modelConfigs = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Delete a model", description: "Chats that use it go on with the default." },
+        detail: operation({
+          tags,
+          summary: "Delete a model",
+          description: "Chats that use it go on with the default.",
+          audit: target.deletes(setting.modelConfig),
+        }),
       },
     );

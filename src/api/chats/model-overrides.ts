@@ -14,8 +14,11 @@ import {
   PutModelOverride,
 } from "#schema/chats/model-override.ts";
 import { oneOf } from "#schema/one-of.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const user = true;
@@ -63,12 +66,13 @@ export const modelOverrides = (ctx: ApiContext) => {
           context: oneOf(OVERRIDE_CONTEXTS, "What the model is for: the chat itself, a sub-chat, or looking around."),
         }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Choose a model for one's chats",
           description:
             "Counts for chats made from then on whose request names no model, while administrators allow it.",
-        },
+          audit: target.writes(setting.memberModel),
+        }),
       },
     );
 };

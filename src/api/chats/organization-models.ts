@@ -11,8 +11,11 @@ import {
   PutOrganizationOverride,
 } from "#schema/chats/model-override.ts";
 import { oneOf } from "#schema/one-of.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const user = true;
@@ -48,11 +51,12 @@ export const organizationModels = (ctx: ApiContext) =>
         ...{ user, body: PutOrganizationOverride },
         params: t.Object({ ...organizationPath.properties, context: oneOf(ORGANIZATION_CONTEXTS, "What for.") }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Choose a model for what an organization's chats do beside their own words",
           description:
             "general, explore: sub-chats, where neither the call nor the person names a model. title_generation: titles; when that model fails there is none. compaction: making long histories shorter.",
-        },
+          audit: target.writes(setting.organizationModel),
+        }),
       },
     );

@@ -3,6 +3,8 @@ import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 
 export const tags = ["Chats"];
+/** Bytes of the bodies that the specification bounds more tightly. */
+export const CHAT_BODY_LIMIT = 262_144;
 export const chatPath = t.Object({ chat: t.String({ format: "uuid", description: "Chat id." }) });
 
 /** A positive number in a path. Throws 400 for anything else. */

@@ -8,10 +8,12 @@ import { COMMAND_PROBLEM, permissionsOf } from "#domain/chats/permission-rules.t
 import { setUserChatSetting } from "#domain/chats/settings.ts";
 import { ChatPermissions, PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
+import * as setting from "../audit/setting-targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
-import { chatPath, tags } from "./paths.ts";
+import { CHAT_BODY_LIMIT, chatPath, tags } from "./paths.ts";
 
 export const chatPermissions = (ctx: ApiContext) =>
   new Elysia().use(callers).post(
@@ -30,12 +32,13 @@ export const chatPermissions = (ctx: ApiContext) =>
       params: chatPath,
       body: PermissionAnswers,
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
-      detail: {
+      detail: operation({
         tags,
         summary: "Answer calls that wait for permission",
         description:
           "Every call that `action_required` of the kind `permission` names, exactly once. What is allowed runs, what is denied is answered with an error that the model sees. 409 when the chat waits for no permission.",
-      },
+        example: { answers: [{ tool_call_id: "call_1", decision: "allow", scope: "once" }] },
+      }),
     },
   );
 
@@ -64,10 +67,15 @@ export const userPermissions = (ctx: ApiContext) =>
         user: true,
         body: Permissions,
         response: { 204: NoContent, ...fails(400, 401, 413) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Set what one's new chats may do without asking",
           description: "Chats that are there already keep their own.",
-        },
+          limit: CHAT_BODY_LIMIT,
+          example: {
+            permissions: { default: "allow", rules: [{ tool: "execute", command: "rm", action: "ask" }] },
+          },
+          audit: setting.writesOwnSetting("permissions"),
+        }),
       },
     );

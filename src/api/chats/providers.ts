@@ -6,8 +6,11 @@ import { checkModelAdmin } from "#domain/access.ts";
 import { baseUrlOf, keyOf, kindOf, nameOf } from "#domain/chats/model-input.ts";
 import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
 import { needsBaseUrl } from "#src/llm/adapters.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Models"];
@@ -53,11 +56,12 @@ export const modelProviders = (ctx: ApiContext) =>
         user: true,
         body: CreateModelProvider,
         response: { 201: ModelProvider, ...fails(400, 401, 403, 409) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Add a model provider",
           description: "anthropic, openai, google, or any server that speaks OpenAI's protocol (openai-compat).",
-        },
+          example: { provider: "openai-compat", base_url: "http://127.0.0.1:11434/v1" },
+        }),
       },
     )
     .patch(
@@ -80,11 +84,12 @@ export const modelProviders = (ctx: ApiContext) =>
         params,
         body: UpdateModelProvider,
         response: { 200: ModelProvider, ...fails(400, 401, 403, 404, 409) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Change a model provider",
           description: "Without `api_key` the key stays; a base URL that leads elsewhere needs the key again.",
-        },
+          audit: target.writes(setting.modelProvider),
+        }),
       },
     )
     .delete(
@@ -98,6 +103,11 @@ export const modelProviders = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Delete a model provider", description: "Its models go with it." },
+        detail: operation({
+          tags,
+          summary: "Delete a model provider",
+          description: "Its models go with it.",
+          audit: target.deletes(setting.modelProvider),
+        }),
       },
     );

@@ -9,6 +9,7 @@ import { chatAccess, visibleChat } from "#domain/chats/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { closeWhenAccessLost, whenAccessLost } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -75,13 +76,13 @@ export const chatStream = (ctx: ApiContext) =>
         200: t.Unknown({ description: "Switching to a WebSocket, or the event stream." }),
         ...fails(400, 401, 404, 503),
       },
-      detail: {
+      detail: operation({
         tags,
         summary: "Follow a chat",
-        "x-answers": ["text/event-stream"],
+        answers: ["text/event-stream"],
         description:
           "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. Messages from the client end it. With `Accept: text/event-stream` the same arrays come as server-sent events `data`.",
-      },
+      }),
     },
   );
 

@@ -2,8 +2,11 @@
 import { Elysia, t } from "elysia";
 import { setLimitOf, setUsageLimit, usageLimitStatus, usageLimits } from "#domain/chats/usage-limits.ts";
 import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { tags } from "./paths.ts";
 
@@ -29,12 +32,13 @@ export const chatUsageLimits = (ctx: ApiContext) =>
       },
       {
         ...{ user, body: PutUsageLimits, response: { 204: NoContent, ...fails(400, 401, 403, 413) } },
-        detail: {
+        detail: operation({
           tags,
           summary: "Set everybody's spend limit",
           description:
             "A user's own limit counts before it, then the lowest of the user's organizations. It is looked at before each model call and each message: calls that run at the same time may go beyond it by what they cost. Calls of models without a price are not counted.",
-        },
+          audit: setting.writesSetting("usage_limit"),
+        }),
       },
     )
     .get("/status", ({ caller }) => usageLimitStatus(ctx, caller.user_id), {
@@ -49,7 +53,11 @@ export const chatUsageLimits = (ctx: ApiContext) =>
       },
       {
         ...{ user, params: userPath, body: PutLimit, response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) } },
-        detail: { tags, summary: "Set the spend limit of a user" },
+        detail: operation({
+          tags,
+          summary: "Set the spend limit of a user",
+          audit: target.writes(setting.newUserLimit),
+        }),
       },
     )
     .delete(
@@ -60,7 +68,11 @@ export const chatUsageLimits = (ctx: ApiContext) =>
       },
       {
         ...{ user, params: userPath, response: { 204: NoContent, ...fails(400, 401, 403, 404) } },
-        detail: { tags, summary: "Take a user's own spend limit away" },
+        detail: operation({
+          tags,
+          summary: "Take a user's own spend limit away",
+          audit: target.writes(setting.userLimit),
+        }),
       },
     )
     .put(
@@ -71,11 +83,12 @@ export const chatUsageLimits = (ctx: ApiContext) =>
       },
       {
         ...{ user, params: groupPath, body: PutLimit, response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) } },
-        detail: {
+        detail: operation({
           tags,
           summary: "Set the spend limit of each member of an organization",
           description: "Of several organizations the lowest counts.",
-        },
+          audit: target.writes(setting.newGroupLimit),
+        }),
       },
     )
     .delete(
@@ -86,6 +99,10 @@ export const chatUsageLimits = (ctx: ApiContext) =>
       },
       {
         ...{ user, params: groupPath, response: { 204: NoContent, ...fails(400, 401, 403, 404) } },
-        detail: { tags, summary: "Take the spend limit of an organization's members away" },
+        detail: operation({
+          tags,
+          summary: "Take the spend limit of an organization's members away",
+          audit: target.writes(setting.groupLimit),
+        }),
       },
     );

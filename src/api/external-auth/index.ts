@@ -17,8 +17,11 @@ import {
 } from "#schema/users/external-auth.ts";
 import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { newState, openDevice, sealDevice, verifierIn } from "./web-flow.ts";
 
@@ -81,11 +84,12 @@ const reading = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: ExternalAuthUnlinked, ...fails(401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Unlink an external account",
           description: "The token is gone here at once; then the provider is asked to take it back.",
-        },
+          audit: target.deletes(setting.linkIn("externalauth")),
+        }),
       },
     );
 

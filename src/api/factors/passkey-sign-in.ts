@@ -6,7 +6,7 @@ import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
 import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
 import { PasskeyChallenge, PasskeyProof, StartPasskeyLogin } from "#schema/users/passkey.ts";
 import type { ApiContext } from "../context.ts";
-import { ownParser, parsePublicJson } from "../http/body.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { openSession } from "../users/new-session.ts";
 import { begunSignIn } from "./sign-in.ts";
@@ -31,15 +31,15 @@ export const passkeySignIn = (ctx: ApiContext) =>
         return status(201, await askForPasskey<Of>(ctx, PURPOSE, { second_factor }, user_id));
       },
       {
-        parse: ownParser(`/api/v2/users${START}`, parsePublicJson),
         body: StartPasskeyLogin,
         response: { 201: PasskeyChallenge, ...fails(400, 401, 415) },
-        detail: {
+        detail: operation({
+          reads: "public",
           tags,
           summary: "Begin to sign in with a passkey",
           description: "With any of the device's passkeys, or with one of the user whose password was right.",
           security: [],
-        },
+        }),
       },
     )
     .post(
@@ -65,13 +65,18 @@ export const passkeySignIn = (ctx: ApiContext) =>
         }
       },
       {
-        parse: ownParser(`/api/v2/users${PATH}`, parsePublicJson),
         body: PasskeyProof,
         response: {
           201: t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
           ...fails(400, 401, 415, 503),
         },
-        detail: { tags, summary: "Sign in with a passkey", description: "Also sets the cookie.", security: [] },
+        detail: operation({
+          reads: "public",
+          tags,
+          summary: "Sign in with a passkey",
+          description: "Also sets the cookie.",
+          security: [],
+        }),
       },
     );
 

@@ -7,7 +7,7 @@ import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
 import { noteFailedSignIn } from "#domain/users/sign-in.ts";
 import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
-import { ownParser, parsePublicJson } from "../http/body.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { openSession } from "../users/new-session.ts";
 
@@ -71,17 +71,17 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
       }
     },
     {
-      parse: ownParser(`/api/v2/users${PATH}`, parsePublicJson),
       body: SecondFactorLogin,
       response: {
         201: t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
         ...fails(400, 401, 415, 429, 503),
       },
-      detail: {
+      detail: operation({
+        reads: "public",
         tags: ["Users"],
         summary: "Complete a sign-in with a second factor",
         description: "For the challenge of a sign-in that was answered 401 with `second_factor`. Also sets the cookie.",
         security: [],
-      },
+      }),
     },
   );

@@ -2,8 +2,8 @@
 // it will send. A body is read only after its sender is known (rules HT-5 to HT-7, HT-24).
 import { AppError } from "#base/errors.ts";
 import { mustBeKnown } from "./caller.ts";
-import { pathOf } from "./errors.ts";
 import { CHEAP_BYTES, tooCostly } from "./json-cost.ts";
+import type { Declared } from "./operation.ts";
 
 /** The default of the specification. */
 const DEFAULT_LIMIT = 4_194_304;
@@ -40,7 +40,7 @@ const readBytes = async (request: Request, limit: number): Promise<Uint8Array<Ar
 
 const isJson = (contentType: string): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType);
 
-/** What `parseJson` gives for a request without a body, whatever type it names: many clients name one with every request (rule HT-24). */
+/** What `readBody` gives for a request without a body, whatever type it names: many clients name one with every request (rule HT-24). */
 export const NO_BODY = null;
 
 /** 400 for a route that needs a body and got none. */
@@ -94,65 +94,19 @@ const parsed = (bytes: ArrayBuffer | Uint8Array): unknown => {
   }
 };
 
-type Parsing = { request: Request };
+/** The most bytes that a body may have which is sent to an operation that has declared this; undefined: there is no such operation. */
+export const bodyLimit = (declared: Declared | undefined): number =>
+  declared?.limit ?? (declared?.reads === "public" ? PUBLIC_LIMIT : DEFAULT_LIMIT);
 
-type Parser = (parsing: Parsing) => Promise<unknown>;
+/** A limit that no operation is below: what is shorter need not be looked at. */
+export const ALWAYS_FITS = 65_536;
 
-const ownParsers = new Set<string>();
-
-/** Whether the routes of this path read their bodies by a parser of their own. */
-export const hasOwnParser = (path: string): boolean => ownParsers.has(path);
-const limitOf = new WeakMap<Parser, number>();
-/** Paths whose bodies may be larger or smaller than usual. */
-const limits = new Map<string, number>();
-
-/** For the `parse` option of a route: Elysia runs the parser of every route first, so it has to know which paths to leave alone. */
-export const ownParser = (path: string, parser: Parser): Parser => {
-  ownParsers.add(path);
-  limits.set(path, limitOf.get(parser) ?? DEFAULT_LIMIT);
-  return parser;
-};
-
-/** The same for paths with names in them. */
-const patterns = new Map<number, { segments: readonly (string | undefined)[]; limit: number }[]>();
-
-/** JSON sent to this path may have at most `limit` bytes; `{name}` stands for any one segment. */
-export const limitJson = (path: string, limit: number): void => {
-  const segments = path.split("/").map((segment) => (segment.startsWith("{") ? undefined : segment));
-  const alike = patterns.get(segments.length) ?? [];
-  patterns.set(segments.length, [...alike, { segments, limit }]);
-};
-
-/** The most bytes that a body sent to this path may have. */
-export const bodyLimit = (path: string): number => limits.get(path) ?? limitOfPattern(path.split("/")) ?? DEFAULT_LIMIT;
-
-// Compared segment by segment: a burst of requests would pay for some dozens of regular expressions each.
-const limitOfPattern = (path: readonly string[]): number | undefined =>
-  patterns
-    .get(path.length)
-    ?.find(({ segments }) =>
-      segments.every((segment, i) => (segment === undefined ? path[i] !== "" : segment === path[i])),
-    )?.limit;
-
-/** The parser of every route that does not name its own (undefined for those that do): a signed-in caller, JSON, the default limit. */
-export const parseJson = async ({ request }: Parsing): Promise<unknown> => {
-  if (ownParsers.has(pathOf(request.url))) return undefined;
-  mustBeKnown(request);
-  return readJson(request, bodyLimit(pathOf(request.url)));
-};
-
-/** For the few routes that strangers may call; all of them need a body. */
-export const parsePublicJson: Parser = async ({ request }) => {
-  const body = await readJson(request, PUBLIC_LIMIT);
-  if (body === NO_BODY) throw bodyMissing();
-  return body;
-};
-limitOf.set(parsePublicJson, PUBLIC_LIMIT);
-
-/** For handlers that read the body themselves, as a stream; they keep to the limit. */
-export const leaveUnread = (limit: number): Parser => {
+/** The body of a request as its operation has declared to read it: JSON of whoever is known, JSON of anybody, or left to the handler. */
+export const readBody = async (request: Request, declared: Declared | undefined): Promise<unknown> => {
   // Not undefined: Elysia would go on and parse JSON and forms by itself.
-  const parser: Parser = async () => null;
-  limitOf.set(parser, limit);
-  return parser;
+  if (declared?.reads === "stream") return NO_BODY;
+  if (declared?.reads !== "public") mustBeKnown(request);
+  const body = await readJson(request, bodyLimit(declared));
+  if (body === NO_BODY && declared?.reads === "public") throw bodyMissing();
+  return body;
 };

@@ -5,8 +5,8 @@ import { VERSION } from "#base/version.ts";
 import { isStrict } from "#schema/strict.ts";
 import { bodyLimit } from "./body.ts";
 import { isAllOptional } from "./body-shape.ts";
-import { BODY_EXAMPLES } from "./examples.ts";
 import { SESSION_HEADER } from "./identify.ts";
+import { DECLARED, type Declared } from "./operation.ts";
 import { Generic, WORDS } from "./responses.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -93,8 +93,9 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
     const place = `/api/v2${path}` in paths ? `/root${path}` : path;
     for (const [method, operation] of Object.entries(item as JsonObject)) {
       (operation as JsonObject).operationId = operationId(method, place);
-      tidyOperation(operation as JsonObject, path);
-      addExamples(operation as JsonObject, method);
+      const declared = (take(operation as JsonObject, DECLARED) ?? {}) as Declared;
+      tidyOperation(operation as JsonObject, path, declared);
+      addExamples(operation as JsonObject, method, declared);
     }
   }
   const { components } = document as { components: JsonObject };
@@ -114,9 +115,8 @@ const operationId = (method: string, path: string): string =>
 /** The generic body, which every error has, is written down once. */
 const GENERIC: JsonObject = { "application/json": { schema: { $ref: "#/components/schemas/Generic" } } };
 
-const tidyOperation = (operation: JsonObject, path: string): void => {
-  const accepts = take(operation, "x-accepts") as string[] | undefined;
-  const answers = take(operation, "x-answers") as string[] | undefined;
+const tidyOperation = (operation: JsonObject, path: string, declared: Declared): void => {
+  const { accepts, answers } = declared;
   const body = operation.requestBody as JsonObject | undefined;
   if (body) {
     const content = contentOf(body, accepts);
@@ -134,7 +134,7 @@ const tidyOperation = (operation: JsonObject, path: string): void => {
     ...(operation.requestBody ? ["400", "413", "415"] : []),
   ]);
   const tooLarge = operation.responses["413"] as JsonObject | undefined;
-  if (tooLarge) tooLarge.description = `The body is larger than ${bodyLimit(path)} bytes.`;
+  if (tooLarge) tooLarge.description = `The body is larger than ${bodyLimit(declared)} bytes.`;
   for (const parameter of (operation.parameters ?? []) as JsonObject[]) {
     parameter.schema = tidySchema(parameter.schema as Json);
     if (parameter.examples === undefined) delete parameter.examples;
@@ -162,7 +162,7 @@ const takesNothing = ({ content }: JsonObject): boolean =>
   Object.values(content as JsonObject).every((one) => isAllOptional(((one as JsonObject).schema ?? {}) as JsonObject));
 
 /** The answers in ascending order of status; `always` are those that the edge itself may answer, and what a download answers. */
-const tidyResponses = (declared: JsonObject, answers: string[] | undefined, always: string[]): JsonObject => {
+const tidyResponses = (declared: JsonObject, answers: readonly string[] | undefined, always: string[]): JsonObject => {
   const tidy: JsonObject = {};
   for (const status of [...new Set([...Object.keys(declared), ...always])].sort()) {
     const answer = (declared[status] ?? {}) as JsonObject;
@@ -176,11 +176,10 @@ const tidyResponses = (declared: JsonObject, answers: string[] | undefined, alwa
 };
 
 /** Something that works, for pages that fill their fields with it. No path of a deletion is filled in: nobody shall delete what an example names. */
-const addExamples = (operation: JsonObject, method: string): void => {
-  const example = BODY_EXAMPLES[operation.operationId as string];
+const addExamples = (operation: JsonObject, method: string, { example }: Declared): void => {
   const content = (operation.requestBody as JsonObject | undefined)?.content as JsonObject | undefined;
   const media = content?.["application/json"] as JsonObject | undefined;
-  if (example && media) media.example = example;
+  if (example && media) media.example = example as JsonObject;
   if (method === "delete") return;
   for (const parameter of (operation.parameters ?? []) as JsonObject[]) {
     if (parameter.in !== "path") continue;
@@ -195,14 +194,14 @@ const take = (from: JsonObject, key: string): Json | undefined => {
   return value;
 };
 
-const contentOf = (holder: JsonObject, types: string[] = ["application/json"]): JsonObject => {
+const contentOf = (holder: JsonObject, types: readonly string[] = ["application/json"]): JsonObject => {
   const [first] = Object.values(holder.content as JsonObject) as JsonObject[];
   const schema = tidySchema((first?.schema ?? {}) as Json);
   return Object.fromEntries(types.map((type) => [type, { schema }]));
 };
 
 /** Bodies that are no JSON: text, or bytes. */
-const opaque = (types: string[]): JsonObject =>
+const opaque = (types: readonly string[]): JsonObject =>
   Object.fromEntries(
     types.map((type): [string, JsonObject] => [
       type,

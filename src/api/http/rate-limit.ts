@@ -5,11 +5,11 @@ import { networkOf, Throttle } from "#domain/users/throttle.ts";
 import type { Addresses } from "./address.ts";
 import { type Identity, somebodyIn } from "./caller.ts";
 import { pathOf } from "./errors.ts";
+import type { Operations } from "./operations.ts";
 
 const CALLS = 512;
-/** Uploads of archives are a hundred mebibytes each. */
+/** Those that declare `rate: "upload"`: archives are a hundred mebibytes each. */
 const UPLOADS = 12;
-const UPLOAD_PATH = "/api/v2/files";
 
 export type RateLimitOptions = {
   clock: Clock;
@@ -37,7 +37,7 @@ export class RateLimits {
   }
 
   /** Counts a request; 429 with the seconds to wait when its sender has made too many in this minute. */
-  count(request: Request, identity: Identity): void {
+  count(request: Request, identity: Identity, operations: Operations): void {
     const path = pathOf(request.url);
     if (!path.startsWith("/api/")) return;
     const sender = somebodyIn(identity);
@@ -46,7 +46,9 @@ export class RateLimits {
     if (this.#sparesThisMachine && isThisMachine(request, address)) return;
     const key = sender ? sender.user_id : networkOf(address);
     this.#calls.count(key);
-    if (request.method === "POST" && path === UPLOAD_PATH) this.#uploads.count(key);
+    // Asked of writes alone: most requests are reads.
+    if (request.method === "GET") return;
+    if (operations.find(request.method, path)?.declared.rate === "upload") this.#uploads.count(key);
   }
 }
 

@@ -9,8 +9,10 @@ import { openSecrets, providerIdOf } from "#domain/mcp/access.ts";
 import { addServer, changeServer, findAdministeredServer, findServer, removeServer } from "#domain/mcp/servers.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { CreateMcpServer, McpServerConfig, UpdateMcpServer } from "#schema/chats/mcp-server.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 export const tags = ["MCP servers"];
@@ -64,7 +66,12 @@ export const mcpServers = (ctx: ApiContext) => {
         params: organizationPath,
         body: CreateMcpServer,
         response: { 201: McpServerConfig, ...fails(400, 401, 403, 404, 409) },
-        detail: { tags, summary: "Add an MCP server", description: "Only who administers the organization." },
+        detail: operation({
+          tags,
+          summary: "Add an MCP server",
+          description: "Only who administers the organization.",
+          example: { slug: "docs", url: "https://mcp.example.com/mcp", display_name: "Docs" },
+        }),
       },
     )
     .get(
@@ -88,11 +95,12 @@ export const mcpServers = (ctx: ApiContext) => {
         params: serverPath,
         body: UpdateMcpServer,
         response: { 200: McpServerConfig, ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Change an MCP server",
           description: "Secrets that are not given stay, unless the server moves to another origin or kind of sign-in.",
-        },
+          audit: target.writes(target.mcpServer),
+        }),
       },
     )
     .delete(
@@ -105,7 +113,12 @@ export const mcpServers = (ctx: ApiContext) => {
         user: true,
         params: serverPath,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Delete an MCP server", description: "With the sign-ins of everybody there." },
+        detail: operation({
+          tags,
+          summary: "Delete an MCP server",
+          description: "With the sign-ins of everybody there.",
+          audit: target.deletes(target.mcpServer),
+        }),
       },
     );
 };

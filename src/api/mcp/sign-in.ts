@@ -7,9 +7,12 @@ import { oauthProvider } from "#domain/mcp/access.ts";
 import { findServer, signOutOfServer } from "#domain/mcp/servers.ts";
 import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { newState, verifierIn } from "../external-auth/web-flow.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { serverPath, tags } from "./servers.ts";
 
@@ -79,7 +82,11 @@ export const mcpSignIn = (ctx: ApiContext) => {
         user: true,
         params: serverPath,
         response: { 204: NoContent, ...fails(400, 401, 404) },
-        detail: { tags, summary: "Sign out at an MCP server" },
+        detail: operation({
+          tags,
+          summary: "Sign out at an MCP server",
+          audit: target.deletes(setting.linkIn("server")),
+        }),
       },
     );
 };

@@ -5,8 +5,10 @@ import { maySeeOrganization } from "#domain/access.ts";
 import { changeOrganization, createOrganization, removeOrganization } from "#domain/organizations/change.ts";
 import { organizationAt, organizationPath, presentOrganization } from "#domain/organizations/find.ts";
 import { CreateOrganizationRequest, Organization, UpdateOrganizationRequest } from "#schema/users/organization.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 import { members } from "./members.ts";
 import { sharing } from "./sharing.ts";
@@ -40,7 +42,11 @@ export const organizations = (ctx: ApiContext) =>
         user: true,
         body: CreateOrganizationRequest,
         response: { 201: Organization, ...fails(400, 401, 403, 409, 415) },
-        detail: { tags, summary: "Create an organization" },
+        detail: operation({
+          tags,
+          summary: "Create an organization",
+          example: { name: "research", display_name: "Research" },
+        }),
       },
     )
     .get(
@@ -62,7 +68,12 @@ export const organizations = (ctx: ApiContext) =>
         ...{ user: true, params },
         body: UpdateOrganizationRequest,
         response: { 200: Organization, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: { tags, summary: "Change an organization", description: "Fields that are left out stay." },
+        detail: operation({
+          tags,
+          summary: "Change an organization",
+          description: "Fields that are left out stay.",
+          audit: target.writes(target.organization),
+        }),
       },
     )
     .delete(
@@ -74,6 +85,11 @@ export const organizations = (ctx: ApiContext) =>
       {
         ...{ user: true, params },
         response: { 200: Generic, ...fails(400, 401, 403, 404, 409) },
-        detail: { tags, summary: "Delete an organization", description: "409 while it has templates or workspaces." },
+        detail: operation({
+          tags,
+          summary: "Delete an organization",
+          description: "409 while it has templates or workspaces.",
+          audit: target.deletes(target.organization),
+        }),
       },
     );

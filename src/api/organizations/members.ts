@@ -13,8 +13,10 @@ import { AssignableRole, assignable, ORGANIZATION_ROLES } from "#domain/users/si
 import { userPath } from "#domain/users/user.ts";
 import { Member } from "#schema/users/member.ts";
 import { UpdateRolesRequest } from "#schema/users/user.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
@@ -83,7 +85,7 @@ export const members = (ctx: ApiContext) =>
       {
         ...{ user, params: memberPath },
         response: { 200: Member, ...fails(401, 403, 404, 409) },
-        detail: { tags, summary: "Add a member" },
+        detail: operation({ tags, summary: "Add a member", audit: target.creates(target.newMember) }),
       },
     )
     .delete(
@@ -96,7 +98,12 @@ export const members = (ctx: ApiContext) =>
       {
         ...{ user, params: memberPath },
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Remove a member", description: "Their workspaces stay." },
+        detail: operation({
+          tags,
+          summary: "Remove a member",
+          description: "Their workspaces stay.",
+          audit: target.deletes(target.member),
+        }),
       },
     )
     .put(
@@ -109,6 +116,11 @@ export const members = (ctx: ApiContext) =>
         ...{ user, params: memberPath },
         body: UpdateRolesRequest,
         response: { 200: Member, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: { tags, summary: "Set a member's roles", description: "Replaces all of them." },
+        detail: operation({
+          tags,
+          summary: "Set a member's roles",
+          description: "Replaces all of them.",
+          audit: target.writes(target.member),
+        }),
       },
     );

@@ -3,8 +3,10 @@ import { Elysia, t } from "elysia";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
 import { setSharingDisabled } from "#domain/organizations/change.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 
 const tags = ["Organizations"];
@@ -41,10 +43,11 @@ export const sharing = (ctx: ApiContext) =>
         params: organizationPath,
         body: Sharing,
         response: { 200: Sharing, ...fails(400, 401, 403, 404, 413, 503) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Allow or forbid sharing workspaces",
           description: "Forbidding it also ends the sharing of every workspace and chat of the organization.",
-        },
+          audit: target.writes(target.organization),
+        }),
       },
     );

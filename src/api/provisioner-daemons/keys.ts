@@ -5,8 +5,10 @@ import { listProvisionerKeys, type ProvisionerKeyRow } from "#db/templates/provi
 import { organizationPath } from "#domain/organizations/find.ts";
 import { createProvisionerKey, findKeysOrganization, removeProvisionerKey } from "#domain/provisioners/keys.ts";
 import { CreateProvisionerKeyRequest, NewProvisionerKey, ProvisionerKey } from "#schema/templates/provisioner.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Provisioners"];
@@ -33,11 +35,12 @@ export const provisionerKeys = (ctx: ApiContext) =>
         ...{ user, params },
         body: CreateProvisionerKeyRequest,
         response: { 201: NewProvisionerKey, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Create a provisioner key",
           description: "The answer is the only place where it is ever shown. Every worker with this key has its tags.",
-        },
+          example: { name: "builders", tags: {} },
+        }),
       },
     )
     .get(
@@ -62,10 +65,11 @@ export const provisionerKeys = (ctx: ApiContext) =>
       {
         ...{ user, params: keyPath },
         response: { 204: NoContent, ...fails(401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Delete a provisioner key",
           description: "Counts at once: workers that came with it are disconnected, and their jobs go to others.",
-        },
+          audit: target.deletes(target.provisionerKey),
+        }),
       },
     );

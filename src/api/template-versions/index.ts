@@ -32,8 +32,11 @@ import {
   presentVariables,
 } from "#src/provisioners/planned.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { ANY_ID } from "../http/example-ids.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { jobLogs } from "../jobs/logs.ts";
 import { dryRuns } from "./dry-run.ts";
@@ -63,12 +66,13 @@ const organizationVersions = (ctx: ApiContext) =>
       params: organizationPath,
       body: CreateTemplateVersion,
       response: { 201: TemplateVersion, ...fails(400, 401, 403, 404, 409, 413) },
-      detail: {
+      detail: operation({
         tags,
         summary: "Create a template version",
         description:
           "Starts the import of an upload. Follow its job with the logs of the version; a template needs a version whose import has succeeded.",
-      },
+        example: { storage_method: "file", file_id: ANY_ID, message: "First version" },
+      }),
     },
   );
 
@@ -93,7 +97,12 @@ const oneVersion = (ctx: ApiContext) =>
         params: versionPath,
         body: PatchTemplateVersion,
         response: { 200: TemplateVersion, ...fails(400, 401, 403, 404, 409) },
-        detail: { tags, summary: "Change name and message of a template version" },
+        detail: operation({
+          tags,
+          summary: "Change name and message of a template version",
+          example: { message: "First version" },
+          audit: target.writes(target.templateVersion),
+        }),
       },
     )
     .patch(
@@ -107,24 +116,33 @@ const oneVersion = (ctx: ApiContext) =>
         user: true,
         params: versionPath,
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412) },
-        detail: { tags, summary: "Cancel the import of a template version" },
+        detail: operation({
+          tags,
+          summary: "Cancel the import of a template version",
+          audit: target.writes(target.templateVersion),
+        }),
       },
     )
     .post("/archive", ({ caller, params }) => archive(ctx, caller, params.templateversion, true), {
       user: true,
       params: versionPath,
       response: { 200: Generic, ...fails(400, 401, 403, 404) },
-      detail: {
+      detail: operation({
         tags,
         summary: "Archive a template version",
         description: "No new build can use it. Not the active one.",
-      },
+        audit: target.writes(target.templateVersion),
+      }),
     })
     .post("/unarchive", ({ caller, params }) => archive(ctx, caller, params.templateversion, false), {
       user: true,
       params: versionPath,
       response: { 200: Generic, ...fails(400, 401, 403, 404) },
-      detail: { tags, summary: "Take a template version out of the archive" },
+      detail: operation({
+        tags,
+        summary: "Take a template version out of the archive",
+        audit: target.writes(target.templateVersion),
+      }),
     });
 
 const archive = async (

@@ -10,8 +10,11 @@ import { managedTemplateAt, presentTemplate, templateAt, templatePath } from "#d
 import { Generic } from "#schema/generic.ts";
 import { Manifest } from "#schema/templates/manifest.ts";
 import { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { ANY_ID } from "../http/example-ids.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { templateDaus } from "./daus.ts";
 import { templateVersionsOf } from "./versions.ts";
@@ -106,11 +109,12 @@ const inOrganization = (ctx: ApiContext, show: Show) =>
         params: organizationPath,
         body: CreateTemplate,
         response: { 201: Template, ...fails(400, 401, 403, 404, 409, 412) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Create a template",
           description: "From a template version whose import has succeeded and that belongs to no template yet.",
-        },
+          example: { name: "hello", display_name: "Hello", template_version_id: ANY_ID },
+        }),
       },
     );
 
@@ -140,7 +144,13 @@ const oneTemplate = (ctx: ApiContext, show: Show) =>
         params: templatePath,
         body: PatchTemplate,
         response: { 200: Template, ...fails(400, 401, 403, 404, 409) },
-        detail: { tags, summary: "Change a template", description: "What the body leaves out stays as it is." },
+        detail: operation({
+          tags,
+          summary: "Change a template",
+          description: "What the body leaves out stays as it is.",
+          example: { display_name: "Hello", description: "Says hello.", default_ttl_ms: 28_800_000 },
+          audit: target.writes(target.template),
+        }),
       },
     )
     .delete(
@@ -154,6 +164,11 @@ const oneTemplate = (ctx: ApiContext, show: Show) =>
         user: true,
         params: templatePath,
         response: { 200: Generic, ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Delete a template", description: "400 while workspaces of it exist." },
+        detail: operation({
+          tags,
+          summary: "Delete a template",
+          description: "400 while workspaces of it exist.",
+          audit: target.deletes(target.template),
+        }),
       },
     );

@@ -6,8 +6,10 @@ import { presentVersion } from "#domain/template-versions/version.ts";
 import { managedTemplateAt, templateAt, templatePath } from "#domain/templates/template.ts";
 import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 
@@ -73,11 +75,12 @@ export const templateVersionsOf = (ctx: ApiContext) =>
           }),
           ...fails(400, 401, 403, 404, 413, 503),
         },
-        detail: {
+        detail: operation({
           tags,
           summary: "Archive the versions of a template that nothing uses",
           description: "Never the active one, nor one that the latest build of a workspace was made from.",
-        },
+          audit: target.writes(target.template),
+        }),
       },
     )
     .get(
@@ -107,10 +110,11 @@ export const templateVersionsOf = (ctx: ApiContext) =>
         params: templatePath,
         body: t.Object({ id: t.String({ format: "uuid", description: "A version of this template." }) }),
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Make a version the active one",
           description: "Its import must have succeeded, and it must not be archived.",
-        },
+          audit: target.writes(target.template),
+        }),
       },
     );

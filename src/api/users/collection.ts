@@ -10,6 +10,7 @@ import { presentUser } from "#domain/users/user.ts";
 import { CreateUserRequest, SITE_ROLES, USER_STATUSES, User } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 
@@ -91,6 +92,10 @@ export const userCollection = (ctx: ApiContext) =>
         user: true,
         body: CreateUserRequest,
         response: { 201: User, ...fails(400, 401, 403, 409, 415) },
-        detail: { tags, summary: "Create a user" },
+        detail: operation({
+          tags,
+          summary: "Create a user",
+          example: { email: "ann@example.com", username: "ann", name: "Ann", password: "a long enough secret" },
+        }),
       },
     );

@@ -5,7 +5,7 @@ import { createFirstUser, hasAnyUser } from "#domain/users/first-user.ts";
 import { checkUsername } from "#domain/users/usernames.ts";
 import { FirstUserRequest } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
-import { ownParser, parsePublicJson } from "../http/body.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 
 const tags = ["Users"];
@@ -51,18 +51,24 @@ export const firstUser = (ctx: ApiContext) =>
         }
       },
       {
-        parse: ownParser("/api/v2/users/first", parsePublicJson),
         body: FirstUserRequest,
         query: t.Object({ setup_token: t.Optional(t.String({ maxLength: 100, description: "As in the body." })) }),
         response: {
           201: t.Object({ user_id: t.String({ format: "uuid" }), organization_id: t.String({ format: "uuid" }) }),
           ...fails(400, 403, 409, 415),
         },
-        detail: {
+        detail: operation({
+          reads: "public",
           tags,
           summary: "Create the first user",
           description: "Works once, with the token of the link that the server prints at start. The user is an owner.",
           security: [],
-        },
+          example: {
+            setup_token: "from the link that the server prints",
+            email: "you@example.com",
+            username: "you",
+            password: "a long enough secret",
+          },
+        }),
       },
     );

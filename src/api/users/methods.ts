@@ -6,8 +6,8 @@ import { providerPath } from "#domain/oidc/providers.ts";
 import { networkOf } from "#domain/users/throttle.ts";
 import { partyOf } from "#src/authentication/webauthn.ts";
 import type { ApiContext } from "../context.ts";
-import { ownParser, parsePublicJson } from "../http/body.ts";
 import { userIn } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 
 const tags = ["Users"];
@@ -72,12 +72,17 @@ export const signInMethods = (ctx: ApiContext) =>
         return { valid: details === "", details };
       },
       {
-        parse: ownParser("/api/v2/users/validate-password", parsePublicJson),
         body: t.Object({ password: t.String({ maxLength: 1000 }) }),
         response: {
           200: t.Object({ valid: t.Boolean(), details: t.String({ description: "What is wrong; empty when valid." }) }),
           ...fails(400, 415, 503),
         },
-        detail: { tags, summary: "Check a new password", description: "Nothing is stored.", security: [] },
+        detail: operation({
+          reads: "public",
+          tags,
+          summary: "Check a new password",
+          description: "Nothing is stored.",
+          security: [],
+        }),
       },
     );

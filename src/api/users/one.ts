@@ -4,8 +4,10 @@ import { Elysia, t } from "elysia";
 import { changeProfile, findManagedUser, removeUser, setSuspended } from "#domain/users/change.ts";
 import { userPath as params, presentKnownUser, userAt } from "#domain/users/user.ts";
 import { UpdateProfileRequest, User } from "#schema/users/user.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 
 const tags = ["Users"];
@@ -33,7 +35,12 @@ export const oneUser = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: Generic, ...fails(401, 403, 404, 409) },
-        detail: { tags, summary: "Delete a user", description: "409 while the user owns workspaces." },
+        detail: operation({
+          tags,
+          summary: "Delete a user",
+          description: "409 while the user owns workspaces.",
+          audit: target.deletes(target.user),
+        }),
       },
     )
     .put(
@@ -47,7 +54,12 @@ export const oneUser = (ctx: ApiContext) =>
         params,
         body: UpdateProfileRequest,
         response: { 200: User, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: { tags, summary: "Change a user's profile" },
+        detail: operation({
+          tags,
+          summary: "Change a user's profile",
+          example: { username: "ann", name: "Ann" },
+          audit: target.writes(target.user),
+        }),
       },
     )
     .put(
@@ -60,10 +72,11 @@ export const oneUser = (ctx: ApiContext) =>
         user: true,
         params: statusPath,
         response: { 200: User, ...fails(400, 401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Suspend or activate a user",
           description: "A suspended user cannot sign in; keys stop counting at once and open streams end.",
-        },
+          audit: target.writes(target.user),
+        }),
       },
     );

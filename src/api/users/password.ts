@@ -3,8 +3,10 @@ import { Elysia } from "elysia";
 import { setPassword } from "#domain/users/password.ts";
 import { userAt, userPath } from "#domain/users/user.ts";
 import { UpdatePasswordRequest } from "#schema/users/user.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 export const userPassword = (ctx: ApiContext) =>
@@ -20,10 +22,12 @@ export const userPassword = (ctx: ApiContext) =>
       params: userPath,
       body: UpdatePasswordRequest,
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
-      detail: {
+      detail: operation({
         tags: ["Users"],
         summary: "Set a password",
         description: "Every other sign-in and token of the user ends.",
-      },
+        example: { old_password: "your password", password: "a long enough secret" },
+        audit: target.writes(target.user),
+      }),
     },
   );

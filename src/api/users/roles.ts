@@ -5,8 +5,10 @@ import { setSiteRoles } from "#domain/users/change.ts";
 import { AssignableRole, assignable } from "#domain/users/site-roles.ts";
 import { presentKnownUser, userAt, userPath } from "#domain/users/user.ts";
 import { SITE_ROLES, UpdateRolesRequest, User } from "#schema/users/user.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 
 const tags = ["Users"];
@@ -54,6 +56,11 @@ export const userRoles = (ctx: ApiContext) =>
         params: userPath,
         body: UpdateRolesRequest,
         response: { 200: User, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: { tags, summary: "Set a user's site roles", description: "Replaces all of them." },
+        detail: operation({
+          tags,
+          summary: "Set a user's site roles",
+          description: "Replaces all of them.",
+          audit: target.writes(target.user),
+        }),
       },
     );

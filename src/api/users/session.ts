@@ -10,8 +10,8 @@ import { LoginRequest } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { passkeySignIn } from "../factors/passkey-sign-in.ts";
 import { askForFactor, secondFactorSignIn } from "../factors/sign-in.ts";
-import { ownParser, parsePublicJson } from "../http/body.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 import { cookieOf, openSession } from "./new-session.ts";
 
@@ -53,20 +53,21 @@ export const session = (ctx: ApiContext) =>
         return status(201, { session_token: token });
       },
       {
-        parse: ownParser("/api/v2/users/login", parsePublicJson),
         body: LoginRequest,
         response: {
           201: t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
           401: LoginRefused,
           ...fails(400, 415, 429, 503),
         },
-        detail: {
+        detail: operation({
+          reads: "public",
           tags,
           summary: "Sign in with a password",
           description:
             "Also sets a cookie for browsers. Counts 24 hours from its last use. 401 with `second_factor`: the password was right and a code is needed, too.",
           security: [],
-        },
+          example: { email: "you@example.com", password: "your password" },
+        }),
       },
     )
     .use(secondFactorSignIn(ctx))

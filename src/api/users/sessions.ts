@@ -8,8 +8,10 @@ import { deviceOf } from "#domain/users/device.ts";
 import { endOtherSessions, removeKey } from "#domain/users/keys-change.ts";
 import { userPath as params } from "#domain/users/user.ts";
 import { Session } from "#schema/users/api-key.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["API keys"];
@@ -55,11 +57,12 @@ export const sessions = (ctx: ApiContext) =>
       {
         ...{ user, params },
         response: { 204: NoContent, ...fails(401, 403, 404) },
-        detail: {
+        detail: operation({
           tags,
           summary: "End all sessions but this one",
           description: "What they have opened ends, too. Tokens stay.",
-        },
+          audit: target.deletes(target.sessions),
+        }),
       },
     )
     .delete(
@@ -74,6 +77,11 @@ export const sessions = (ctx: ApiContext) =>
       {
         ...{ user, params: sessionPath },
         response: { 204: NoContent, ...fails(401, 403, 404) },
-        detail: { tags, summary: "End a session", description: "Counts at once; what was opened with it ends." },
+        detail: operation({
+          tags,
+          summary: "End a session",
+          description: "Counts at once; what was opened with it ends.",
+          audit: target.deletes(target.session),
+        }),
       },
     );

@@ -6,8 +6,10 @@ import { listUserSkills, type UserSkillRow } from "#db/users/skills.ts";
 import { changeSkill, createSkill, findSkill, findSkillOwner, removeSkill } from "#domain/users/skills.ts";
 import { userPath } from "#domain/users/user.ts";
 import { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/users/user-skill.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Skills"];
@@ -50,7 +52,16 @@ export const userSkills = (ctx: ApiContext) =>
       {
         ...{ user, params: userPath, body: CreateUserSkill },
         response: { 201: UserSkill, ...fails(400, 401, 403, 404, 409) },
-        detail: { tags, summary: "Write a skill", description: "All chats of the caller can read it from now on." },
+        detail: operation({
+          tags,
+          summary: "Write a skill",
+          description: "All chats of the caller can read it from now on.",
+          example: {
+            name: "release-notes",
+            description: "When release notes are to be written.",
+            content: "Begin with what changes for users.",
+          },
+        }),
       },
     )
     .get("/:user/skills/:skill", async ({ caller, params }) => presentSkill(await findSkill(ctx, params, caller)), {
@@ -66,7 +77,7 @@ export const userSkills = (ctx: ApiContext) =>
       {
         ...{ user, params: path, body: UpdateUserSkill },
         response: { 200: UserSkill, ...fails(400, 401, 403, 404, 409) },
-        detail: { tags, summary: "Change one of one's skills" },
+        detail: operation({ tags, summary: "Change one of one's skills", audit: target.writes(target.skill) }),
       },
     )
     .delete(
@@ -78,7 +89,7 @@ export const userSkills = (ctx: ApiContext) =>
       {
         ...{ user, params: path },
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Delete one of one's skills" },
+        detail: operation({ tags, summary: "Delete one of one's skills", audit: target.deletes(target.skill) }),
       },
     );
 

@@ -9,9 +9,11 @@ import { changeToken, createSessionKey, createToken, expireKey, removeKey } from
 import { maxSeconds, nanoseconds } from "#domain/users/lifetime.ts";
 import { userPath as params } from "#domain/users/user.ts";
 import { ApiKey, CreateTokenRequest, NewKey, TokenConfig, UpdateTokenRequest } from "#schema/users/api-key.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { seenOf } from "../http/identify.ts";
+import { operation } from "../http/operation.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
@@ -69,11 +71,12 @@ export const tokens = (ctx: ApiContext) =>
         ...{ user, params },
         body: CreateTokenRequest,
         response: { 201: NewKey, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Create a token",
           description: "The answer is the only place where it is ever shown.",
-        },
+          example: { token_name: "laptop", lifetime: "7d" },
+        }),
       },
     )
     .get(
@@ -114,11 +117,12 @@ export const tokens = (ctx: ApiContext) =>
         ...{ user, params: namePath },
         body: UpdateTokenRequest,
         response: { 200: ApiKey, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Change what a token may be used for",
           description: "Counts from the next request on; streams and WebSockets that it has opened end.",
-        },
+          audit: target.writes(target.namedToken),
+        }),
       },
     )
     .get(
@@ -143,7 +147,12 @@ export const tokens = (ctx: ApiContext) =>
       {
         ...{ user, params: keyPath },
         response: { 204: NoContent, ...fails(401, 403, 404) },
-        detail: { tags, summary: "Expire a key", description: "It stays in the list of expired tokens." },
+        detail: operation({
+          tags,
+          summary: "Expire a key",
+          description: "It stays in the list of expired tokens.",
+          audit: target.writes(target.apiKey),
+        }),
       },
     )
     .delete(
@@ -156,6 +165,11 @@ export const tokens = (ctx: ApiContext) =>
       {
         ...{ user, params: keyPath },
         response: { 204: NoContent, ...fails(401, 403, 404) },
-        detail: { tags, summary: "Delete a key", description: "Counts at once; what was opened with it ends." },
+        detail: operation({
+          tags,
+          summary: "Delete a key",
+          description: "Counts at once; what was opened with it ends.",
+          audit: target.deletes(target.apiKey),
+        }),
       },
     );

@@ -12,8 +12,11 @@ import { getOrganization } from "#domain/organizations/find.ts";
 import { peopleOf } from "#domain/workspaces/shared-with.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
 import { EVERYONE, PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl } from "#schema/workspaces/acl.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { ANY_ID } from "../http/example-ids.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Workspaces"];
@@ -62,12 +65,14 @@ export const acl = (ctx: ApiContext) => {
         params,
         body: PatchWorkspaceAcl,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Share a workspace",
           description:
             "Who is named gets the role `use` (see it and work in it) or `admin` (also start, stop and change it); an empty text takes it away. Whoever loses access is disconnected at once.",
-        },
+          example: { user_roles: { [ANY_ID]: "use" } },
+          audit: target.writes(target.workspace),
+        }),
       },
     )
     .delete(
@@ -81,7 +86,7 @@ export const acl = (ctx: ApiContext) => {
         user,
         params,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 503) },
-        detail: { tags, summary: "Stop sharing a workspace" },
+        detail: operation({ tags, summary: "Stop sharing a workspace", audit: target.writes(target.workspace) }),
       },
     );
 };

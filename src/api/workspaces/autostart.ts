@@ -3,8 +3,10 @@ import { Elysia } from "elysia";
 import { changeableAt } from "#domain/workspaces/changeable.ts";
 import { workspacePath } from "#domain/workspaces/workspace.ts";
 import { UpdateAutostart } from "#schema/workspaces/schedule.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 export const autostart = (ctx: ApiContext) =>
@@ -20,11 +22,13 @@ export const autostart = (ctx: ApiContext) =>
       params: workspacePath,
       body: UpdateAutostart,
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-      detail: {
+      detail: operation({
         tags: ["Workspaces"],
         summary: "Set when a workspace starts by itself",
         description:
           "A minute and an hour on days of the week in a time zone; the clock on the wall there counts, also when it is changed. 400 when the template forbids it.",
-      },
+        example: { schedule: "CRON_TZ=Europe/Berlin 30 9 * * 1-5" },
+        audit: target.writes(target.workspace),
+      }),
     },
   );

@@ -11,8 +11,10 @@ import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.t
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PutAutomaticUpdates } from "#schema/workspaces/workspace.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Workspaces"];
@@ -33,11 +35,13 @@ export const autoupdates = (ctx: ApiContext) =>
         params: workspacePath,
         body: PutAutomaticUpdates,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Choose whether a workspace follows its template",
           description: "`always`: each start uses the template's active version.",
-        },
+          example: { automatic_updates: "always" },
+          audit: target.writes(target.workspace),
+        }),
       },
     )
     .get(

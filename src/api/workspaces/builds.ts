@@ -8,8 +8,10 @@ import { createBuild } from "#domain/builds/create.ts";
 import { timingsOf } from "#domain/builds/timings.ts";
 import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
 import { Build, BuildTimings, CreateBuild } from "#schema/workspaces/build.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
@@ -32,11 +34,13 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         params: path,
         body: CreateBuild,
         response: { 201: Build, ...fails(400, 401, 403, 404, 406, 409, 413, 503) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Start, stop or delete a workspace",
           description: "Queues a build. Parameters that are left out keep the value of the last build.",
-        },
+          example: { transition: "start" },
+          audit: target.writes(target.newBuild, { needsBody: true }),
+        }),
       },
     )
     .get(

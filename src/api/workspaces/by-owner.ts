@@ -13,6 +13,8 @@ import { Build } from "#schema/workspaces/build.ts";
 import { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { ANY_ID } from "../http/example-ids.ts";
+import { operation } from "../http/operation.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
 import { availableUsers } from "./available-users.ts";
@@ -46,7 +48,16 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         const owner = await userAt(ctx.store, params.user, caller);
         return status(caller.compat ? 201 : 200, await createWorkspace(ctx, { caller, owner, body }));
       },
-      { ...created, params: t.Object({ user }), detail: { tags, summary: "Create a workspace", description } },
+      {
+        ...created,
+        params: t.Object({ user }),
+        detail: operation({
+          tags,
+          summary: "Create a workspace",
+          description,
+          example: { name: "first", template_id: ANY_ID, rich_parameter_values: [] },
+        }),
+      },
     )
     .post(
       "/organizations/:organization/members/:user/workspaces",
@@ -59,7 +70,12 @@ export const workspacesByOwner = (ctx: ApiContext) => {
       {
         ...created,
         params: t.Object({ organization: t.String({ description: "Organization id or name." }), user }),
-        detail: { tags, summary: "Create a workspace in an organization", description },
+        detail: operation({
+          tags,
+          summary: "Create a workspace in an organization",
+          description,
+          example: { name: "first", template_id: ANY_ID, rich_parameter_values: [] },
+        }),
       },
     )
     .get(

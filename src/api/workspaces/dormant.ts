@@ -5,8 +5,10 @@ import { byUser, changeableAt } from "#domain/workspaces/changeable.ts";
 import { readWorkspace, workspacePath } from "#domain/workspaces/workspace.ts";
 import { UpdateDormancy } from "#schema/workspaces/schedule.ts";
 import { Workspace } from "#schema/workspaces/workspace.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 
 export const dormant = (ctx: ApiContext) =>
@@ -25,11 +27,13 @@ export const dormant = (ctx: ApiContext) =>
       params: workspacePath,
       body: UpdateDormancy,
       response: { 200: Workspace, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-      detail: {
+      detail: operation({
         tags: ["Workspaces"],
         summary: "Make a workspace dormant, or wake it",
         description:
           "A dormant workspace is stopped, is not started by its schedule, takes no connections, and is deleted when its template says so (deleting_at). Starting it wakes it, too.",
-      },
+        example: { dormant: true },
+        audit: target.writes(target.workspace),
+      }),
     },
   );

@@ -4,8 +4,10 @@ import { rfc3339 } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { workspacePath } from "#domain/workspaces/workspace.ts";
 import { ExtendWorkspace } from "#schema/workspaces/schedule.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
 import { activeAt } from "./active.ts";
 
@@ -24,11 +26,12 @@ export const extend = (ctx: ApiContext) =>
       params: workspacePath,
       body: ExtendWorkspace,
       response: { 200: Generic, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-      detail: {
+      detail: operation({
         tags: ["Workspaces"],
         summary: "Move the deadline of a running workspace",
         description:
           "Later or sooner, at least 30 minutes ahead and not after the latest deadline its template allows. 409 when it is not running or has no deadline. The workspace's own agent may do it, too.",
-      },
+        audit: target.writes(target.workspace),
+      }),
     },
   );

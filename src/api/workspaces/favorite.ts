@@ -3,8 +3,10 @@ import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayFavourite } from "#domain/access.ts";
 import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Workspaces"];
@@ -27,7 +29,12 @@ export const favorite = (ctx: ApiContext) => {
         await mark(params.workspace, caller, true);
         return status(204, undefined);
       },
-      { user, params, response, detail: { tags, summary: "Mark a workspace as a favourite" } },
+      {
+        user,
+        params,
+        response,
+        detail: operation({ tags, summary: "Mark a workspace as a favourite", audit: target.writes(target.workspace) }),
+      },
     )
     .delete(
       "/:workspace/favorite",
@@ -35,6 +42,11 @@ export const favorite = (ctx: ApiContext) => {
         await mark(params.workspace, caller, false);
         return status(204, undefined);
       },
-      { user, params, response, detail: { tags, summary: "Take the mark from a workspace" } },
+      {
+        user,
+        params,
+        response,
+        detail: operation({ tags, summary: "Take the mark from a workspace", audit: target.writes(target.workspace) }),
+      },
     );
 };

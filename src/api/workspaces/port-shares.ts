@@ -6,8 +6,10 @@ import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
 import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/workspaces/port-share.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { Done, fails } from "../http/responses.ts";
 
 const tags = ["Port sharing"];
@@ -48,12 +50,19 @@ export const portShares = (ctx: ApiContext) => {
         params,
         body: UpsertPortShare,
         response: { 200: PortShare, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Share a port",
           description:
             "Or changes how it is shared: the agent's name and the port are the key. The template says how open a share may be.",
-        },
+          example: {
+            agent_name: "main",
+            port: 3000,
+            protocol: "http",
+            share_level: "authenticated",
+          },
+          audit: target.creates(target.newPortShare, { needsBody: true }),
+        }),
       },
     )
     .delete(
@@ -69,7 +78,13 @@ export const portShares = (ctx: ApiContext) => {
         params,
         body: DeletePortShare,
         response: { 200: Done, ...fails(400, 401, 403, 404, 410, 413, 503) },
-        detail: { tags, summary: "Stop sharing a port", description: "404 when it is not shared." },
+        detail: operation({
+          tags,
+          summary: "Stop sharing a port",
+          description: "404 when it is not shared.",
+          example: { agent_name: "main", port: 3000 },
+          audit: target.deletes(target.portShare, { needsBody: true }),
+        }),
       },
     );
 };

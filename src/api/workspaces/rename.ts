@@ -6,8 +6,10 @@ import { mayUpdateWorkspace } from "#domain/access.ts";
 import { nameProblem } from "#domain/workspaces/fields.ts";
 import { workspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
 import { RenameWorkspace } from "#schema/workspaces/workspace.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 export const rename = (ctx: ApiContext) =>
@@ -33,10 +35,12 @@ export const rename = (ctx: ApiContext) =>
       params: workspacePath,
       body: RenameWorkspace,
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 405, 409, 413, 503) },
-      detail: {
+      detail: operation({
         tags: ["Workspaces"],
         summary: "Rename a workspace",
         description: "405 while the server's setting allow_workspace_renames is off.",
-      },
+        example: { name: "second" },
+        audit: target.writes(target.workspace),
+      }),
     },
   );

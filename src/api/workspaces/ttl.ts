@@ -4,8 +4,10 @@ import { invalidField } from "#base/errors.ts";
 import { byUser, changeableAt } from "#domain/workspaces/changeable.ts";
 import { workspacePath } from "#domain/workspaces/workspace.ts";
 import { ttlProblem, UpdateTtl, wholeTtl } from "#schema/workspaces/schedule.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
 export const ttl = (ctx: ApiContext) =>
@@ -23,11 +25,13 @@ export const ttl = (ctx: ApiContext) =>
       params: workspacePath,
       body: UpdateTtl,
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-      detail: {
+      detail: operation({
         tags: ["Workspaces"],
         summary: "Set how long a workspace runs",
         description:
           "Counts from the next start; the running deadline stays where it is, except that null or 0 takes it away. 400 when the template forbids it.",
-      },
+        example: { ttl_ms: 28_800_000 },
+        audit: target.writes(target.workspace),
+      }),
     },
   );

@@ -6,6 +6,7 @@ import { workspacePath } from "#domain/workspaces/workspace.ts";
 import { USAGE_APPS, WorkspaceUsage } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { activeAt } from "./active.ts";
 
@@ -29,12 +30,13 @@ export const usage = (ctx: ApiContext) =>
       params: workspacePath,
       body: WorkspaceUsage,
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
-      detail: {
+      detail: operation({
         tags: ["Workspaces"],
         summary: "Report that a workspace is used",
         description:
           "Without a body only last_used_at moves; with both fields this counts as activity, too. The workspace's own agent may do it for its owner.",
-      },
+        example: {},
+      }),
     },
   );
 

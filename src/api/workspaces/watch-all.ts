@@ -3,6 +3,7 @@ import { Elysia, t } from "elysia";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { type EventStream, eventStream } from "../http/event-stream.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { closeWhenKeyGone, whenKeyGone } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -50,13 +51,13 @@ export const watchAll = (ctx: ApiContext) => {
         ),
       }),
       response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 503) },
-      detail: {
+      detail: operation({
         tags: ["Workspaces"],
         summary: "Watch all workspaces one may see",
-        "x-answers": ["text/event-stream"],
+        answers: ["text/event-stream"],
         description:
           'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of what a row shows or of who may see it, also when somebody gains or loses access. Deleted ones are in none. After a break the last `id`, if it is not empty, goes into `after_id`: only what was missed follows, or a snapshot when that is not known any more. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. Messages from the client end it.',
-      },
+      }),
     },
   );
 };

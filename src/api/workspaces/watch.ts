@@ -6,6 +6,7 @@ import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { whenAccessLost } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -52,13 +53,13 @@ export const watch = (ctx: ApiContext) => {
         user: true,
         params: path,
         response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 404, 410) },
-        detail: {
+        detail: operation({
           tags,
           summary: "Watch a workspace (server-sent events)",
-          "x-answers": ["text/event-stream"],
+          answers: ["text/event-stream"],
           description:
             "Events `ping` (at once and every 15 s) and `data`: the whole workspace at once and after each change of anything it shows: its builds and agents, its template, names of people and of the organization, its place in the queue. Last use, signs of life and measurements of agents come with the next change. Prefer watch-ws: browsers allow few connections of this kind.",
-        },
+        }),
       },
     )
     .get(

@@ -7,7 +7,9 @@ import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
-import { refusedOperation } from "#src/api/audit/refused-table.ts";
+import { settingOf } from "#src/api/audit/setting-targets.ts";
+import { writes } from "#src/api/audit/targets.ts";
+import { Operations, variablesIn } from "#src/api/http/operations.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -35,7 +37,8 @@ const openPlace = (failing = 0) => {
   const refuse = (user_id: string, status = 403): void => {
     const origin = lazyOrigin(() => ({ user_id, ip: null, user_agent: "", request_id: "r" }));
     const request = new Request("http://localhost/api/v2/audit/retention", { method: "PUT" });
-    withOrigin(origin, () => refused.note(request, status, forbidden()));
+    const target = writes(settingOf("audit_settings", "retention"));
+    withOrigin(origin, () => refused.note(request, status, forbidden(), () => ({ target, params: {} })));
   };
   return Object.assign(place, { refused, refuse });
 };
@@ -84,9 +87,20 @@ test("[AU-17] neither faults of the server nor what came too often are told of",
 });
 
 test("[AU-17] an operation is known by its route, with what its path names", () => {
-  const params = (method: string, path: string) => refusedOperation(method, path)?.params;
+  const routes = [
+    "DELETE /api/v2/users/:user",
+    "DELETE /api/v2/users/:user/keys/:key",
+    "DELETE /api/v2/users/:user/keys/own",
+  ]
+    .map((name) => name.split(" "))
+    .map(([method, path]) => ({ method, path, hooks: {} }));
+  const operations = new Operations(routes as never);
+  const params = (method: string, path: string) => {
+    const found = operations.find(method, path);
+    return found && variablesIn(found, path);
+  };
   expect(params("DELETE", "/api/v2/users/a%20b/keys/x/")).toEqual({ user: "a b", key: "x" });
-  expect(params("PATCH", "/api/experimental/chats/7")).toEqual({ chat: "7" });
+  expect(params("DELETE", "/api/v2/users/ann/keys/own")).toEqual({ user: "ann" });
   expect(params("DELETE", "/api/v2/users/%zz")).toEqual({ user: "" });
   expect(params("GET", "/api/v2/users/ann")).toBeUndefined();
   expect(params("PUT", "/api/v2/nothing/of/ours")).toBeUndefined();

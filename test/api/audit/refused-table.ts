@@ -1,5 +1,5 @@
-// What each operation that changes something leaves in the audit log when it is refused, read by everything.test.ts. A new
-// operation stands either in REFUSED of src/api/audit/refused-table.ts or here with the reason; until then the test fails (rule AU-17).
+// What each operation that changes something leaves in the audit log when it is refused, read by everything.test.ts. A new operation
+// either declares its `audit` target where its route is, or is listed here with the reason; until then the test fails (rule AU-17).
 import { rowOf } from "../edge/matrix-call.ts";
 import type { Row } from "../edge/matrix-table.ts";
 import { AUDITED, toldOf, UNTOLD } from "./table.ts";

@@ -1,21 +1,26 @@
-// Settings, models and links, looked up to tell of a change that was refused, as in ./refused-things.ts. What an administrator or
+// Settings, models and links that operations change, as in ./targets.ts. What an administrator or
 // somebody for themselves may set is always there; the name of what was set comes from us, never from the request.
 import { readCompactionThresholds } from "#db/chats/settings.ts";
 import { readLimitOf } from "#db/chats/usage-limits.ts";
 import { listModelConfigs, listModelProviders } from "#db/models/models.ts";
 import { findLink } from "#db/users/external-auth.ts";
 import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/chats/model-override.ts";
-import { type Asked, type Find, idIn, member, organization, user } from "./refused-things.ts";
+import { type Asked, type AuditTarget, type Find, idIn, member, organization, user, writes } from "./targets.ts";
 
 /** `chats/config`, `audit/retention` and the like: there always is one. */
 export const settingOf =
   (resource_type: "chat_settings" | "audit_settings", target: string): Find =>
   async () => ({ resource_type, target });
 
+/** A setting of all chats. */
+export const writesSetting = (name: string): AuditTarget => writes(settingOf("chat_settings", name));
+
 /** What people set for themselves. */
-export const ownSettingOf =
+const ownSettingOf =
   (target: string): Find =>
   async ({ user_id }) => ({ resource_type: "user_chat_settings", resource_id: user_id, target });
+
+export const writesOwnSetting = (name: string): AuditTarget => writes(ownSettingOf(name));
 
 /** Which model somebody wants in an organization. */
 export const memberModel: Find = async (asked) => {

@@ -1,5 +1,6 @@
-// The things that changes are made to, looked up to tell of a change that was refused: each finds what a path names, whoever asks, as
-// the entry of a change that succeeds would tell of it. Undefined: there is no such thing, and nothing is told (rule AU-16).
+// What operations change, for the audit log of refused changes: `audit: target.writes(target.workspace)` in a route's `operation`. Each
+// target finds what a path names, whoever asks, as the entry of a change that succeeds would name it. Undefined: there is no such thing,
+// and no entry is written (rule AU-16). test/api/audit/refused-table.ts says of the operations that declare none why (rule AU-17).
 import { isUuid, NIL_UUID } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -32,6 +33,33 @@ export type Asked = {
 export type Thing = Omit<AuditEntry, "now" | "action" | "before" | "after"> & { readonly action?: AuditAction };
 
 export type Find = (asked: Asked) => Promise<Thing | undefined>;
+
+export type AuditTarget = {
+  readonly action: AuditAction;
+  readonly find: Find;
+  /** Only the body says what would have been done: it is kept until the request is answered. */
+  readonly needsBody: boolean;
+};
+
+type Needs = { readonly needsBody?: boolean };
+
+export const writes = (find: Find, { needsBody = false }: Needs = {}): AuditTarget => ({
+  action: "write",
+  find,
+  needsBody,
+});
+
+export const deletes = (find: Find, { needsBody = false }: Needs = {}): AuditTarget => ({
+  action: "delete",
+  find,
+  needsBody,
+});
+
+export const creates = (find: Find, { needsBody = false }: Needs = {}): AuditTarget => ({
+  action: "create",
+  find,
+  needsBody,
+});
 
 /** An id as it is stored; the zero UUID, which nothing has, for what is none. */
 export const idIn = (params: Asked["params"], name: string): string => {

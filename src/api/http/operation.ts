@@ -1,0 +1,49 @@
+// What an operation is beside its handler, declared where the route is: `detail: operation({ tags, summary, example, limit, audit })`.
+// The words go into the OpenAPI document; the rest is read from the routes by the server (./operations.ts). A route that needs none of
+// it has a plain `detail`.
+import type { DocumentDecoration } from "elysia";
+import type { AuditTarget } from "../audit/targets.ts";
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** All of it may be left away. */
+export type Declared = {
+  /** A body that works, for pages that fill their fields with it. Without one they make one up of every field, which the rules refuse. */
+  readonly example?: { readonly [field: string]: Json };
+  /** The most bytes that a body may have; 4 MiB as a rule, 64 KiB for what strangers may call. */
+  readonly limit?: number;
+  /** `public`: a stranger's JSON is read, too, and there must be one. `stream`: the handler reads the body by itself, within the limit. */
+  readonly reads?: "public" | "stream";
+  /** What it would have changed, for the audit log of refusals. Left away: a refusal leaves no entry (rule AU-17). */
+  readonly audit?: AuditTarget;
+  /** `upload`: counted apart from other calls, and fewer of them a minute (facts/platform 3.1). */
+  readonly rate?: "upload";
+  /** Content types of a body that is not JSON. */
+  readonly accepts?: readonly string[];
+  /** Content types of an answer that is not JSON. */
+  readonly answers?: readonly string[];
+};
+
+/** Where a route keeps it. */
+export const DECLARED = "x-operation";
+
+/** The `detail` of a route. */
+export const operation = ({
+  example,
+  limit,
+  reads,
+  audit,
+  rate,
+  accepts,
+  answers,
+  ...words
+}: DocumentDecoration & Declared): DocumentDecoration => {
+  const declared: Declared = { example, limit, reads, audit, rate, accepts, answers };
+  return { ...words, [DECLARED]: declared } as DocumentDecoration;
+};
+
+const NOTHING: Declared = {};
+
+/** What a route has declared, by its hooks. */
+export const declaredBy = (hooks: object): Declared =>
+  (hooks as { detail?: { [DECLARED]?: Declared } }).detail?.[DECLARED] ?? NOTHING;

@@ -1,0 +1,89 @@
+// The operations of the server, found by method and path as requests name them: before a request is routed, and after it has failed.
+import type { AnyElysia } from "elysia";
+import { type Declared, declaredBy } from "./operation.ts";
+
+type Operation = {
+  readonly method: string;
+  /** As routes are written: variables begin with `:`. */
+  readonly route: string;
+  readonly segments: readonly string[];
+  readonly variables: number;
+  readonly declared: Declared;
+  /** The statuses that success is answered with, in ascending order. */
+  readonly promised: readonly number[];
+};
+
+export class Operations {
+  /** By the number of segments; those with the fewest variables first. */
+  readonly #byLength = new Map<number, Operation[]>();
+  /** By method and route. */
+  readonly #declared = new Map<string, Declared>();
+
+  constructor(routes: AnyElysia["routes"]) {
+    const all = routes.map(({ method, path, hooks }): Operation => {
+      const segments = segmentsOf(path);
+      const variables = segments.filter(isVariable).length;
+      return { method, route: path, segments, variables, declared: declaredBy(hooks), promised: successesOf(hooks) };
+    });
+    for (const operation of all.sort((a, b) => a.variables - b.variables)) {
+      const alike = this.#byLength.get(operation.segments.length);
+      if (alike) alike.push(operation);
+      else this.#byLength.set(operation.segments.length, [operation]);
+      this.#declared.set(`${operation.method} ${operation.route}`, operation.declared);
+    }
+  }
+
+  /** What the operation of this method and route (`/users/:user`) has declared. */
+  declared(method: string, route: string): Declared | undefined {
+    return this.#declared.get(`${method} ${route}`);
+  }
+
+  /** The operation that a request with this path is for. */
+  find(method: string, path: string): Operation | undefined {
+    return this.#at(path).find((one) => one.method === method);
+  }
+
+  /** The methods that this path takes; none when there is no such path. */
+  methods(path: string): string[] {
+    return [...new Set(this.#at(path).map(({ method }) => method))];
+  }
+
+  /** The status that success is answered with: the lowest that is promised, and for clients of the upstream kind the highest. */
+  status(method: string, path: string, compat: boolean): number | undefined {
+    return this.find(method, path)?.promised.at(compat ? -1 : 0);
+  }
+
+  #at(path: string): Operation[] {
+    const segments = segmentsOf(path);
+    return (this.#byLength.get(segments.length) ?? []).filter((one) => fits(one.segments, segments));
+  }
+}
+
+/** The variables of a route as a path fills them in; text that cannot be decoded names nothing. */
+export const variablesIn = ({ segments }: Pick<Operation, "segments">, path: string): Record<string, string> => {
+  const given = segmentsOf(path);
+  return Object.fromEntries(
+    segments.flatMap((segment, i) => (isVariable(segment) ? [[segment.slice(1), decoded(given[i] ?? "")]] : [])),
+  );
+};
+
+const segmentsOf = (path: string): string[] => path.replace(/\/$/, "").split("/");
+
+const isVariable = (segment: string): boolean => segment.startsWith(":");
+
+const fits = (route: readonly string[], path: readonly string[]): boolean =>
+  route.every((segment, i) => isVariable(segment) || segment === path[i]);
+
+const successesOf = (hooks: object): number[] =>
+  Object.keys((hooks as { response?: object }).response ?? {})
+    .map(Number)
+    .filter((status) => status >= 200 && status < 400)
+    .sort((a, b) => a - b);
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+};
