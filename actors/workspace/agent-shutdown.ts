@@ -48,7 +48,7 @@ const shutDown = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report
   const { clock, store, topics } = deps;
   if (agentStatus(agent, clock.now()) !== "connected") return;
   // One that was asked before a restart of the server is on its way back.
-  if (!deps.dialer.reaches(agent.id) && agent.lifecycle_state !== "shutting_down") return;
+  if (!deps.dialer.isDaemon(agent.id) && agent.lifecycle_state !== "shutting_down") return;
   const started_at = clock.now();
   const gone = new AbortController();
   const look = async (): Promise<void> => {

@@ -286,6 +286,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.scheduler.stop();
     for (const one of this.provisioners.values()) one.stop?.();
     this.workers.stop();
+    await this.dialer.network.close();
     await this.store.close();
   }
 }

@@ -22,7 +22,7 @@ import type { Outbound } from "#base/outbound.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { TunnelDialer } from "#domain/agents/dialer.ts";
+import type { AgentsDialer } from "#domain/agents/dialer.ts";
 import type { Links } from "#domain/external-auth/links.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import type { Accounts } from "#domain/users/accounts.ts";
@@ -38,7 +38,7 @@ export interface DomainContext {
   readonly topics: Topics<Events>;
   readonly accounts: Accounts;
   /** Streams into workspaces. */
-  readonly dialer: TunnelDialer;
+  readonly dialer: AgentsDialer;
   /** Coordinator and relay of the private network. */
   readonly tailnet: Network;
   /** Requests to the HTTP API of agents. */

@@ -16,6 +16,7 @@ export class Coordinator {
   readonly #to = new Map<string, Set<string>>();
   /** Peers that were lost, and who was shown them and keeps them for a while. */
   readonly #lost = new Map<string, readonly string[]>();
+  readonly #listeners = new Set<(id: string) => void>();
 
   /** A new stream of this peer. One that it has already ends; its tunnels go on. */
   join(options: PeerOptions): Peer {
@@ -40,8 +41,15 @@ export class Coordinator {
     return this.#peers.get(id)?.known?.node;
   }
 
+  /** Told whenever a peer says what it is. Returns how to stop listening. */
+  listen(told: (id: string) => void): () => void {
+    this.#listeners.add(told);
+    return () => this.#listeners.delete(told);
+  }
+
   nodeChanged(peer: Peer): void {
     if (this.#peers.get(peer.id) !== peer) return;
+    for (const tell of this.#listeners) tell(peer.id);
     for (const partner of this.#partnersOf(peer.id)) partner.show([peer]);
   }
 

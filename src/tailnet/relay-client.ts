@@ -2,7 +2,7 @@
 // in that client's bounded queue. Whoever breaks the protocol is closed with a reason; nothing else notices. [TL-3] .. [TL-7]
 import type { Clock, Timer } from "#base/clock.ts";
 import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "./box.ts";
-import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, MAGIC } from "./derp-frame.ts";
+import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, isDiscovery, MAGIC } from "./derp-frame.ts";
 import { FrameBatch } from "./frame-batch.ts";
 import { PacketQueue } from "./packet-queue.ts";
 
@@ -104,8 +104,8 @@ export class RelayClient {
   }
 
   /** A packet of another client. */
-  pass(kind: "discovery" | "packet", frame: Uint8Array): void {
-    this.#send(kind, frame);
+  receive(from: Uint8Array, packet: Uint8Array): void {
+    this.#send(isDiscovery(packet) ? "discovery" : "packet", encodeFrame(FRAME.receive_packet, from, packet));
   }
 
   /** What waits for it, and how much was let go. */

@@ -2,19 +2,32 @@
 // proves that it has the key it names (facts/wire 3). One relay, no mesh. Used by src/api/tailnet/derp.ts. [TL-3] .. [TL-6]
 import type { Clock } from "#base/clock.ts";
 import { type KeyPair, keyPair } from "./box.ts";
-import { encodeFrame, FRAME, GONE, isDiscovery } from "./derp-frame.ts";
+import { encodeFrame, FRAME, GONE } from "./derp-frame.ts";
 import { RelayClient, type RelaySocket } from "./relay-client.ts";
 
 /** Clients drop a relay that says nothing for 120 s. */
 const KEEP_ALIVE_MS = 60_000;
 const KEEP_ALIVE = encodeFrame(FRAME.keep_alive);
 
+/** Whoever has a key at the relay: a client behind a socket, or a peer of this process. */
+export interface RelayMember {
+  readonly key: Uint8Array;
+  /** The key in hex. */
+  readonly address: string;
+  /** Addresses it has sent packets to; they are told when it goes. */
+  readonly sentTo: ReadonlySet<string>;
+  /** A short answer of the relay itself. */
+  tell(frame: Uint8Array): void;
+  /** A packet of another member. It may be a view of what came in: whoever keeps it copies it. */
+  receive(from: Uint8Array, packet: Uint8Array): void;
+}
+
 export class Relay {
   readonly clock: Clock;
   /** Fresh at every start: clients take whatever key they are told. */
   readonly key: KeyPair;
   /** Connections of each key, hex; the one that spoke last stands at the end and gets the packets. */
-  readonly #clients = new Map<string, RelayClient[]>();
+  readonly #clients = new Map<string, RelayMember[]>();
 
   constructor(clock: Clock, key: KeyPair = keyPair()) {
     this.clock = clock;
@@ -37,14 +50,14 @@ export class Relay {
   }
 
   /** The client has proved its key. */
-  register(client: RelayClient): void {
+  register(client: RelayMember): void {
     const others = this.#clients.get(client.address);
     if (others) others.push(client);
     else this.#clients.set(client.address, [client]);
   }
 
   /** It spoke: of several with its key it is now the one that gets packets. */
-  spoke(client: RelayClient): void {
+  spoke(client: RelayMember): void {
     const ofKey = this.#clients.get(client.address);
     if (!ofKey || ofKey.length < 2 || ofKey.at(-1) === client) return;
     ofKey.splice(ofKey.indexOf(client), 1);
@@ -52,7 +65,7 @@ export class Relay {
   }
 
   /** It has gone; those whom it had sent to are told, unless its key has another connection. */
-  leave(client: RelayClient): void {
+  leave(client: RelayMember): void {
     const ofKey = this.#clients.get(client.address);
     const at = ofKey?.indexOf(client) ?? -1;
     if (!ofKey || at < 0) return;
@@ -64,11 +77,9 @@ export class Relay {
   }
 
   /** Hands a packet on; false when nobody here has that key. */
-  deliver(from: RelayClient, address: string, packet: Uint8Array): boolean {
+  deliver(from: RelayMember, address: string, packet: Uint8Array): boolean {
     const to = this.#clients.get(address)?.at(-1);
-    if (!to) return false;
-    const frame = encodeFrame(FRAME.receive_packet, from.key, packet);
-    to.pass(isDiscovery(packet) ? "discovery" : "packet", frame);
-    return true;
+    to?.receive(from.key, packet);
+    return to !== undefined;
   }
 }

@@ -24,6 +24,6 @@ export interface AgentDialer {
    * `closed` when it goes away meanwhile or `signal` fires.
    */
   dial(agent_id: string, port: number, signal?: AbortSignal, options?: DialOptions): Promise<Duplex>;
-  /** True when a dial finds the agent: at once, or once its daemon has brought its tunnel up. */
-  reaches(agent_id: string): boolean;
+  /** True when the agent is a daemon of ours that can be dialled, at once or once it has brought its tunnel up: it does what the server asks. */
+  isDaemon(agent_id: string): boolean;
 }

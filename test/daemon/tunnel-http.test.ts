@@ -87,7 +87,7 @@ describe("an HTTP connection", () => {
       connections += 1;
       return toServer();
     };
-    const http = new AgentHttp({ dial, reaches: () => true }, systemClock);
+    const http = new AgentHttp({ dial, isDaemon: () => true }, systemClock);
     for (let i = 0; i < 5; i += 1) expect((await http.request("a", get("/nothing"))).status).toBe(204);
     expect(connections).toBe(1);
     await Promise.all(

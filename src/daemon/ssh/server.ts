@@ -3,10 +3,10 @@
 import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
+import { nodeStream } from "#src/wire/node-stream.ts";
 import { Forwards } from "./forwards.ts";
 import { type SessionOptions, serveSession } from "./session.ts";
 import { SessionCounts, type SessionKind } from "./session-counts.ts";
-import { nodeStream } from "./stream.ts";
 
 export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "counted">;
 

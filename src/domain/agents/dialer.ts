@@ -1,5 +1,6 @@
-// Reaching agents through the tunnels their daemons keep open (docs/spec/design.md 5). One tunnel for each agent, the newest; whoever dials
-// while there is none learns in what state the agent is (rules TN-2, TN-4, TN-6).
+// Reaching agents, whatever lies in between: through the tunnels that daemons of ours keep open (docs/spec/design.md 5), one for each agent, the
+// newest; through the private network where an agent opens none. Whoever dials one that is not there learns in what state it is (rules TN-2,
+// TN-4, TN-6, TN-10).
 import { agentStatus } from "#actors/agent/status.ts";
 import type { Clock } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
@@ -8,10 +9,12 @@ import type { Store } from "#db/engine/store.ts";
 import type { AgentDialer, DialOptions } from "#src/wire/agent-dialer.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { Lookahead } from "#src/wire/lookahead.ts";
+import { tlsOver } from "#src/wire/tls-over.ts";
 import { encodeTarget, readOutcome } from "#src/wire/tunnel-target.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { YamuxSession } from "#src/wire/yamux.ts";
+import { NetworkDialer, type NetworkDialerDeps } from "./network-dialer.ts";
 
 /** The agent must say by then whether the target is open. Longer than it waits itself for a program to accept. */
 const ANSWER_MS = 15_000;
@@ -27,7 +30,9 @@ export type ConnectedDaemon = {
 
 type Tunnel = { session: YamuxSession; replaced: () => void };
 
-export class TunnelDialer implements AgentDialer {
+type Deps = { readonly store: Store } & NetworkDialerDeps;
+
+export class AgentsDialer implements AgentDialer {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #tunnels = new Map<string, Tunnel>();
@@ -35,9 +40,14 @@ export class TunnelDialer implements AgentDialer {
   readonly #expected = new Map<string, Set<{ round_trip_ms: number | undefined }>>();
   readonly #arrivals = new Map<string, Wakeup>();
 
-  constructor(parts: { store: Store; clock: Clock }) {
-    this.#store = parts.store;
-    this.#clock = parts.clock;
+  /** Agents that speak the private network only. */
+  readonly network: NetworkDialer;
+
+  constructor(deps: Deps) {
+    this.#store = deps.store;
+    this.#clock = deps.clock;
+    this.network = new NetworkDialer(deps);
+    deps.tailnet.coordinator.listen((id) => this.#arrivals.get(id)?.ring());
   }
 
   /** A tunnel of this agent is open; `replaced` is called when another takes its place. Returns how to say that it has ended. */
@@ -78,13 +88,19 @@ export class TunnelDialer implements AgentDialer {
     return [...(this.#expected.get(agent_id) ?? [])].at(-1)?.round_trip_ms;
   }
 
-  reaches(agent_id: string): boolean {
+  isDaemon(agent_id: string): boolean {
     return this.#tunnels.has(agent_id) || this.#expected.has(agent_id);
   }
 
   async dial(agent_id: string, port: number, signal?: AbortSignal, { tls }: DialOptions = {}): Promise<Duplex> {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new WireError("refused", "There is no such port.");
     const session = this.#tunnels.get(agent_id)?.session ?? (await this.#arriving(agent_id, signal));
+    if (session) return await this.#through(session, port, tls, signal);
+    const stream = await this.network.dial(agent_id, port, signal);
+    return tls ? await tlsOver(stream, signal) : stream;
+  }
+
+  async #through(session: YamuxSession, port: number, tls?: boolean, signal?: AbortSignal): Promise<Duplex> {
     const raw = await session.open();
     const giveUp = (): void => raw.reset("The caller has gone.");
     const stream = new Lookahead(raw);
@@ -108,21 +124,28 @@ export class TunnelDialer implements AgentDialer {
     }
   }
 
-  async #arriving(agent_id: string, signal: AbortSignal | undefined): Promise<YamuxSession> {
+  /** The tunnel of a daemon that brings it up; undefined when the agent is in the network without one. */
+  async #arriving(agent_id: string, signal: AbortSignal | undefined): Promise<YamuxSession | undefined> {
     const agent = await this.#store.get(findAgent({ id: agent_id }));
     if (!agent) throw notFound();
     const status = agentStatus(agent, this.#clock.now());
-    if (status === "connected") await this.#arrival(agent_id, signal);
+    if (status === "connected" && !this.#isGenuine(agent_id)) await this.#arrival(agent_id, signal);
     const tunnel = this.#tunnels.get(agent_id);
     if (tunnel) return tunnel.session;
     if (status !== "connected") throw notConnected(status);
+    if (this.#isGenuine(agent_id)) return undefined;
     throw new AppError(
       "invalid",
       'The agent cannot be reached: its state is "connected", but it has no tunnel to this server.',
     );
   }
 
-  /** Resolves when the agent has a tunnel, after a few seconds without, or when the signal fires. */
+  /** In the network, and no daemon of ours: those say that they are before they join it. */
+  #isGenuine(agent_id: string): boolean {
+    return !this.#expected.has(agent_id) && this.network.has(agent_id);
+  }
+
+  /** Resolves when the agent has a tunnel or has joined the network, after a few seconds without, or when the signal fires. */
   #arrival(agent_id: string, signal: AbortSignal | undefined): Promise<void> {
     const bell = this.#arrivals.get(agent_id) ?? new Wakeup();
     this.#arrivals.set(agent_id, bell);

@@ -37,12 +37,14 @@ export type NetworkPeerOptions = {
   accept: AcceptFrom;
   datagram?(from: Remote, datagram: Datagram, answer: (data: Uint8Array) => void): void;
   endOfTurn?(run: () => void): void;
+  /** Tunnels at once. */
+  max_remotes?: number;
 };
 
 export type Coordinator = Pick<ReturnType<typeof tailnetClient>, "coordinate">;
 
-/** Tunnels at once. */
-export const MAX_REMOTES = 512;
+/** Tunnels at once, unless somebody says otherwise. */
+const MAX_REMOTES = 512;
 /** Who does not come back after our own connection was made anew has gone meanwhile, and nobody watches its access. */
 const ABSENT_MS = 2 * 60_000;
 const TICK_MS = 1_000;
@@ -67,12 +69,15 @@ export class NetworkPeer {
   readonly #wanted = new Set<string>();
   readonly #waiting = new Set<() => void>();
   readonly #ticking: { cancel(): void };
+  readonly #most: number;
+  #isClosed = false;
   #call: Call | undefined;
 
   constructor(options: NetworkPeerOptions) {
     const { clock, random, accept, datagram, endOfTurn = setImmediate } = options;
     this.#o = options;
     this.#own = new Set(options.addresses.map(addressKey));
+    this.#most = options.max_remotes ?? MAX_REMOTES;
     const load = new HandshakeLoad(clock);
     this.#host = {
       ...{ clock, random, accept, endOfTurn, disco: this.#disco, ...(datagram ? { datagram } : {}) },
@@ -86,6 +91,11 @@ export class NetworkPeer {
     };
     this.#link = options.link(this.key, (from, packet) => this.#receive(from, packet));
     this.#ticking = clock.every(TICK_MS, () => this.#tick());
+  }
+
+  /** True once it has said goodbye. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Those it has tunnels with. */
@@ -159,7 +169,7 @@ export class NetworkPeer {
   /** A connection to a port of an agent. Throws WireError: `timeout`, `refused`, `closed`. */
   async dial(agent_id: string, port: number, signal?: AbortSignal): Promise<TcpConnection> {
     const remote = await this.find(agent_id, signal);
-    return await remote.tcp.connect(this.endsTo(agent_id), port);
+    return await remote.tcp.connect(this.endsTo(agent_id), port, signal);
   }
 
   /** Milliseconds to an agent and back; undefined when it does not answer within `timeout_ms`. */
@@ -174,6 +184,7 @@ export class NetworkPeer {
 
   /** Says goodbye; everything breaks. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const id of [...this.#byId.keys()]) this.#forget(id, "This side has ended.");
     this.#ticking.cancel();
     await this.#call?.send({ disconnect: {} }).catch(() => {});
@@ -201,11 +212,11 @@ export class NetworkPeer {
     const before = this.#byId.get(id);
     if (before && before !== holder) this.#forget(id, "The peer has started anew.");
     if (holder) this.#goOn(holder, id, known);
-    else if (this.#byId.size < MAX_REMOTES || this.#forgetLost()) {
+    else if (this.#byId.size < this.#most || this.#forgetLost()) {
       const remote = new Remote(id, known, this.#host);
       this.#byId.set(id, remote);
       this.#byKey.set(nameOf(known.key), remote);
-    } else log("tailnet").warn("there are {count} tunnels already, {id} gets none", { count: MAX_REMOTES, id });
+    } else log("tailnet").warn("there are {count} tunnels already, {id} gets none", { count: this.#most, id });
   }
 
   /** The same key: the tunnel goes on. */

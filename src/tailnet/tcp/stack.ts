@@ -77,8 +77,8 @@ export class TcpStack {
       });
   }
 
-  /** A connection to this port of the peer. Throws WireError: `refused`, `closed`, `timeout`. */
-  async connect(ends: Ends, port: number): Promise<TcpConnection> {
+  /** A connection to this port of the peer. Throws WireError: `refused`, `closed`, `reset` when the signal fires. */
+  async connect(ends: Ends, port: number, signal?: AbortSignal): Promise<TcpConnection> {
     if (this.#open >= MAX_CONNECTIONS) throw new WireError("too_large", "There are too many connections to this peer.");
     const connection = this.#add({
       ...ends,
@@ -86,11 +86,16 @@ export class TcpStack {
       targetPort: port,
     });
     const late = this.#o.clock.after(OPENING_MS, () => connection.abandon("The peer does not answer."));
+    const giveUp = (): void => connection.reset("It was given up.");
+    signal?.addEventListener("abort", giveUp, { once: true });
     try {
-      await connection.dial();
+      const opened = connection.dial();
+      if (signal?.aborted) giveUp();
+      await opened;
       return connection;
     } finally {
       late.cancel();
+      signal?.removeEventListener("abort", giveUp);
     }
   }
 

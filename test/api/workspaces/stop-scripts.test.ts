@@ -144,7 +144,7 @@ testInside(
     const agent = agentOf(running) as WorkspaceAgent;
     await using _daemon = await startAgentProcess(server, { agent_id: agent.id, agent_token: token }, home.path);
     await awaitWorkspace(admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
-    await until(() => server.context?.dialer.reaches(agent.id));
+    await until(() => server.context?.dialer.isDaemon(agent.id));
     const { status, timings } = await end(admin, id);
     expect(status).toBe("stopped");
     readFileSync(join(home.path, "done"));

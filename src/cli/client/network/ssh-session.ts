@@ -2,9 +2,9 @@
 // not looked at: the tunnel underneath has proved who the other side is (rule CN-2).
 import type { Client, ClientChannel, ConnectConfig } from "ssh2";
 import { usageError } from "#base/usage-error.ts";
-import { nodeStream } from "#src/daemon/ssh/stream.ts";
 import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import { nodeStream } from "#src/wire/node-stream.ts";
 import { VerbFailure } from "../../failure.ts";
 import { type Streams, streamsOf } from "../../streams.ts";
 import type { VerbInput } from "../../verb.ts";

@@ -1,0 +1,47 @@
+// The way of a peer of this process to the relay of this process: no socket, no introduction, no frames of its own. Its key is proved by being
+// here. [TL-30]
+import type { KeyPair } from "../box.ts";
+import type { Relay, RelayMember } from "../relay.ts";
+import type { Link } from "./relay-link.ts";
+
+export type LocalLinkOptions = {
+  relay: Relay;
+  key: KeyPair;
+  receive(from: Uint8Array, packet: Uint8Array): void;
+};
+
+export class LocalLink implements Link, RelayMember {
+  readonly ready = Promise.resolve();
+  readonly key: Uint8Array;
+  readonly address: string;
+  /** Whom it has tunnels with hears of its end at the coordinator. */
+  readonly sentTo: ReadonlySet<string> = new Set();
+  readonly #o: LocalLinkOptions;
+  /** Packets that nobody was there for. */
+  dropped = 0;
+
+  constructor(options: LocalLinkOptions) {
+    this.#o = options;
+    this.key = options.key.public;
+    this.address = hexOf(this.key);
+    options.relay.register(this);
+  }
+
+  send(to: Uint8Array, packet: Uint8Array): void {
+    if (!this.#o.relay.deliver(this, hexOf(to), packet)) this.dropped += 1;
+  }
+
+  receive(from: Uint8Array, packet: Uint8Array): void {
+    this.#o.receive(from, packet);
+  }
+
+  tell(): void {
+    // What the relay says of itself is of no use to a peer of the same process.
+  }
+
+  close(): void {
+    this.#o.relay.leave(this);
+  }
+}
+
+const hexOf = (key: Uint8Array): string => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("hex");

@@ -1,0 +1,80 @@
+// A connection as a Node stream, which is what ssh2 and TLS speak over. Reads only while somebody takes, writes only while the peer takes.
+import { Duplex as NodeDuplex } from "node:stream";
+import { chunksOf, type Duplex } from "./duplex.ts";
+import { WireError } from "./wire-error.ts";
+
+/** Ends with the connection; destroying it resets the connection. `halfOpen`: one side may end while the other goes on. */
+export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeDuplex => {
+  let isReading = false;
+  const stream = new NodeDuplex({
+    allowHalfOpen: halfOpen,
+    read() {
+      if (isReading) return;
+      isReading = true;
+      void pump().catch((error: Error) => stream.destroy(error));
+    },
+    write(chunk: Buffer, _encoding, done) {
+      // ssh2 may use its buffer again.
+      connection.write(Uint8Array.from(chunk)).then(() => done(), done);
+    },
+    final(done) {
+      connection.end().then(() => done(), done);
+    },
+    destroy(error, done) {
+      if (error) connection.reset(error.message);
+      else void connection.end();
+      done(error);
+    },
+  });
+  const pump = async (): Promise<void> => {
+    for (;;) {
+      const chunk = await connection.read();
+      if (chunk === undefined) {
+        stream.push(null);
+        return;
+      }
+      if (stream.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))) continue;
+      isReading = false;
+      return;
+    }
+  };
+  void connection.closed.then((failure) => {
+    if (!stream.destroyed) stream.destroy(failure);
+  });
+  return stream;
+};
+
+/** The other way round: a Node stream as a connection. */
+export const duplexOfNode = (stream: NodeDuplex): Duplex => {
+  const settled = Promise.withResolvers<WireError | undefined>();
+  const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let failure: WireError | undefined;
+  const broken = (error: Error): void => {
+    failure ??= new WireError("closed", error.message);
+  };
+  stream.on("error", broken);
+  stream.once("close", () => settled.resolve(failure));
+  const duplex: Duplex = {
+    closed: settled.promise,
+    async read() {
+      const next = await chunks.next().catch((error: Error) => {
+        broken(error);
+        throw failure;
+      });
+      return next.done ? undefined : next.value;
+    },
+    write: (bytes) =>
+      new Promise((resolve, reject) => {
+        stream.write(bytes, (error) => (error ? reject(new WireError("closed", error.message)) : resolve()));
+      }),
+    async end() {
+      stream.end();
+    },
+    reset: (reason = "The connection was reset.") => {
+      failure ??= new WireError("reset", reason);
+      stream.destroy(new Error(reason));
+    },
+    [Symbol.asyncIterator]: () => chunksOf(duplex),
+  };
+  return duplex;
+};

@@ -1,0 +1,98 @@
+// How much the server holds for agents it reaches through the private network, and when it lets go.
+import { expect, test } from "bun:test";
+import type { Events } from "#actors/runtime/events.ts";
+import { uuid } from "#base/ids.ts";
+import { Topics } from "#base/topics.ts";
+import { MAX_STREAMS, NetworkDialer } from "#domain/agents/network-dialer.ts";
+import { Coordinator } from "#src/tailnet/coordinator.ts";
+import { localCoordinator } from "#src/tailnet/peer/local-coordinator.ts";
+import { LocalLink } from "#src/tailnet/peer/local-link.ts";
+import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
+import { agentAddressBytes } from "#src/tailnet/peer/node.ts";
+import { agentRules } from "#src/tailnet/peer-rules.ts";
+import { Relay } from "#src/tailnet/relay.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
+
+/** A server's dialer and an agent in the same process. */
+const network = () => {
+  const clock = new ManualClock();
+  const tailnet = { coordinator: new Coordinator(), relay: new Relay(clock) };
+  const topics = new Topics<Events>();
+  const agent_id = uuid();
+  const agent = new NetworkPeer({
+    ...{ clock, random: () => 0.5, role: "agent", addresses: agentAddressBytes(agent_id) },
+    link: (key, receive) => new LocalLink({ relay: tailnet.relay, key, receive }),
+    accept: (connection, port) => {
+      if (port === 9) return connection.reset("nothing listens");
+      // Never answered.
+      if (port === 10) return;
+      connection.accept();
+      void (async () => {
+        for await (const chunk of connection) await connection.write(chunk);
+        await connection.end();
+      })().catch(() => {});
+    },
+  });
+  void agent.run(localCoordinator(tailnet.coordinator, { id: agent_id, rules: agentRules(agent_id) }));
+  return { clock, tailnet, topics, agent_id, agent, dialer: new NetworkDialer({ clock, topics, tailnet }) };
+};
+
+test("[TN-11][TL-30] a tunnel is given up when nothing has run in it for a minute, and made again by the next who dials", async () => {
+  const { clock, dialer, agent, agent_id } = network();
+  const first = await dialer.dial(agent_id, 80);
+  clock.advance(10 * 60_000);
+  await first.write(Uint8Array.of(1));
+  expect(await first.read()).toEqual(Uint8Array.of(1));
+  await first.end();
+  expect(await first.read()).toBeUndefined();
+  await first.closed;
+  clock.advance(59_000);
+  expect(dialer.size).toBe(1);
+  clock.advance(2_000);
+  expect(dialer.size).toBe(0);
+  await until(() => agent.remotes.length === 0);
+  const second = await dialer.dial(agent_id, 80);
+  expect(agent.remotes).toHaveLength(1);
+  await dialer.close();
+  expect(await second.closed).toMatchObject({ failure: "closed" });
+});
+
+test("[TN-11] one agent has so many streams and no more; those that end make room", async () => {
+  const { dialer, agent_id } = network();
+  const dial = () => dialer.dial(agent_id, 80);
+  // The first brings the tunnel up; the rest fits into what an agent accepts at a time.
+  const streams = [await dial()];
+  while (streams.length < MAX_STREAMS) streams.push(...(await Promise.all(Array.from({ length: 51 }, dial))));
+  await expect(dial()).rejects.toMatchObject({ failure: "too_large" });
+  streams[0]?.reset();
+  await streams[0]?.closed;
+  await (await dial()).end();
+});
+
+test("[TN-11] an agent that does not answer is given up after a while, one that refuses at once, and a caller may leave", async () => {
+  const { clock, dialer, agent_id, agent } = network();
+  await expect(dialer.dial(agent_id, 9)).rejects.toMatchObject({ failure: "refused" });
+  const silent = dialer.dial(agent_id, 10).catch((error) => error);
+  const leaving = new AbortController();
+  const left = dialer.dial(agent_id, 10, leaving.signal).catch((error) => error);
+  await until(() => agent.remotes[0] !== undefined);
+  leaving.abort();
+  expect(await left).toMatchObject({ failure: "reset" });
+  clock.advance(15_000);
+  expect(await silent).toMatchObject({ failure: "timeout" });
+  clock.advance(60_000);
+  expect(dialer.size).toBe(0);
+});
+
+test("[TN-12] nobody in the network can open a connection to the server", async () => {
+  const { dialer, agent, agent_id } = network();
+  const stream = await dialer.dial(agent_id, 80);
+  const [server] = agent.remotes;
+  const source = agentAddressBytes(agent_id)[0] as Uint8Array;
+  for (const port of [1, 4, 80]) {
+    const ends = { source, target: (stream as unknown as { ends: { source: Uint8Array } }).ends.source };
+    await expect(server?.tcp.connect(ends, port)).rejects.toMatchObject({ failure: "refused" });
+  }
+  await dialer.close();
+});
