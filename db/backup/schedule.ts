@@ -91,11 +91,14 @@ export class ScheduledBackups {
   }
 }
 
+/** Where backups go when nobody says otherwise. */
+export const backupFolder = (config: Config): string => config.backup_dir ?? join(config.data_dir, "backups");
+
 /** As the settings say. */
 export const scheduledBackups = (config: Config, clock: Clock): ScheduledBackups =>
   new ScheduledBackups({
     ...{ clock, data_dir: config.data_dir, interval: config.backup_interval },
-    folder: config.backup_dir ?? join(config.data_dir, "backups"),
+    folder: backupFolder(config),
     ...{ keep: config.backup_keep, rateMb: config.backup_rate_mb },
   });
 

@@ -10,7 +10,7 @@ import { chats } from "./chats/index.ts";
 import { modelOverrides } from "./chats/model-overrides.ts";
 import { organizationModels } from "./chats/organization-models.ts";
 import type { ApiContext } from "./context.ts";
-import { deployment } from "./deployment.ts";
+import { deployment } from "./deployment/index.ts";
 import { externalAuth } from "./external-auth/index.ts";
 import { files } from "./files.ts";
 import { hooks } from "./hooks/index.ts";

@@ -15,7 +15,7 @@ import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import { type Config, onlyThisMachine } from "#base/config.ts";
+import { type Config, type LoadedConfig, onlyThisMachine } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
@@ -28,6 +28,7 @@ import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { equipped } from "#domain/builds/terraform-work.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
 import { Links } from "#domain/external-auth/links.ts";
+import { Health } from "#domain/health/health.ts";
 import { mcpAccess } from "#domain/mcp/access.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
@@ -57,6 +58,8 @@ const MOST_OF_DIFF = 4 * 1024 * 1024;
 
 export type ContextOptions = {
   config: Config;
+  /** Where each setting came from, for those who may see them. */
+  sources?: LoadedConfig["sources"];
   clock?: Clock;
   /** Aborted by a part that finds the process unfit to go on; src/main.ts exits non-zero. */
   fatal?: (error: Error) => void;
@@ -126,6 +129,8 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Makes the templates that come with the server, once what they need is there. */
   readonly readyTemplates: ReadyTemplates;
   readonly uses: Workspaces["uses"];
+  readonly sources: LoadedConfig["sources"] | undefined;
+  readonly health: Health;
   accessUrl = new URL("http://localhost/");
   draining = false;
 
@@ -136,6 +141,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const copy = options.copyMessages ? structuredClone : undefined;
     const base: Base = { config, clock, store, topics, encryption, copy, accessUrl: () => this.accessUrl };
     this.config = config;
+    this.sources = options.sources;
     this.clock = clock;
     this.store = store;
     this.encryption = encryption;
@@ -156,6 +162,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.workers = new Workers(clock);
     this.jobs = new JobQueue(config.provisioner_slots, this.workers);
     this.provisioners = makeProvisioners(options, clock, base.accessUrl, this.workers);
+    const { environment = {} } = options;
+    this.health = new Health({ ...base, tailnet: this.tailnet, workers: this.workers, environment });
     const { jobs, provisioners, blobs } = this;
     const equip = (request: ProvisionRequest) => equipped(this, request);
     const workspaces = openWorkspaces({ ...base, ...agents, jobs, provisioners, equip, building: this });

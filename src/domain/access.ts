@@ -187,6 +187,12 @@ export const mayViewInsights = (caller: UserCaller, organization?: string): bool
       "organization-auditor",
     ));
 
+/** How the deployment is set up, how it fares and how much it has to do. */
+export const mayReadDeployment = (caller: UserCaller): boolean => hasSiteRole(caller, "owner", "auditor");
+
+/** What the administrator tells everybody, and which warnings count. */
+export const mayChangeDeployment = (caller: UserCaller): boolean => isOwner(caller);
+
 // Models.
 
 /** Providers, their keys and the models they serve. 403. */

@@ -16,7 +16,7 @@ import type { Usage } from "#actors/usage/usage.ts";
 import type { WorkspaceActor } from "#actors/workspace/actor.ts";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
 import type { Clock } from "#base/clock.ts";
-import type { Config } from "#base/config.ts";
+import type { Config, LoadedConfig } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { Topics } from "#base/topics.ts";
@@ -24,6 +24,7 @@ import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { AgentsDialer } from "#domain/agents/dialer.ts";
 import type { Links } from "#domain/external-auth/links.ts";
+import type { Health } from "#domain/health/health.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import type { Accounts } from "#domain/users/accounts.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
@@ -33,6 +34,10 @@ import type { AgentHttp } from "#src/wire/agent-http.ts";
 
 export interface DomainContext {
   readonly config: Config;
+  /** Where each setting came from; undefined where nobody has said. */
+  readonly sources: LoadedConfig["sources"] | undefined;
+  /** How the deployment fares. */
+  readonly health: Health;
   readonly clock: Clock;
   readonly store: Store;
   readonly topics: Topics<Events>;

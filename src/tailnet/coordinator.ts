@@ -9,6 +9,8 @@ const MAX_TUNNELS = 4096;
 
 const NOBODY: ReadonlySet<string> = new Set();
 
+export type ShownPeer = { id: string; addresses: string[]; preferred_derp: number; tunnels_to: string[] };
+
 export class Coordinator {
   readonly #peers = new Map<string, Peer>();
   /** Tunnels by source, and the same by destination. */
@@ -34,6 +36,16 @@ export class Coordinator {
     let tunnels = 0;
     for (const ids of this.#from.values()) tunnels += ids.size;
     return { peers: this.#peers.size, tunnels };
+  }
+
+  /** Who is here and where their tunnels lead, for those who look after the server. */
+  shown(most: number): ShownPeer[] {
+    return [...this.#peers.values()].slice(0, most).map(({ id, known }) => ({
+      id,
+      addresses: known?.node.addresses ?? [],
+      preferred_derp: known?.node.preferredDerp ?? 0,
+      tunnels_to: [...(this.#from.get(id) ?? NOBODY)],
+    }));
   }
 
   /** What this peer has last said it is; undefined when it is not there or has not said. */

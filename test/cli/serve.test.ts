@@ -37,9 +37,9 @@ const setUp = (stop: (reason: string) => Promise<void>, setup?: string) => {
     print: (text) => printed.push(text),
     printError: () => {},
   };
-  const { config } = loadConfig({ ...input, argv: ["--data-dir=/srv/slipway"] });
+  const loaded = loadConfig({ ...input, argv: ["--data-dir=/srv/slipway"] });
   let fatal: (error: Error) => void = () => {};
-  const ended = serve(input, config, {
+  const ended = serve(input, loaded, {
     openContext: async (options) => {
       fatal = options.fatal;
       return {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { type Config, loadConfig } from "#base/config.ts";
+import { type Config, type LoadedConfig, loadConfig } from "#base/config.ts";
 import { openContext } from "#src/context/open.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
@@ -53,13 +53,16 @@ const environment = (directory: string, options: TestServerOptions): Record<stri
 
 /** Settings as the environment would give them. */
 export const testConfig = (directory: string, options: TestServerOptions = {}): Config =>
+  loadedConfig(directory, options).config;
+
+const loadedConfig = (directory: string, options: TestServerOptions): LoadedConfig =>
   loadConfig({
     argv: [],
     env: environment(directory, options),
     readFile: () => {
       throw new Error("no settings file in tests");
     },
-  }).config;
+  });
 
 /** Starts a server with the first user ADMIN. */
 export const startTestServer = async (options: TestServerOptions = {}): Promise<TestServer> => {
@@ -87,9 +90,9 @@ const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
   clock === undefined && directory === undefined && !Object.keys(env).some((name) => name.startsWith("SLIPWAY_ADMIN_"));
 
 const startHere = async (directory: string, options: TestServerOptions) => {
-  const config = testConfig(directory, options);
+  const { config, sources } = loadedConfig(directory, options);
   const { clock, models, environment } = options;
-  const context = await openContext({ config, clock, models, environment, copyMessages: true });
+  const context = await openContext({ config, sources, clock, models, environment, copyMessages: true });
   const server = await startServer(context);
   return {
     url: server.url,

@@ -4,12 +4,13 @@ import { readCompactionThresholds } from "#db/chats/settings.ts";
 import { readLimitOf } from "#db/chats/usage-limits.ts";
 import { listModelConfigs, listModelProviders } from "#db/models/models.ts";
 import { findLink } from "#db/users/external-auth.ts";
+import type { ResourceType } from "#schema/audit.ts";
 import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/chats/model-override.ts";
 import { type Asked, type AuditTarget, type Find, idIn, member, organization, user, writes } from "./targets.ts";
 
 /** `chats/config`, `audit/retention` and the like: there always is one. */
 export const settingOf =
-  (resource_type: "chat_settings" | "audit_settings", target: string): Find =>
+  (resource_type: ResourceType, target: string): Find =>
   async () => ({ resource_type, target });
 
 /** A setting of all chats. */

@@ -26,6 +26,13 @@ const inside = { GET: "workspace:ssh", POST: "workspace:ssh", DELETE: "workspace
 // `*` is one segment of a path, `**` what is left of it, also nothing.
 const RULES: readonly Rule[] = [
   ["deployment/ssh", reads(ANY)],
+  ["deployment/config", reads("deployment_config:read")],
+  ["deployment/stats", reads("deployment_stats:read")],
+  ["debug/health/settings", { GET: "debug_info:read", PUT: "deployment_config:update" }],
+  ["debug/**", reads("debug_info:read")],
+  ["authcheck", { POST: ANY }],
+  ["entitlements", reads(ANY)],
+  ["licenses", reads("deployment_config:read")],
   ["experiments/**", reads(ANY)],
   ["regions", reads(ANY)],
   ["derp-map", reads(ANY)],

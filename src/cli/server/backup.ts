@@ -4,10 +4,11 @@ import { existsSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { dirname, join } from "node:path";
 import { holdProcess } from "#base/clock.ts";
-import { type Config, loadConfig } from "#base/config.ts";
+import { loadConfig } from "#base/config.ts";
 import { makeBackup } from "#db/backup/backup.ts";
 import { removeLeftovers } from "#db/backup/kept.ts";
 import { BackupError, DATABASE } from "#db/backup/manifest.ts";
+import { backupFolder } from "#db/backup/schedule.ts";
 import { EXIT, type RunVerb, takePath, takeSwitch, type VerbInput } from "../verb.ts";
 import { Far } from "./far.ts";
 import { giveToOwner } from "./ownership.ts";
@@ -36,9 +37,6 @@ export const run: RunVerb = async (input) => {
     input.print(json ? JSON.stringify(facts) : `${made.path}  ${(made.bytes / 1024 / 1024).toFixed(1)} MiB`);
   });
 };
-
-/** Where backups go when nobody says otherwise. */
-export const backupFolder = (config: Config): string => config.backup_dir ?? join(config.data_dir, "backups");
 
 /** What a person at the machine can mend is said in a sentence, with the data directory where it matters; answers the exit code. */
 export const forPeople = async (

@@ -5,10 +5,10 @@ import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { loadConfig } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { VERSION } from "#base/version.ts";
+import { examine } from "#domain/health/checks.ts";
+import type { Finding } from "#domain/health/finding.ts";
 import { asTable } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
-import { examine } from "./doctor-checks.ts";
-import type { Finding } from "./finding.ts";
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");

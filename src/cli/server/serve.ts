@@ -3,12 +3,12 @@ import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
-import { type Config, loadConfig, SECRET_VARIABLES } from "#base/config.ts";
+import { type Config, type LoadedConfig, loadConfig, SECRET_VARIABLES } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { localWorkspaces } from "../doctor-local.ts";
+import { localWorkspaces } from "#domain/health/local.ts";
 import { startLogging } from "../logging.ts";
 import { reasonForPeople } from "../reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
@@ -28,6 +28,7 @@ interface Started {
 
 interface OpenOptions {
   config: Config;
+  sources: LoadedConfig["sources"];
   clock: Clock;
   signal: AbortSignal;
   /** Called by a part that finds the process unfit to go on, such as a disk that no longer takes writes. */
@@ -42,7 +43,8 @@ export interface ServedContext extends AsyncDisposable {
 }
 
 export const run: RunVerb = async (input) => {
-  const { config } = loadConfig(input);
+  const loaded = loadConfig(input);
+  const { config } = loaded;
   input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(config, input);
   const began = startedWith(config, input.clock);
@@ -53,7 +55,7 @@ export const run: RunVerb = async (input) => {
     import("#src/server.ts"),
   ]);
   try {
-    return await serve(input, config, { openContext, startServer });
+    return await serve(input, loaded, { openContext, startServer });
   } catch (error) {
     const reason = reasonForPeople(error, config);
     if (reason === undefined) throw error;
@@ -102,12 +104,12 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
  */
 export const serve = async <Context extends ServedContext>(
   input: VerbInput,
-  config: Config,
+  { config, sources }: Pick<LoadedConfig, "config" | "sources">,
   parts: ServeDeps<Context>,
 ): Promise<number> => {
   const { clock, signal } = input;
   const { promise: unfit, resolve: fatal } = Promise.withResolvers<Error>();
-  const context = await parts.openContext({ config, clock, signal, fatal, environment: input.env });
+  const context = await parts.openContext({ config, sources, clock, signal, fatal, environment: input.env });
   let server: Started;
   try {
     server = await parts.startServer(context);

@@ -86,6 +86,11 @@ export class Workers {
     if (holder?.release(job_id)) this.#changed();
   }
 
+  /** Everybody who is connected now, and how many jobs each has. */
+  shown(): { readonly name: string; readonly running: number }[] {
+    return [...this.#workers.values()].map(({ facts, jobs }) => ({ name: facts.name, running: jobs.length }));
+  }
+
   /** What is connected under this id now. */
   find(id: string): ConnectedWorker | undefined {
     return this.#workers.get(id);

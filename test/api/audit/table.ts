@@ -122,6 +122,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`DELETE ${CONFIG}/user-compaction-thresholds/{model}`]: { is: "write user_chat_settings", needs: "threshold", row: { path: { model: "{usable}" } } },
   [`PUT ${O}/chats/model-overrides/{context}`]: { is: "write chat_settings", who: "admin", row: { path: { context: "explore" }, body: { mode: "chat_default" } } },
   [`PUT ${O}/members/{user}/chats/model-overrides/{context}`]: { is: "write user_chat_settings", needs: "allowed", row: { path: { user: "me", context: "root" } } },
+  "PUT /api/v2/debug/health/settings": { is: "write health_settings", row: { body: { dismissed_healthchecks: ["disk"] } } },
   "PUT /api/v2/audit/retention": { is: "write audit_settings", row: { body: { days: 0, sign_in_days: 400, kinds: {} } } },
 };
 
@@ -135,6 +136,7 @@ const LINKED = "leaves an entry when an account is linked: shown by links.test.t
 export const UNTOLD: Readonly<Record<string, string>> = {
   "POST /api/v2/users/first": "makes a user: shown by without-request.test.ts",
   "POST /api/v2/users/validate-password": "changes nothing",
+  "POST /api/v2/authcheck": "changes nothing",
   "POST /api/v2/users/login/second-factor": FACTORS,
   "POST /api/v2/users/login/passkey/start": "keeps nothing",
   "POST /api/v2/users/login/passkey": FACTORS,

@@ -140,6 +140,7 @@ describe("who is calling", () => {
       "GET /derp",
       "GET /derp/latency-check",
       "GET /api/v2/buildinfo",
+      "GET /api/v2/updatecheck",
       "GET /api/v2/appearance",
       "POST /api/v2/workspaceagents/cloud-a-instance-identity",
       "POST /api/v2/workspaceagents/aws-instance-identity",

@@ -1,10 +1,12 @@
 // Small facts about this deployment that clients ask for at their start: looks, names for ssh, experiments, where applications are.
 import { Elysia, t } from "elysia";
 import { deploymentId } from "#db/settings.ts";
-import type { ApiContext } from "./context.ts";
-import { callers } from "./http/caller.ts";
-import { fails } from "./http/responses.ts";
-import { HOSTNAME_SUFFIX } from "./tailnet/derp-map.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+import { HOSTNAME_SUFFIX } from "../tailnet/derp-map.ts";
+import { debug } from "./debug.ts";
+import { deploymentFacts } from "./facts.ts";
 
 const tags = ["General"];
 
@@ -38,6 +40,8 @@ const Region = t.Object({
 export const deployment = (ctx: ApiContext) =>
   new Elysia()
     .use(callers)
+    .use(deploymentFacts(ctx))
+    .use(debug(ctx))
     .get(
       "/appearance",
       () => ({

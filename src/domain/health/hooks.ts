@@ -3,7 +3,7 @@ import { consumerOf } from "#actors/hooks/open.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { probeConsumer } from "#src/hooks/probe.ts";
-import type { Finding } from "./server/finding.ts";
+import type { Finding } from "./finding.ts";
 
 /** Asks the consumer of lifecycle hooks, as the server would. */
 export const hookConsumer = async (config: Config, clock: Clock): Promise<Finding[]> => {

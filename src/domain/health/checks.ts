@@ -1,4 +1,4 @@
-// The checks of `slipway doctor`: each looks at one thing and answers one line. None changes anything.
+// The checks of `slipway doctor` and of `GET /debug/health`: each looks at one thing and answers one line. None changes anything.
 
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
@@ -9,13 +9,13 @@ import { type Config, listensOnLoopback } from "#base/config.ts";
 import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
+import { backupFolder } from "#db/backup/schedule.ts";
 import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/engine/inspect.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
-import { hookConsumer } from "../doctor-hooks.ts";
-import { localWorkspaces, localWorkspaceUser } from "../doctor-local.ts";
-import { backupFolder } from "./backup.ts";
-import { terraformProgram } from "./doctor-terraform.ts";
 import type { Finding } from "./finding.ts";
+import { hookConsumer } from "./hooks.ts";
+import { localWorkspaces, localWorkspaceUser } from "./local.ts";
+import { terraformProgram } from "./terraform.ts";
 
 const MB = 1024 * 1024;
 /** Less than this and the next growth of the log may fail. */

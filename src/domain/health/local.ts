@@ -2,7 +2,7 @@
 import { dirname, join, resolve } from "node:path";
 import { type Config, onlyThisMachine, signsOfOthers } from "#base/config.ts";
 import { LocalUserError, localUser, runAs } from "#src/provisioners/local/user.ts";
-import type { Finding } from "./server/finding.ts";
+import type { Finding } from "./finding.ts";
 
 const name = "local workspaces";
 

@@ -1,0 +1,116 @@
+// How the server fares, for those who look after it: health with what `slipway doctor` knows, and who is in the private network.
+import { Elysia, t } from "elysia";
+import { forbidden } from "#base/errors.ts";
+import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";
+import { changeHealthSettings, readHealthSettings } from "#domain/health/health.ts";
+import { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
+import { settingOf } from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { flagOf, flagQuery } from "../http/query-flag.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["General"];
+const user = true;
+
+const checkReader = (caller: UserCaller): void => {
+  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors see how the server fares.");
+};
+
+const Coordinator = t.Object({
+  peers: t.Array(
+    t.Object({
+      id: t.String({ format: "uuid" }),
+      addresses: t.Array(t.String()),
+      preferred_derp: t.Integer(),
+      tunnels_to: t.Array(t.String({ format: "uuid" })),
+    }),
+    { description: "Who is connected, at most 1,000 of them." },
+  ),
+  counts: t.Object({ peers: t.Integer(), tunnels: t.Integer() }),
+});
+
+const Tailnet = t.Object({
+  relay: t.Object({ clients: t.Integer(), keys: t.Integer() }),
+  coordinator: t.Object({ peers: t.Integer(), tunnels: t.Integer() }),
+});
+
+const MOST_PEERS = 1_000;
+
+export const debug = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/debug" })
+    .use(callers)
+    .get(
+      "/health",
+      ({ caller, query }) => {
+        checkReader(caller);
+        return ctx.health.report(flagOf("force", query.force));
+      },
+      {
+        user,
+        query: t.Object({ force: flagQuery("Look again, although somebody has looked a moment ago.") }),
+        response: { 200: HealthReport, ...fails(400, 401, 403) },
+        detail: {
+          tags,
+          summary: "See how the server fares",
+          description: "What `slipway doctor` finds, and whether the server reaches itself. Looked at once a minute.",
+        },
+      },
+    )
+    .get(
+      "/health/settings",
+      ({ caller }) => {
+        checkReader(caller);
+        return readHealthSettings(ctx.store);
+      },
+      {
+        user,
+        response: { 200: HealthSettings, ...fails(401, 403) },
+        detail: { tags, summary: "See which warnings are dismissed" },
+      },
+    )
+    .put(
+      "/health/settings",
+      async ({ caller, body }) => {
+        if (!mayChangeDeployment(caller)) throw forbidden("Only an owner may dismiss warnings.");
+        await changeHealthSettings(ctx, body);
+        return readHealthSettings(ctx.store);
+      },
+      {
+        ...{ user, body: HealthSettings },
+        response: { 200: HealthSettings, ...fails(400, 401, 403, 413) },
+        detail: operation({
+          tags,
+          summary: "Choose which warnings are dismissed",
+          description: "They no longer make it unhealthy.",
+          audit: target.writes(settingOf("health_settings", "dismissed")),
+        }),
+      },
+    )
+    .get(
+      "/coordinator",
+      ({ caller }) => {
+        checkReader(caller);
+        const { coordinator } = ctx.tailnet;
+        return { peers: coordinator.shown(MOST_PEERS), counts: coordinator.counts };
+      },
+      {
+        user,
+        response: { 200: Coordinator, ...fails(401, 403) },
+        detail: { tags, summary: "See who is in the private network" },
+      },
+    )
+    .get(
+      "/tailnet",
+      ({ caller }) => {
+        checkReader(caller);
+        return { relay: ctx.tailnet.relay.counts, coordinator: ctx.tailnet.coordinator.counts };
+      },
+      {
+        user,
+        response: { 200: Tailnet, ...fails(401, 403) },
+        detail: { tags, summary: "See how busy relay and coordinator are" },
+      },
+    );

@@ -1,0 +1,109 @@
+// What clients ask of a deployment before they offer something: what the caller may do, what there is, whether there is a newer version.
+import { Elysia, t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { forbidden } from "#base/errors.ts";
+import { VERSION } from "#base/version.ts";
+import { mayReadDeployment, mayViewInsights } from "#domain/access.ts";
+import { answerChecks } from "#domain/deployment/authcheck.ts";
+import { deploymentSettings } from "#domain/deployment/settings.ts";
+import { deploymentStats } from "#domain/deployment/stats.ts";
+import { AuthAnswers, AuthChecks } from "#schema/deployment/authcheck.ts";
+import { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
+import { Entitlements } from "#schema/deployment/entitlements.ts";
+import { DeploymentStats } from "#schema/deployment/stats.ts";
+import type { ApiContext } from "../context.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["General"];
+const user = true;
+
+/** Features by the names that clients ask for; `browser_only` and the like are not here. */
+const HAS = [
+  ...["appearance", "audit_log", "advanced_template_scheduling", "external_provisioner_daemons"],
+  ...["multiple_external_auth", "multiple_organizations", "template_rbac", "user_role_management"],
+  ...["workspace_prebuilds", "workspace_external_agent", "access_control", "control_shared_ports"],
+];
+const HAS_NOT = ["browser_only", "high_availability", "scim", "workspace_proxy", "custom_roles", "user_limit"];
+
+const checkReader = (caller: UserCaller): void => {
+  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors see how the deployment is set up.");
+};
+
+export const deploymentFacts = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .post("/authcheck", ({ caller, body }) => answerChecks(ctx.store, caller, body.checks), {
+      ...{ user, body: AuthChecks },
+      response: { 200: AuthAnswers, ...fails(400, 401, 413) },
+      detail: {
+        tags,
+        summary: "Ask what one may do",
+        description: "Answers by the names of the questions. What is not there or not known is answered with false.",
+      },
+    })
+    .get(
+      "/entitlements",
+      () => ({
+        features: Object.fromEntries([
+          ...HAS.map((name) => [name, { entitlement: "entitled" as const, enabled: true }]),
+          ...HAS_NOT.map((name) => [name, { entitlement: "not_entitled" as const, enabled: false }]),
+        ]),
+        ...{ warnings: [], errors: [], has_license: false, trial: false, require_telemetry: false },
+        refreshed_at: rfc3339(ctx.clock.now()),
+      }),
+      {
+        user,
+        response: { 200: Entitlements, ...fails(401) },
+        detail: { tags, summary: "See which features there are", description: "None takes a licence." },
+      },
+    )
+    .get(
+      "/licenses",
+      ({ caller }) => {
+        checkReader(caller);
+        return [];
+      },
+      {
+        user,
+        response: { 200: t.Array(t.Object({})), ...fails(401, 403) },
+        detail: { tags, summary: "List licences", description: "There are none, and none is needed." },
+      },
+    )
+    .get("/updatecheck", () => ({ current: true, version: VERSION, url: "" }), {
+      response: { 200: t.Object({ current: t.Boolean(), version: t.String(), url: t.String() }) },
+      detail: {
+        tags,
+        summary: "See whether there is a newer version",
+        description: "The server asks nobody, so it knows of none but its own; `url` is empty.",
+        security: [],
+      },
+    })
+    .get(
+      "/deployment/config",
+      ({ caller }) => {
+        checkReader(caller);
+        return deploymentSettings(ctx);
+      },
+      {
+        user,
+        response: { 200: DeploymentConfig, ...fails(401, 403) },
+        detail: {
+          tags,
+          summary: "See the settings in effect",
+          description: "Each with the flag, variable or file it comes from. Secrets are named and never shown.",
+        },
+      },
+    )
+    .get(
+      "/deployment/stats",
+      ({ caller }) => {
+        if (!mayViewInsights(caller)) throw forbidden("Only those who may see insights see these figures.");
+        return deploymentStats(ctx);
+      },
+      {
+        user,
+        response: { 200: DeploymentStats, ...fails(401, 403) },
+        detail: { tags, summary: "See what the deployment has to do now" },
+      },
+    );

@@ -1,0 +1,43 @@
+// What the deployment has to do right now: workspaces by state, and what connected agents have reported (facts/platform 9.1).
+import { rfc3339 } from "#base/clock.ts";
+import { type AgentFigures, listAgentFigures, listStatusCounts } from "#db/workspaces/deployment-stats.ts";
+import type { DeploymentStats } from "#schema/deployment/stats.ts";
+import type { DomainContext } from "../context.ts";
+
+/** Agents report each five minutes: what is older says nothing of now. */
+const FROM_MS = 15 * 60_000;
+const NEXT_MS = 30_000;
+
+type Deps = Pick<DomainContext, "store" | "clock">;
+
+export const deploymentStats = async ({ store, clock }: Deps): Promise<DeploymentStats> => {
+  const now = clock.now();
+  const counts = new Map((await store.all(listStatusCounts())).map(({ status, count }) => [status, count]));
+  const agents = await store.all(listAgentFigures({ from: now - FROM_MS }));
+  const count = (...statuses: string[]): number => statuses.reduce((sum, one) => sum + (counts.get(one) ?? 0), 0);
+  const latencies = agents
+    .filter(({ connection_count }) => connection_count > 0)
+    .map((one) => one.connection_median_latency_ms)
+    .sort((a, b) => a - b);
+  const sessions = (name: string): number => agents.reduce((sum, one) => sum + (one.session_counts[name] ?? 0), 0);
+  const bytes = (of: (one: AgentFigures) => number): number => agents.reduce((sum, one) => sum + of(one), 0);
+  return {
+    aggregated_from: rfc3339(now - FROM_MS),
+    collected_at: rfc3339(now),
+    next_update_at: rfc3339(now + NEXT_MS),
+    workspaces: {
+      ...{ pending: count("pending"), building: count("starting", "stopping", "deleting", "canceling") },
+      ...{ running: count("running"), failed: count("failed"), stopped: count("stopped", "canceled") },
+      connection_latency_ms: { P50: percentile(latencies, 0.5), P95: percentile(latencies, 0.95) },
+      ...{ rx_bytes: bytes((one) => one.rx_bytes), tx_bytes: bytes((one) => one.tx_bytes) },
+    },
+    session_count: {
+      ...{ vscode: sessions("vscode"), jetbrains: sessions("jetbrains"), ssh: sessions("ssh") },
+      reconnecting_pty: sessions("reconnecting_pty"),
+    },
+  };
+};
+
+/** -1 for nobody, as other servers of the kind say. */
+const percentile = (sorted: readonly number[], part: number): number =>
+  sorted.length === 0 ? -1 : (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? -1);

@@ -1,0 +1,143 @@
+// How the deployment fares, looked at by the running server: the checks of `slipway doctor`, and whether it reaches itself. Looked at once
+// a minute at most, whoever asks; which warnings do not count is a setting (rules DP-5, DP-6).
+import { type Clock, rfc3339 } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import type { Store } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { findSetting, putSetting } from "#db/settings.ts";
+import type { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
+import type { Workers } from "#src/provisioners/external/workers.ts";
+import type { Network } from "../tailnet/network.ts";
+import { examine } from "./checks.ts";
+import { reportOf, type Seen } from "./report.ts";
+
+const KEPT_MS = 60_000;
+const ANSWER_MS = 5_000;
+const READS = 5;
+const SETTING = "health_dismissed";
+
+export type HealthParts = {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly tailnet: Network;
+  readonly workers: Workers;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly accessUrl: () => URL;
+};
+
+export class Health {
+  readonly #parts: HealthParts;
+  #seen: Promise<Seen> | undefined;
+  #until = 0;
+
+  constructor(parts: HealthParts) {
+    this.#parts = parts;
+  }
+
+  /** `force`: looks again, although it has looked a moment ago; two who ask at once share one look. */
+  async report(force: boolean): Promise<HealthReport> {
+    const now = this.#parts.clock.now();
+    if (this.#seen === undefined || now >= this.#until || (force && now >= this.#until - KEPT_MS + 1_000)) {
+      this.#until = now + KEPT_MS;
+      const seen = this.#look();
+      this.#seen = seen;
+      seen.catch(() => {
+        if (this.#seen === seen) this.#seen = undefined;
+      });
+    }
+    const { dismissed_healthchecks } = await readHealthSettings(this.#parts.store);
+    return reportOf(await this.#seen, new Set(dismissed_healthchecks));
+  }
+
+  async #look(): Promise<Seen> {
+    const { config, clock, environment, tailnet, workers } = this.#parts;
+    const [findings, access, socket] = await Promise.all([
+      examine(config, clock, true, environment),
+      this.#reach(),
+      this.#openSocket(),
+    ]);
+    const { peers, tunnels } = tailnet.coordinator.counts;
+    const { clients } = tailnet.relay.counts;
+    return {
+      ...{ at: rfc3339(clock.now()), findings, access, socket, database: await this.#read() },
+      ...{ relay: { clients, peers, tunnels }, workers: workers.shown() },
+    };
+  }
+
+  /** Asks itself at the address that people and workspaces use, as they would. */
+  async #reach(): Promise<Seen["access"]> {
+    const url = this.#parts.accessUrl();
+    const late = new AbortController();
+    const limit = this.#parts.clock.after(ANSWER_MS, () => late.abort());
+    try {
+      const answer = await fetch(new URL("/healthz", url), { signal: late.signal, redirect: "manual" });
+      const text = (await answer.text()).slice(0, 200);
+      const error = answer.ok ? {} : { error: `The access URL answers ${answer.status} to /healthz.` };
+      return { url: url.href, status: answer.status, text, ...error };
+    } catch (error) {
+      return { url: url.href, status: 0, text: "", error: `The access URL cannot be reached: ${wordsOf(error)}` };
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  /** A WebSocket to the relay, as agents and editors open one: a proxy may let requests through and those not. */
+  #openSocket(): Promise<Seen["socket"]> {
+    const url = new URL("/derp", this.#parts.accessUrl());
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(url, "derp");
+    const { promise, resolve } = Promise.withResolvers<Seen["socket"]>();
+    const limit = this.#parts.clock.after(ANSWER_MS, () => resolve({ error: "No WebSocket opens at the access URL." }));
+    socket.onopen = () => resolve({});
+    socket.onerror = () => resolve({ error: "No WebSocket opens at the access URL: does a proxy let them through?" });
+    return promise.finally(() => {
+      limit.cancel();
+      socket.close();
+    });
+  }
+
+  async #read(): Promise<Seen["database"]> {
+    const { store, clock } = this.#parts;
+    const times: number[] = [];
+    try {
+      for (let i = 0; i < READS; i++) {
+        const began = clock.monotonic();
+        await store.get(findSetting({ key: "deployment_id" }));
+        times.push(clock.monotonic() - began);
+      }
+    } catch (error) {
+      return { ms: 0, error: wordsOf(error) };
+    }
+    return { ms: times.sort((a, b) => a - b)[Math.floor(READS / 2)] ?? 0 };
+  }
+}
+
+const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+export const readHealthSettings = async (store: Store): Promise<HealthSettings> => {
+  const found = await store.get(findSetting({ key: SETTING }));
+  return { dismissed_healthchecks: found ? (JSON.parse(found.value) as string[]) : [] };
+};
+
+/** Answers false when nothing is different. */
+export const changeHealthSettings = async (
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  { dismissed_healthchecks }: HealthSettings,
+): Promise<boolean> => {
+  const before = await readHealthSettings(store);
+  const after = { dismissed_healthchecks: [...new Set(dismissed_healthchecks)].sort() };
+  if (Bun.deepEquals(before, after)) return false;
+  await store.commit([
+    putSetting({ key: SETTING, value: JSON.stringify(after.dismissed_healthchecks) }),
+    audited({
+      now: clock.now(),
+      action: "write",
+      resource_type: "health_settings",
+      target: "dismissed",
+      before,
+      after,
+    }),
+  ]);
+  return true;
+};

@@ -1,0 +1,65 @@
+// The report of the deployment's health, from what was found: pure (rules DP-5, DP-6).
+import { VERSION } from "#base/version.ts";
+import type { HealthReport, Severity } from "#schema/deployment/health.ts";
+import type { Finding } from "./finding.ts";
+
+const SEVERITY = { ok: "ok", warn: "warning", wrong: "error" } as const satisfies Record<Finding["status"], Severity>;
+const ORDER: readonly Severity[] = ["ok", "warning", "error"];
+
+/** Above this a read of one row is a warning, in milliseconds. */
+export const DATABASE_THRESHOLD_MS = 15;
+
+/** What was seen, in the units of the report. */
+export type Seen = {
+  readonly at: string;
+  readonly findings: readonly Finding[];
+  readonly access: { readonly url: string; readonly status: number; readonly text: string; readonly error?: string };
+  readonly database: { readonly ms: number; readonly error?: string };
+  readonly socket: { readonly error?: string };
+  readonly relay: { readonly clients: number; readonly peers: number; readonly tunnels: number };
+  readonly workers: readonly { readonly name: string; readonly running: number }[];
+};
+
+export const reportOf = (seen: Seen, dismissed: ReadonlySet<string>): HealthReport => {
+  const { access, database, socket, relay, workers } = seen;
+  const findings = seen.findings.map(({ name, status, detail }) => ({
+    ...{ name, severity: SEVERITY[status], detail, dismissed: dismissed.has(name) },
+  }));
+  const sections = {
+    access_url: {
+      ...sectionOf(dismissed.has("AccessURL"), access.error),
+      ...{ access_url: access.url, reachable: access.error === undefined },
+      ...{ status_code: access.status, healthz_response: access.text },
+    },
+    database: {
+      ...sectionOf(dismissed.has("Database"), database.error, slow(database.ms)),
+      ...{ reachable: database.error === undefined, threshold_ms: DATABASE_THRESHOLD_MS },
+      ...{ latency: `${database.ms.toFixed(3)}ms`, latency_ms: database.ms },
+    },
+    derp: { ...sectionOf(dismissed.has("DERP"), socket.error), ...relay },
+    websocket: { ...sectionOf(dismissed.has("Websocket"), socket.error), code: socket.error === undefined ? 101 : 0 },
+    provisioner_daemons: { ...sectionOf(dismissed.has("ProvisionerDaemons"), undefined), items: [...workers] },
+  };
+  const counting = [...findings, ...Object.values(sections)].filter((one) => !one.dismissed);
+  const worst = Math.max(0, ...counting.map((one) => ORDER.indexOf(one.severity)));
+  const severity = ORDER[worst] ?? "ok";
+  return { time: seen.at, healthy: severity !== "error", severity, coder_version: VERSION, findings, ...sections };
+};
+
+type Warning = { readonly code: string; readonly message: string };
+
+const sectionOf = (dismissed: boolean, error: string | undefined, warnings: Warning[] = []) => ({
+  ...{ healthy: error === undefined, dismissed, warnings },
+  severity: (error !== undefined ? "error" : warnings.length > 0 ? "warning" : "ok") as Severity,
+  ...(error === undefined ? {} : { error }),
+});
+
+const slow = (ms: number): Warning[] =>
+  ms <= DATABASE_THRESHOLD_MS
+    ? []
+    : [
+        {
+          code: "EDB02",
+          message: `A read of one row takes ${ms.toFixed(0)} ms; more than ${DATABASE_THRESHOLD_MS} is slow.`,
+        },
+      ];

@@ -1,0 +1,138 @@
+// What clients ask of a deployment before they offer something.
+import { expect, test } from "bun:test";
+import type { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
+import type { DeploymentStats } from "#schema/deployment/stats.ts";
+import { Client } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
+import { statusOf } from "./users/people.ts";
+
+test("[DP-2] what one may do is answered by the rules that every route asks", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const { template_id, organization_id } = await seedTemplate(server);
+  const ada = await seedUser(server, { username: "ada", organization_id });
+  const bob = await seedUser(server, { username: "bob", organization_id });
+  const mine = await createWorkspace(admin.as(ada.token), template_id, "dev");
+  await awaitBuild(admin.as(ada.token), mine.id);
+
+  const ask = (client: Client, object: object, action: string): Promise<boolean | undefined> =>
+    client
+      .post<Record<string, boolean>>("/api/v2/authcheck", { checks: { it: { object, action } } })
+      .then(({ it }) => it);
+  const [asAda, asBob] = [admin.as(ada.token), admin.as(bob.token)];
+  const workspace = { resource_type: "workspace", resource_id: mine.id };
+  expect(await ask(asAda, workspace, "delete")).toBe(true);
+  expect(await ask(asBob, workspace, "read")).toBe(false);
+  expect(await ask(admin, workspace, "update")).toBe(true);
+  // A stranger's workspace and none at all give the same answer, whatever the question claims.
+  const none = { ...workspace, resource_id: organization_id, owner_id: "me", organization_id };
+  expect(await ask(asBob, none, "read")).toBe(false);
+  expect(await ask(asBob, { ...none, resource_id: mine.id }, "read")).toBe(false);
+  expect(await ask(asBob, { ...none, resource_id: "%" }, "read")).toBe(false);
+  await asAda.patch(`/api/v2/workspaces/${mine.id}/acl`, { user_roles: { [bob.user_id]: "use" } });
+  expect(await ask(asBob, workspace, "ssh")).toBe(true);
+  expect(await ask(asBob, workspace, "update")).toBe(false);
+
+  expect(await ask(asAda, { resource_type: "template", resource_id: template_id }, "use")).toBe(true);
+  expect(await ask(asAda, { resource_type: "template", organization_id }, "create")).toBe(false);
+  expect(await ask(asAda, { resource_type: "workspace", owner_id: "me", any_org: true }, "create")).toBe(true);
+  expect(await ask(asAda, { resource_type: "deployment_config" }, "read")).toBe(false);
+  expect(await ask(admin, { resource_type: "deployment_config" }, "read")).toBe(true);
+  for (const type of ["license", "constructor", "__proto__", ""]) {
+    expect(await ask(admin, { resource_type: type }, "read")).toBe(false);
+  }
+  const { key } = await asAda.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes: ["workspace:read"] });
+  expect(await ask(admin.as(key), workspace, "read")).toBe(true);
+  expect(await ask(admin.as(key), workspace, "delete")).toBe(false);
+  const checks = Object.fromEntries(
+    Array.from({ length: 201 }, (_, i) => [`c${i}`, { object: workspace, action: "read" }]),
+  );
+  expect(await statusOf(asAda, "POST", "/authcheck", { checks })).toBe(400);
+});
+
+test("[DP-3] settings tell where they come from, and keep their secrets", async () => {
+  await using server = await startTestServer({
+    env: {
+      SLIPWAY_LOG_LEVEL: "warn",
+      SLIPWAY_HOOK_URL: "https://hooks.invalid/x",
+      SLIPWAY_HOOK_SECRET: "canary-canary-canary-canary-canary",
+    },
+  });
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const text = await (await admin.fetch("GET", "/api/v2/deployment/config")).text();
+  const { options, config } = JSON.parse(text) as DeploymentConfig;
+  const by = (name: string) => options.find((one) => one.name === name);
+  expect(by("log_level")).toMatchObject({
+    value_source: "env",
+    value_origin: "SLIPWAY_LOG_LEVEL",
+    flag: "--log-level",
+  });
+  expect(by("shutdown_timeout")).toMatchObject({ value_source: "default", hidden: false });
+  expect(by("admin_password")).toMatchObject({ hidden: true, value: "(hidden)" });
+  expect(config.data_dir).toBe(server.directory);
+  for (const secret of ["canary-canary", ADMIN.password]) expect(text).not.toContain(secret);
+  const member = await seedMember(server);
+  expect(await statusOf(member, "GET", "/deployment/config")).toBe(403);
+});
+
+test("[DP-4] figures count workspaces by state", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const { template_id } = await seedTemplate(server);
+  for (const name of ["one", "two"]) await awaitBuild(admin, (await createWorkspace(admin, template_id, name)).id);
+  const stats = await admin.get<DeploymentStats>("/api/v2/deployment/stats");
+  expect(stats.workspaces).toMatchObject({ running: 2, stopped: 0, failed: 0, connection_latency_ms: { P50: -1 } });
+  expect(Date.parse(stats.next_update_at)).toBeGreaterThan(Date.parse(stats.collected_at));
+});
+
+test("[DP-8] nothing takes a licence, and nobody is asked for updates", async () => {
+  await using server = await startTestServer();
+  const anybody = new Client(server.url);
+  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+  expect(await admin.get<unknown[]>("/api/v2/licenses")).toEqual([]);
+  const { features, has_license } = await admin.get<{ features: Record<string, object>; has_license: boolean }>(
+    "/api/v2/entitlements",
+  );
+  expect(features.audit_log).toEqual({ entitlement: "entitled", enabled: true });
+  expect(features.scim).toEqual({ entitlement: "not_entitled", enabled: false });
+  expect(has_license).toBe(false);
+  const { version } = await anybody.get<{ version: string }>("/api/v2/buildinfo");
+  const known = await anybody.get<{ current: boolean; version: string }>("/api/v2/updatecheck");
+  expect(known.current).toBe(true);
+  expect(version).toContain(known.version);
+});
+
+test("[DP-9] what is out of scope is not there, in the generic words, for everybody", async () => {
+  await using server = await startTestServer();
+  const anybody = new Client(server.url);
+  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+  const absent = [
+    ["GET", "/api/v2/organizations/default/settings/idpsync/groups"],
+    ["PATCH", "/api/v2/organizations/default/settings/idpsync/roles"],
+    ["GET", "/api/v2/settings/idpsync/organization"],
+    ["GET", "/api/v2/settings/idpsync/available-fields"],
+    ["POST", "/api/v2/licenses/refresh-entitlements"],
+    ["DELETE", "/api/v2/licenses/1"],
+    ["GET", "/api/v2/workspaceproxies"],
+    ["POST", "/api/v2/workspaceproxies"],
+    ["GET", "/api/v2/workspaceproxies/me/coordinate"],
+    ["GET", "/scim/v2/Users"],
+    ["POST", "/scim/v2/Users"],
+  ] as const;
+  for (const client of [anybody, admin]) {
+    for (const [method, path] of absent) {
+      const answer = await client.fetch(method, path, method === "GET" || method === "DELETE" ? undefined : {});
+      expect([path, answer.status, answer.headers.get("content-type")]).toEqual([
+        ...[path, 404, "application/json; charset=utf-8"],
+      ]);
+      expect(Object.keys((await answer.json()) as object)).toEqual(["message"]);
+    }
+  }
+  // The list of licences is there; nothing can be added to it.
+  expect(await statusOf(admin, "POST", "/licenses", { license: "x" })).toBe(405);
+});
+
+const seedMember = async (server: Parameters<typeof seedUser>[0]): Promise<Client> =>
+  new Client(server.url, (await seedUser(server, { username: "mia" })).token);

@@ -1,0 +1,66 @@
+// How the server says it fares, to those who look after it.
+import { expect, test } from "bun:test";
+import type { HealthReport } from "#schema/deployment/health.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { statusOf } from "./users/people.ts";
+
+test("[DP-5] health is what doctor finds, and whether the server reaches itself", async () => {
+  const clock = new ManualClock();
+  await using server = await startTestServer({ clock });
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const first = await admin.get<HealthReport>("/api/v2/debug/health");
+  expect(first.access_url).toMatchObject({ reachable: true, status_code: 200, healthz_response: "OK", severity: "ok" });
+  expect(first.websocket).toMatchObject({ code: 101, severity: "ok" });
+  expect(first.database).toMatchObject({ reachable: true });
+  expect(first.findings.map(({ name }) => name)).toEqual(expect.arrayContaining(["disk", "database", "backups"]));
+  expect(first.findings.find(({ name }) => name === "server")?.detail).toBe("runs on this data directory");
+
+  clock.advance(30_000);
+  expect((await admin.get<HealthReport>("/api/v2/debug/health")).time).toBe(first.time);
+  clock.advance(30_001);
+  expect((await admin.get<HealthReport>("/api/v2/debug/health")).time).not.toBe(first.time);
+  clock.advance(5_000);
+  const forced = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
+  expect(Date.parse(forced.time)).toBe(clock.now());
+});
+
+test("[DP-5] an access URL that leads elsewhere is an error", async () => {
+  using elsewhere = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 502 }) });
+  await using server = await startTestServer({ env: { SLIPWAY_ACCESS_URL: `http://127.0.0.1:${elsewhere.port}` } });
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const report = await admin.get<HealthReport>("/api/v2/debug/health");
+  expect(report).toMatchObject({ healthy: false, severity: "error" });
+  expect(report.access_url).toMatchObject({ severity: "error", status_code: 502 });
+  expect(report.websocket).toMatchObject({ severity: "error", code: 0 });
+});
+
+test("[DP-6] what is dismissed stays in the report and no longer counts", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const before = await admin.get<HealthReport>("/api/v2/debug/health");
+  const counting = before.findings.filter(({ severity }) => severity !== "ok").map(({ name }) => name);
+  expect(counting).toContain("backups");
+  expect(before.severity).not.toBe("ok");
+  const wanted = { dismissed_healthchecks: [...counting, "Database"] };
+  await admin.put("/api/v2/debug/health/settings", wanted);
+  expect(await admin.get<object>("/api/v2/debug/health/settings")).toEqual({
+    dismissed_healthchecks: [...new Set(wanted.dismissed_healthchecks)].sort(),
+  });
+  const after = await admin.get<HealthReport>("/api/v2/debug/health");
+  expect(after).toMatchObject({ healthy: true, severity: "ok", database: { dismissed: true } });
+  expect(after.findings.find(({ name }) => name === "backups")).toMatchObject({ severity: "warning", dismissed: true });
+});
+
+test("[DP-7] who is in the private network is shown to those who look after the server", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  expect(await admin.get<object>("/api/v2/debug/coordinator")).toMatchObject({ peers: [], counts: { peers: 0 } });
+  expect(await admin.get<object>("/api/v2/debug/tailnet")).toMatchObject({ relay: { keys: 0 } });
+  const member = new Client(server.url, (await seedUser(server)).token);
+  for (const path of ["/debug/health", "/debug/coordinator", "/debug/tailnet", "/debug/health/settings"]) {
+    expect([path, await statusOf(member, "GET", path)]).toEqual([path, 403]);
+  }
+});
