@@ -16,7 +16,7 @@ const ANSWER_MS = 5_000;
 const READS = 5;
 const SETTING = "health_dismissed";
 
-export type HealthParts = {
+export type HealthDeps = {
   readonly config: Config;
   readonly clock: Clock;
   readonly store: Store;
@@ -27,17 +27,17 @@ export type HealthParts = {
 };
 
 export class Health {
-  readonly #parts: HealthParts;
+  readonly #deps: HealthDeps;
   #seen: Promise<Seen> | undefined;
   #until = 0;
 
-  constructor(parts: HealthParts) {
-    this.#parts = parts;
+  constructor(deps: HealthDeps) {
+    this.#deps = deps;
   }
 
   /** `force`: looks again, although it has looked a moment ago; two who ask at once share one look. */
   async report(force: boolean): Promise<HealthReport> {
-    const now = this.#parts.clock.now();
+    const now = this.#deps.clock.now();
     if (this.#seen === undefined || now >= this.#until || (force && now >= this.#until - KEPT_MS + 1_000)) {
       this.#until = now + KEPT_MS;
       const seen = this.#look();
@@ -46,12 +46,12 @@ export class Health {
         if (this.#seen === seen) this.#seen = undefined;
       });
     }
-    const { dismissed_healthchecks } = await readHealthSettings(this.#parts.store);
+    const { dismissed_healthchecks } = await readHealthSettings(this.#deps.store);
     return reportOf(await this.#seen, new Set(dismissed_healthchecks));
   }
 
   async #look(): Promise<Seen> {
-    const { config, clock, environment, tailnet, workers } = this.#parts;
+    const { config, clock, environment, tailnet, workers } = this.#deps;
     const [findings, access, socket] = await Promise.all([
       examine(config, clock, true, environment),
       this.#reach(),
@@ -67,9 +67,9 @@ export class Health {
 
   /** Asks itself at the address that people and workspaces use, as they would. */
   async #reach(): Promise<Seen["access"]> {
-    const url = this.#parts.accessUrl();
+    const url = this.#deps.accessUrl();
     const late = new AbortController();
-    const limit = this.#parts.clock.after(ANSWER_MS, () => late.abort());
+    const limit = this.#deps.clock.after(ANSWER_MS, () => late.abort());
     try {
       const answer = await fetch(new URL("/healthz", url), { signal: late.signal, redirect: "manual" });
       const text = (await answer.text()).slice(0, 200);
@@ -84,11 +84,11 @@ export class Health {
 
   /** A WebSocket to the relay, as agents and editors open one: a proxy may let requests through and those not. */
   #openSocket(): Promise<Seen["socket"]> {
-    const url = new URL("/derp", this.#parts.accessUrl());
+    const url = new URL("/derp", this.#deps.accessUrl());
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(url, "derp");
     const { promise, resolve } = Promise.withResolvers<Seen["socket"]>();
-    const limit = this.#parts.clock.after(ANSWER_MS, () => resolve({ error: "No WebSocket opens at the access URL." }));
+    const limit = this.#deps.clock.after(ANSWER_MS, () => resolve({ error: "No WebSocket opens at the access URL." }));
     socket.onopen = () => resolve({});
     socket.onerror = () => resolve({ error: "No WebSocket opens at the access URL: does a proxy let them through?" });
     return promise.finally(() => {
@@ -98,7 +98,7 @@ export class Health {
   }
 
   async #read(): Promise<Seen["database"]> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const times: number[] = [];
     try {
       for (let i = 0; i < READS; i++) {
