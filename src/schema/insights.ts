@@ -1,5 +1,5 @@
 // Reports of use as the specification writes them (spec, "Insights endpoints").
-import { Type as t } from "@sinclair/typebox";
+import { type Static, Type as t } from "@sinclair/typebox";
 
 const time = t.String({ format: "date-time" });
 const ids = t.Array(t.String({ format: "uuid" }), { description: "Templates that were used, by id." });
@@ -58,6 +58,7 @@ export const TemplateInsights = t.Object({
     }),
   ),
 });
+export type TemplateInsights = Static<typeof TemplateInsights>;
 
 const person = {
   avatar_url: t.String(),
@@ -83,9 +84,78 @@ export const UserLatency = ofUsers({
     p95: t.Number(),
   }),
 });
+export type UserLatency = Static<typeof UserLatency>;
+export type UserActivity = Static<typeof UserActivity>;
 
 export const UserStatusCounts = t.Object({
   status_counts: t.Record(t.String(), t.Array(t.Object({ count: t.Integer(), date: time })), {
     description: "By status: active, dormant, suspended.",
   }),
 });
+
+const buildFigures = {
+  builds: t.Integer({ description: "Builds that started a workspace and have ended, however they did." }),
+  failed: t.Integer(),
+  canceled: t.Integer(),
+  p50_ms: t.Union([t.Integer(), t.Null()], {
+    description: "Of those that worked, from their job's start to its end; null when none did.",
+  }),
+  p95_ms: t.Union([t.Integer(), t.Null()]),
+};
+
+export const BuildInsights = t.Object({
+  report: t.Object({
+    start_time: time,
+    end_time: time,
+    ...buildFigures,
+    intervals: t.Array(t.Object({ start_time: time, end_time: time, ...buildFigures })),
+    templates: t.Array(
+      t.Object({
+        template_id: t.String({ format: "uuid" }),
+        name: t.String(),
+        display_name: t.String(),
+        ...buildFigures,
+      }),
+      { description: "Those that any build was of, by name." },
+    ),
+  }),
+});
+export type BuildInsights = Static<typeof BuildInsights>;
+
+const spendFigures = {
+  total_cost_micros: t.Integer({ description: "Millionths of a US dollar, of the calls with a price." }),
+  request_count: t.Integer({ description: "Model calls that reported what they used." }),
+  unpriced_request_count: t.Integer({ description: "Those of them whose model had no price; they are in no sum." }),
+  input_tokens: t.Integer({ description: "Without those that came from or went into a cache." }),
+  output_tokens: t.Integer(),
+  cache_read_tokens: t.Integer(),
+  cache_creation_tokens: t.Integer(),
+};
+const people = {
+  users: t.Integer({ description: "Distinct owners of chats that a model worked for." }),
+  chats: t.Integer({ description: "Distinct root chats." }),
+};
+
+export const ChatInsights = t.Object({
+  report: t.Object({
+    start_time: time,
+    end_time: time,
+    ...people,
+    ...spendFigures,
+    intervals: t.Array(t.Object({ start_time: time, end_time: time, ...people, ...spendFigures })),
+    models: t.Array(
+      t.Object({
+        model_config_id: t.String(),
+        model: t.String(),
+        display_name: t.String({ description: "Empty when the model has been deleted." }),
+        ...spendFigures,
+        intervals: t.Array(
+          t.Object({ tokens: t.Integer({ description: "Of all kinds." }), total_cost_micros: t.Integer() }),
+          { description: "One for each interval of the report." },
+        ),
+      }),
+      { description: "Those with most tokens first." },
+    ),
+  }),
+});
+export type ChatInsights = Static<typeof ChatInsights>;

@@ -4,40 +4,24 @@ import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayReadAllUsers, mayReadAudit } from "#domain/access.ts";
 import { asJson, dausOf } from "#domain/insights/daus.ts";
-import { edgesOf, type Interval, rangeOf } from "#domain/insights/range.ts";
+import { edgesOf, rangeOf } from "#domain/insights/range.ts";
 import { statusCounts, zoneOf } from "#domain/insights/status-counts.ts";
 import { wrongQuery } from "#domain/insights/zones.ts";
 import { Daus, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { insightFigures } from "./figures.ts";
+import { interval, intervalOf, rangeQuery } from "./query.ts";
 import { checkKnown, listIn, templatesFor } from "./who.ts";
 
 const tags = ["Insights"];
 
-// Texts, checked by hand: Elysia would report wrong ones without their names, and unknown ones not at all.
-const rangeQuery = {
-  start_time: t.Optional(
-    t.String({ description: "Required. RFC 3339, at 00:00:00; its offset says where days begin." }),
-  ),
-  end_time: t.Optional(
-    t.String({ description: "Required. RFC 3339 with the same offset, at 00:00:00 or at a full hour of today." }),
-  ),
-  template_ids: t.Optional(t.String({ description: "Ids with commas between them, or repeated; all without it." })),
-};
-
 const SECTIONS = ["interval_reports", "report"];
 const templatesQuery = {
   ...rangeQuery,
-  interval: t.Optional(t.String({ description: "Required. day or week." })),
+  interval,
   sections: t.Optional(t.String({ description: "Parts of the answer: interval_reports, report. Both without it." })),
-};
-
-/** Clients of the upstream kind may ask for no intervals. */
-const intervalOf = (text: string | undefined, { compat }: UserCaller): Interval | undefined => {
-  if (text === "day" || text === "week") return text;
-  if (compat && !text) return undefined;
-  throw wrongQuery("interval", text ? "must be day or week" : "is required");
 };
 
 const sectionsOf = (request: Request): string[] => {
@@ -61,6 +45,7 @@ type Question = { caller: UserCaller; request: Request; query: { start_time?: st
 export const insights = (ctx: ApiContext) =>
   new Elysia({ prefix: "/insights" })
     .use(callers)
+    .use(insightFigures(ctx))
     .get(
       "/daus",
       ({ caller, request, query }) => {
@@ -88,11 +73,11 @@ export const insights = (ctx: ApiContext) =>
       async ({ caller, request, query }) => {
         checkKnown(request, templatesQuery);
         const range = rangeOf(query, ctx.clock.now());
-        const interval = intervalOf(query.interval, caller);
+        const every = intervalOf(query.interval, caller);
         const sections = sectionsOf(request);
-        const edges = interval && edgesOf(range, interval);
+        const edges = every && edgesOf(range, every);
         const templates = await templatesFor(ctx, request, caller);
-        return asJson(await ctx.usage.report("templates", { ...range, templates, interval, edges, sections }));
+        return asJson(await ctx.usage.report("templates", { ...range, templates, interval: every, edges, sections }));
       },
       {
         user: true,

@@ -52,9 +52,12 @@ export const rangeOf = (query: { start_time?: string; end_time?: string }, now: 
   return { from: start.ms, to: end.ms, open: end.ms > now, endsToday: isToday && ofDay(end) !== 0 };
 };
 
+/** The length of a day or a week in milliseconds. */
+export const stepOf = (interval: Interval): number => (interval === "day" ? DAY_MS : 7 * DAY_MS);
+
 /** Where the days or weeks of a range begin, and its end; the last may be short, that of today as short as it is old. */
 export const edgesOf = ({ from, to, endsToday }: Range, interval: Interval): number[] => {
-  const step = interval === "day" ? DAY_MS : 7 * DAY_MS;
+  const step = stepOf(interval);
   const rest = (to - from) % step;
   if (interval === "week" && !endsToday && rest !== 0 && rest < 6 * DAY_MS) {
     throw wrongQuery("interval", "week needs a range whose last part has at least six days, or ends today");

@@ -239,6 +239,8 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /api/v2/insights/templates": { is: SITE_SECRET, query: { ...week, interval: "week" } },
   "GET /api/v2/insights/user-activity": { is: SITE_SECRET, query: week },
   "GET /api/v2/insights/user-latency": { is: SITE_SECRET, query: week },
+  "GET /api/v2/insights/builds": { is: SITE_SECRET, query: { ...week, interval: "week" } },
+  "GET /api/v2/insights/chats": { is: SITE_LEADS, query: { ...week, interval: "week" } },
   "GET /api/v2/insights/user-status-counts": SITE_LEADS,
   [`GET ${T}/daus`]: { is: LEADS, query: { tz_offset: "0" } },
   [`GET ${T}/versions/{name}`]: { is: MEMBERS, path: { name: "first" } },

@@ -14,7 +14,7 @@ import type {
   MessagePage,
   UpdateChat,
 } from "#schema/chats/chat.ts";
-import type { ChatCost } from "#schema/chats/chat-cost.ts";
+import type { ChatCost, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ChatPermissions, PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import type {
   AvailableModels,
@@ -24,6 +24,7 @@ import type {
   UpdateModelConfig,
 } from "#schema/chats/model-config.ts";
 import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
+import type { BuildInsights, ChatInsights, TemplateInsights, UserActivity, UserLatency } from "#schema/insights.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
 import type { CreateTemplateVersion, Preset, TemplateVersion } from "#schema/templates/template-version.ts";
 import type { ApiKey, Session } from "#schema/users/api-key.ts";
@@ -159,6 +160,12 @@ export interface Calls {
   "PATCH /chats/model-configs/:model_config": Call<ModelConfig, UpdateModelConfig>;
   "POST /chats/model-configs/:model_config/try": Call<TriedModel>;
   "DELETE /chats/model-configs/:model_config": Call;
+  "GET /insights/templates": Call<TemplateInsights>;
+  "GET /insights/user-activity": Call<UserActivity>;
+  "GET /insights/user-latency": Call<UserLatency>;
+  "GET /insights/builds": Call<BuildInsights>;
+  "GET /insights/chats": Call<ChatInsights>;
+  "GET /chats/cost/users": Call<UserCosts>;
   "GET /audit": Call<{ audit_logs: AuditLog[]; count: number; count_cap: number }>;
   "GET /audit/retention": Call<AuditRetention>;
   "POST /chats": Call<Chat, CreateChat>;

@@ -4,7 +4,8 @@ import { SearchAddon } from "@xterm/addon-search";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import rules from "@xterm/xterm/css/xterm.css" with { type: "text" };
-import { adoptSheet, withAdoptedStyles } from "./terminal-styles.ts";
+import { adoptSheet } from "./adopt-sheet.ts";
+import { withAdoptedStyles } from "./terminal-styles.ts";
 
 export type TerminalState = "connecting" | "open" | "cut" | "ended";
 

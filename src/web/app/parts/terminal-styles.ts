@@ -38,14 +38,3 @@ export const withAdoptedStyles = <T>(work: () => T): T => {
     document.createElement = create;
   }
 };
-
-let adopted = false;
-
-/** Puts the rules of a package's own sheet into the page; once. */
-export const adoptSheet = (rules: string): void => {
-  if (adopted) return;
-  adopted = true;
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(rules);
-  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
-};

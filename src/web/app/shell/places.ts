@@ -13,6 +13,8 @@ export const PATHS = [
   "/templates",
   "/templates/:template",
   "/templates/:template/:tab",
+  "/insights",
+  "/insights/:tab",
   "/audit",
   "/admin",
   "/admin/:tab",
@@ -42,6 +44,7 @@ export const PLACES: readonly Place[] = [
 
 /** Below the heading Organization. */
 export const MORE_PLACES: readonly Place[] = [
+  { href: "/insights", label: "Insights", icon: "chart", keys: "g i", forRoles: true },
   { href: "/audit", label: "Audit", icon: "list", keys: "g a", forRoles: true },
   { href: "/admin", label: "Administration", icon: "sliders", keys: "g s", forRoles: true },
 ];

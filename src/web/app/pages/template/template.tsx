@@ -1,9 +1,10 @@
 // One template: what it is, its versions, and how its workspaces live.
-import { useLocation, useRoute } from "preact-iso";
+import { lazy, useLocation, useRoute } from "preact-iso";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
+import { isAdministrator } from "../../data/session.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
@@ -14,7 +15,11 @@ import { mayManageTemplates } from "../templates/may.ts";
 import { Settings } from "./settings.tsx";
 import { Versions } from "./versions.tsx";
 
+const TemplateInsights = lazy(() => import("./insights.tsx"));
+
 const CRUMBS = [{ label: "Templates", href: "/templates" }];
+
+const WIDE: ReadonlySet<string> = new Set(["insights"]);
 
 const read = async (id: string) => {
   const path = { template: id };
@@ -45,6 +50,7 @@ export default function TemplatePage() {
   const tabs = [
     ["", "Overview"],
     ["versions", "Versions"],
+    ...(isAdministrator.value ? [["insights", "Insights"]] : []),
     ...(mayManageTemplates.value ? [["settings", "Settings"]] : []),
   ];
   const base = `/templates/${id}`;
@@ -68,11 +74,13 @@ export default function TemplatePage() {
           </a>
         ))}
       </div>
-      <div class="page narrow">
+      <div class={WIDE.has(tab) ? "page" : "page narrow"}>
         {tab === "" ? (
           <Overview template={template} active={versions.find(({ id }) => id === template.active_version_id)} />
         ) : tab === "versions" ? (
           <Versions template={template} versions={versions} again={again} />
+        ) : tab === "insights" && isAdministrator.value ? (
+          <TemplateInsights id={template.id} />
         ) : tab === "settings" && mayManageTemplates.value ? (
           <Settings key={template.updated_at} template={template} again={again} deleted={() => route("/templates")} />
         ) : (

@@ -1,0 +1,74 @@
+// What everybody's chats have used in a range, by stretches of time and by model. For `store.scan`.
+import type { Query, Value } from "../engine/sql.ts";
+
+/** Times in milliseconds, [from, to); `step` is the length of a stretch. */
+export type SpendRange = { readonly from: number; readonly to: number; readonly step: number };
+
+export type SpendFigures = {
+  readonly total_cost_micros: number;
+  readonly request_count: number;
+  readonly unpriced_request_count: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cache_read_tokens: number;
+  readonly cache_creation_tokens: number;
+};
+
+const SUMS = `coalesce(sum(s.cost_micros), 0), count(*), count(*) - count(s.cost_micros), sum(s.input_tokens),
+  sum(s.output_tokens), sum(s.cache_read_tokens), sum(s.cache_creation_tokens)`;
+const WITHIN = "s.created_at >= ?1 and s.created_at < ?2";
+
+const figures = (row: readonly (Value | undefined)[]): SpendFigures => {
+  const [cost, requests, unpriced, input, output, read, creation] = row.map(Number);
+  return {
+    total_cost_micros: cost ?? 0,
+    request_count: requests ?? 0,
+    unpriced_request_count: unpriced ?? 0,
+    input_tokens: input ?? 0,
+    output_tokens: output ?? 0,
+    cache_read_tokens: read ?? 0,
+    cache_creation_tokens: creation ?? 0,
+  };
+};
+
+type People = { readonly users: number; readonly chats: number };
+
+/** Sums with the people and root chats behind them; `slot` counts stretches from `from` on, those without any are left out. */
+export const sumSpendByStretch = (of: SpendRange): Query<SpendFigures & People & { readonly slot: number }> => ({
+  sql: `select (s.created_at - ?1) / ?3, count(distinct s.user_id), count(distinct s.root_chat_id), ${SUMS}
+    from model_spend s where ${WITHIN} group by 1 order by 1`,
+  params: [of.from, of.to, of.step],
+  map: ([slot, users, chats, ...sums]) => ({
+    slot: Number(slot),
+    users: Number(users),
+    chats: Number(chats),
+    ...figures(sums),
+  }),
+});
+
+/** The same of the whole range; one row. */
+export const sumAllSpend = ({ from, to }: SpendRange): Query<SpendFigures & People> => ({
+  sql: `select count(distinct s.user_id), count(distinct s.root_chat_id), coalesce(sum(s.cost_micros), 0), count(*),
+      count(*) - count(s.cost_micros), coalesce(sum(s.input_tokens), 0), coalesce(sum(s.output_tokens), 0),
+      coalesce(sum(s.cache_read_tokens), 0), coalesce(sum(s.cache_creation_tokens), 0)
+    from model_spend s where ${WITHIN}`,
+  params: [from, to],
+  map: ([users, chats, ...sums]) => ({ users: Number(users), chats: Number(chats), ...figures(sums) }),
+});
+
+type OfModel = { readonly model_config_id: string; readonly model: string; readonly display_name: string };
+
+/** By model and stretch; models that are no more keep the names they had. */
+export const sumSpendByModelAndStretch = (of: SpendRange): Query<SpendFigures & OfModel & { slot: number }> => ({
+  sql: `select (s.created_at - ?1) / ?3, s.model_config_id, coalesce(max(c.model), ''), coalesce(max(c.display_name), ''), ${SUMS}
+    from model_spend s left join model_configs c on c.id = s.model_config_id
+    where ${WITHIN} group by 1, 2 order by 1, 2`,
+  params: [of.from, of.to, of.step],
+  map: ([slot, id, model, display_name, ...sums]) => ({
+    slot: Number(slot),
+    model_config_id: String(id),
+    model: String(model),
+    display_name: String(display_name),
+    ...figures(sums),
+  }),
+});

@@ -1,0 +1,64 @@
+// How builds went, and what chats used: reports that no upstream client knows, for the page of insights.
+import { Elysia, t } from "elysia";
+import { forbidden } from "#base/errors.ts";
+import { mayReadAudit } from "#domain/access.ts";
+import { buildInsights } from "#domain/insights/builds.ts";
+import { chatInsights } from "#domain/insights/chats.ts";
+import { rangeOf } from "#domain/insights/range.ts";
+import { BuildInsights, ChatInsights } from "#schema/insights.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+import { interval, intervalOf, rangeQuery } from "./query.ts";
+import { checkKnown, templatesFor } from "./who.ts";
+
+const tags = ["Insights"];
+const buildsQuery = { ...rangeQuery, interval };
+const { template_ids: _, ...chatsRange } = rangeQuery;
+const chatsQuery = { ...chatsRange, interval };
+
+export const insightFigures = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/builds",
+      async ({ caller, request, query }) => {
+        checkKnown(request, buildsQuery);
+        const range = rangeOf(query, ctx.clock.now());
+        const every = intervalOf(query.interval, caller) ?? "day";
+        const templates = await templatesFor(ctx, request, caller);
+        return buildInsights(ctx, range, every, templates);
+      },
+      {
+        user: true,
+        query: t.Object(buildsQuery),
+        response: { 200: BuildInsights, ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          summary: "How builds went",
+          description:
+            "Builds that started workspaces and ended in the range: how many, how many failed, and how long those that worked took, by day or week and by template. For those who may see the insights of every template asked for.",
+        },
+      },
+    )
+    .get(
+      "/chats",
+      ({ caller, request, query }) => {
+        checkKnown(request, chatsQuery);
+        const range = rangeOf(query, ctx.clock.now());
+        const every = intervalOf(query.interval, caller) ?? "day";
+        if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors see what chats have used.");
+        return chatInsights(ctx, range, every);
+      },
+      {
+        user: true,
+        query: t.Object(chatsQuery),
+        response: { 200: ChatInsights, ...fails(400, 401, 403, 503) },
+        detail: {
+          tags,
+          summary: "What chats used",
+          description:
+            "People, root chats, tokens and cost of the model calls in the range, at the prices in force when each was made, by day or week and by model.",
+        },
+      },
+    );

@@ -1,0 +1,52 @@
+// How builds went in a range: by day or week, and by template.
+import { rfc3339 } from "#base/clock.ts";
+import { listTemplates } from "#db/templates/templates.ts";
+import { type BuildFigures, sumBuilds } from "#db/workspaces/build-figures.ts";
+import type { BuildInsights } from "#schema/insights.ts";
+import type { DomainContext } from "../context.ts";
+import { edgesOf, type Interval, type Range, stepOf } from "./range.ts";
+
+const NONE: BuildFigures = { builds: 0, failed: 0, canceled: 0, p50_ms: null, p95_ms: null };
+
+const only = ({ builds, failed, canceled, p50_ms, p95_ms }: BuildFigures): BuildFigures => ({
+  ...{ builds, failed, canceled, p50_ms, p95_ms },
+});
+
+/** Of some templates, or of all. 400 for weeks that do not fit into the range. */
+export const buildInsights = async (
+  { store }: DomainContext,
+  range: Range,
+  interval: Interval,
+  templates: readonly string[] | undefined,
+): Promise<BuildInsights> => {
+  const edges = edgesOf(range, interval);
+  const of = { from: range.from, to: range.to, step: stepOf(interval), templates };
+  const [[all = NONE], stretches, byTemplate, rows] = await Promise.all([
+    store.scan(sumBuilds("all", of)),
+    store.scan(sumBuilds("stretch", of)),
+    store.scan(sumBuilds("template", of)),
+    store.scan(listTemplates()),
+  ]);
+  const names = new Map(rows.map(({ template }) => [template.id, template]));
+  const known = new Map(stretches.map((one) => [one.slot, one]));
+  return {
+    report: {
+      start_time: rfc3339(range.from),
+      end_time: rfc3339(range.to),
+      ...only(all),
+      intervals: edges.slice(0, -1).map((start, at) => ({
+        start_time: rfc3339(start),
+        end_time: rfc3339(edges[at + 1] ?? start),
+        ...only(known.get(String(at)) ?? NONE),
+      })),
+      templates: byTemplate
+        .map(({ slot, ...figures }) => ({
+          template_id: slot,
+          name: names.get(slot)?.name ?? "",
+          display_name: names.get(slot)?.display_name ?? "",
+          ...figures,
+        }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    },
+  };
+};

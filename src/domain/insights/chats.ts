@@ -1,0 +1,67 @@
+// What chats used in a range: people, chats, tokens and money, by day or week and by model.
+import { rfc3339 } from "#base/clock.ts";
+import {
+  type SpendFigures,
+  sumAllSpend,
+  sumSpendByModelAndStretch,
+  sumSpendByStretch,
+} from "#db/chats/spend-figures.ts";
+import type { ChatInsights } from "#schema/insights.ts";
+import type { DomainContext } from "../context.ts";
+import { edgesOf, type Interval, type Range, stepOf } from "./range.ts";
+
+const NOTHING: SpendFigures = {
+  ...{ total_cost_micros: 0, request_count: 0, unpriced_request_count: 0 },
+  ...{ input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_creation_tokens: 0 },
+};
+const NOBODY = { users: 0, chats: 0, ...NOTHING };
+
+const tokensOf = (sums: SpendFigures): number =>
+  sums.input_tokens + sums.output_tokens + sums.cache_read_tokens + sums.cache_creation_tokens;
+
+const add = (a: SpendFigures, b: SpendFigures): SpendFigures => {
+  const names = Object.keys(NOTHING) as (keyof SpendFigures)[];
+  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as SpendFigures;
+};
+
+type Model = ChatInsights["report"]["models"][number];
+
+/** Of the whole deployment. 400 for weeks that do not fit into the range. */
+export const chatInsights = async (
+  { store }: DomainContext,
+  range: Range,
+  interval: Interval,
+): Promise<ChatInsights> => {
+  const edges = edgesOf(range, interval);
+  const count = edges.length - 1;
+  const of = { from: range.from, to: range.to, step: stepOf(interval) };
+  const [[all = NOBODY], stretches, cells] = await Promise.all([
+    store.scan(sumAllSpend(of)),
+    store.scan(sumSpendByStretch(of)),
+    store.scan(sumSpendByModelAndStretch(of)),
+  ]);
+  const known = new Map(stretches.map(({ slot, ...sums }) => [slot, sums]));
+  const models = new Map<string, Model>();
+  for (const { slot, model_config_id, model, display_name, ...sums } of cells) {
+    const found = models.get(model_config_id);
+    const intervals = found?.intervals ?? Array.from({ length: count }, () => ({ tokens: 0, total_cost_micros: 0 }));
+    intervals[slot] = { tokens: tokensOf(sums), total_cost_micros: sums.total_cost_micros };
+    models.set(model_config_id, {
+      ...{ model_config_id, model, display_name, intervals },
+      ...add(found ?? NOTHING, sums),
+    });
+  }
+  return {
+    report: {
+      start_time: rfc3339(range.from),
+      end_time: rfc3339(range.to),
+      ...all,
+      intervals: edges.slice(0, -1).map((start, at) => ({
+        start_time: rfc3339(start),
+        end_time: rfc3339(edges[at + 1] ?? start),
+        ...(known.get(at) ?? NOBODY),
+      })),
+      models: [...models.values()].sort((a, b) => tokensOf(b) - tokensOf(a)),
+    },
+  };
+};

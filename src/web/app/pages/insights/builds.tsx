@@ -1,0 +1,109 @@
+// How builds went: how many, how many worked, how long they took.
+import { useMemo } from "preact/hooks";
+import type { BuildInsights } from "#schema/insights.ts";
+import { call } from "../../data/api.ts";
+import { Plot } from "../../parts/plot.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import { change, count, share } from "./figures.ts";
+import { type PartProps, Report, useDays } from "./part.tsx";
+import { Stats } from "./stats.tsx";
+import { Table } from "./table.tsx";
+
+type Data = { readonly now: BuildInsights["report"]; readonly before: BuildInsights["report"] };
+type Figures = Pick<BuildInsights["report"], "builds" | "failed" | "canceled" | "p50_ms" | "p95_ms">;
+
+const read = async ({ range, template }: PartProps): Promise<Data> => {
+  const of = { interval: "day", ...(template ? { template_ids: template } : {}) };
+  const [now, before] = await Promise.all([
+    call("GET /insights/builds", { query: { ...range.query, ...of } }),
+    call("GET /insights/builds", { query: { ...range.before, ...of } }),
+  ]);
+  return { now: now.report, before: before.report };
+};
+
+const worked = ({ builds, failed, canceled }: Figures): number => builds - failed - canceled;
+const time = (ms: number | null): string => (ms === null ? "–" : lengthOf(ms));
+
+export const Builds = (props: PartProps) => {
+  const { dates } = useDays(props.range);
+  return (
+    <Report
+      name="builds"
+      props={props}
+      read={() => read(props)}
+      sheetOf={({ now }) => ({
+        head: ["date", "builds", "failed", "canceled", "p50_ms", "p95_ms"],
+        rows: now.intervals.map((one, at) => [
+          ...[dates[at] ?? "", one.builds, one.failed, one.canceled],
+          ...[one.p50_ms, one.p95_ms],
+        ]),
+      })}
+    >
+      {(data) => <Shown data={data} {...props} />}
+    </Report>
+  );
+};
+
+const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
+  const { now, before } = data;
+  const { days, longDays } = useDays(range);
+  const times = useMemo(
+    () => [
+      { label: "Median", values: now.intervals.map(({ p50_ms }) => p50_ms) },
+      { label: "p95", values: now.intervals.map(({ p95_ms }) => p95_ms) },
+    ],
+    [data],
+  );
+  const ends = useMemo(
+    () => [
+      { label: "Worked", values: now.intervals.map(worked) },
+      { label: "Failed", values: now.intervals.map(({ failed }) => failed) },
+    ],
+    [data],
+  );
+  return (
+    <>
+      <Stats
+        stats={[
+          { label: "Builds", value: count(now.builds), note: change(now.builds, before.builds) },
+          {
+            label: "Worked",
+            value: share(worked(now), now.builds),
+            note: now.failed > 0 ? `${count(now.failed)} failed` : "",
+          },
+          { label: "Median", value: time(now.p50_ms), note: change(now.p50_ms ?? 0, before.p50_ms ?? 0) },
+          { label: "Slow end (p95)", value: time(now.p95_ms), note: change(now.p95_ms ?? 0, before.p95_ms ?? 0) },
+        ]}
+      />
+      <div class="split even">
+        <Plot title="Build time" days={days} longDays={longDays} lines={times} format={lengthOf} />
+        <Plot title="Builds a day" days={days} longDays={longDays} lines={ends} format={count} />
+        {template === undefined && (
+          <Table
+            title="Templates"
+            head={["Template", "Builds", "Worked", "Median", "p95"]}
+            empty="No workspace was started in these days."
+            rows={now.templates.map((one) => ({
+              key: one.template_id,
+              cells: [
+                one.name ? (
+                  <a key="name" href={`/templates/${one.template_id}/insights`}>
+                    {one.display_name || one.name}
+                  </a>
+                ) : (
+                  <span class="dim">A deleted template</span>
+                ),
+                count(one.builds),
+                <span key="worked" class={worked(one) / one.builds < 0.95 ? "t-bad" : undefined}>
+                  {share(worked(one), one.builds)}
+                </span>,
+                time(one.p50_ms),
+                time(one.p95_ms),
+              ],
+            }))}
+          />
+        )}
+      </div>
+    </>
+  );
+};

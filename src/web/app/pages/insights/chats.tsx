@@ -1,0 +1,157 @@
+// What chats used: people, tokens by model, money.
+import { useMemo } from "preact/hooks";
+import type { UserCosts } from "#schema/chats/chat-cost.ts";
+import type { ChatInsights } from "#schema/insights.ts";
+import { call } from "../../data/api.ts";
+import { isSiteOwner } from "../../data/session.ts";
+import { Plot } from "../../parts/plot.tsx";
+import { change, count, money, shortCount } from "./figures.ts";
+import { type PartProps, Report, useDays } from "./part.tsx";
+import { Stats } from "./stats.tsx";
+import { Table } from "./table.tsx";
+
+type Data = {
+  readonly now: ChatInsights["report"];
+  readonly before: ChatInsights["report"];
+  /** Those who spent most; for the owner alone. */
+  readonly spenders: UserCosts["users"];
+};
+
+const SPENDERS = 10;
+/** A plot has four colours. */
+const LINES = 4;
+
+type Used = Pick<
+  ChatInsights["report"],
+  "input_tokens" | "output_tokens" | "cache_read_tokens" | "cache_creation_tokens"
+>;
+const tokensOf = (used: Used): number =>
+  used.input_tokens + used.output_tokens + used.cache_read_tokens + used.cache_creation_tokens;
+
+const read = async ({ range }: PartProps): Promise<Data> => {
+  const [now, before, costs] = await Promise.all([
+    call("GET /insights/chats", { query: { ...range.query, interval: "day" } }),
+    call("GET /insights/chats", { query: { ...range.before, interval: "day" } }),
+    isSiteOwner.value
+      ? call("GET /chats/cost/users", {
+          query: { start_date: range.query.start_time, end_date: range.query.end_time, limit: SPENDERS },
+        })
+      : undefined,
+  ]);
+  return { now: now.report, before: before.report, spenders: costs?.users ?? [] };
+};
+
+export const Chats = (props: PartProps) => {
+  const { dates } = useDays(props.range);
+  return (
+    <Report
+      name="chats"
+      props={props}
+      read={() => read(props)}
+      sheetOf={({ now }) => ({
+        head: [
+          ...["date", "people", "chats", "calls", "input_tokens", "output_tokens", "cache_read_tokens"],
+          ...["cache_creation_tokens", "cost_usd"],
+        ],
+        rows: now.intervals.map((one, at) => [
+          ...[dates[at] ?? "", one.users, one.chats, one.request_count, one.input_tokens, one.output_tokens],
+          ...[one.cache_read_tokens, one.cache_creation_tokens, one.total_cost_micros / 1_000_000],
+        ]),
+      })}
+    >
+      {(data) => <Shown data={data} {...props} />}
+    </Report>
+  );
+};
+
+const nameOf = (model: ChatInsights["report"]["models"][number]): string =>
+  model.display_name || model.model || `Deleted model ${model.model_config_id.slice(0, 4)}`;
+
+const Shown = ({ data, range }: PartProps & { data: Data }) => {
+  const { now, before, spenders } = data;
+  const { days, longDays } = useDays(range);
+  const tokens = useMemo(() => {
+    const values = (model: (typeof now.models)[number]) => model.intervals.map((one) => one.tokens);
+    if (now.models.length === 0) return [{ label: "No model", values: now.intervals.map(() => 0) }];
+    const told = now.models.length > LINES ? now.models.slice(0, LINES - 1) : now.models;
+    const rest = now.models.slice(told.length);
+    return [
+      ...told.map((model) => ({ label: nameOf(model), values: values(model) })),
+      ...(rest.length === 0
+        ? []
+        : [
+            {
+              label: `${rest.length} more`,
+              values: now.intervals.map((_, at) =>
+                rest.reduce((sum, model) => sum + (model.intervals[at]?.tokens ?? 0), 0),
+              ),
+            },
+          ]),
+    ];
+  }, [data]);
+  const cost = useMemo(
+    () => [{ label: "Cost", values: now.intervals.map(({ total_cost_micros }) => total_cost_micros) }],
+    [data],
+  );
+  const people = useMemo(
+    () => [
+      { label: "People", values: now.intervals.map(({ users }) => users) },
+      { label: "Chats", values: now.intervals.map(({ chats }) => chats) },
+    ],
+    [data],
+  );
+  return (
+    <>
+      <Stats
+        stats={[
+          { label: "Chats", value: count(now.chats), note: change(now.chats, before.chats) },
+          { label: "People", value: count(now.users), note: change(now.users, before.users) },
+          { label: "Tokens", value: shortCount(tokensOf(now)), note: change(tokensOf(now), tokensOf(before)) },
+          {
+            label: "Model cost",
+            value: money(now.total_cost_micros),
+            note:
+              now.unpriced_request_count > 0
+                ? `${count(now.unpriced_request_count)} calls without a price`
+                : change(now.total_cost_micros, before.total_cost_micros),
+          },
+        ]}
+      />
+      <div class="split even">
+        <Plot title="Tokens by model" days={days} longDays={longDays} lines={tokens} format={shortCount} />
+        <Plot title="Cost" unit="US dollars" days={days} longDays={longDays} lines={cost} format={money} />
+        <Plot title="Chats a day" days={days} longDays={longDays} lines={people} format={count} />
+        <Table
+          title="Models"
+          head={["Model", "Calls", "Tokens", "Cost"]}
+          empty="No model has answered in these days."
+          rows={now.models.map((model) => ({
+            key: model.model_config_id,
+            cells: [
+              nameOf(model),
+              count(model.request_count),
+              shortCount(tokensOf(model)),
+              model.unpriced_request_count === model.request_count ? "no price" : money(model.total_cost_micros),
+            ],
+          }))}
+        />
+        {spenders.length > 0 && (
+          <Table
+            title="Who spent most"
+            head={["Person", "Chats", "Tokens", "Cost"]}
+            empty=""
+            rows={spenders.map((one) => ({
+              key: one.user_id,
+              cells: [
+                one.name || one.username,
+                count(one.chat_count),
+                shortCount(tokensOf(one)),
+                money(one.total_cost_micros),
+              ],
+            }))}
+          />
+        )}
+      </div>
+    </>
+  );
+};

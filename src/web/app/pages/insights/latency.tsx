@@ -1,0 +1,68 @@
+// How far people are from their workspaces, and how long each worked.
+import type { UserActivity, UserLatency } from "#schema/insights.ts";
+import { call } from "../../data/api.ts";
+import { count } from "./figures.ts";
+import { type PartProps, Report } from "./part.tsx";
+import { Stats } from "./stats.tsx";
+import { Table } from "./table.tsx";
+
+type Row = { readonly name: string; readonly hours: number; readonly p50: number; readonly p95: number };
+
+const read = async ({ range, template }: PartProps): Promise<Row[]> => {
+  const query = { ...range.query, ...(template ? { template_ids: template } : {}) };
+  const [latency, activity] = await Promise.all([
+    call("GET /insights/user-latency", { query }),
+    call("GET /insights/user-activity", { query }),
+  ]);
+  return rowsOf(latency, activity);
+};
+
+const rowsOf = (latency: UserLatency, activity: UserActivity): Row[] => {
+  const hours = new Map(activity.report.users.map(({ user_id, seconds }) => [user_id, seconds / 3600]));
+  return latency.report.users
+    .map(({ user_id, username, latency_ms }) => ({ name: username, hours: hours.get(user_id) ?? 0, ...latency_ms }))
+    .sort((a, b) => b.p50 - a.p50 || (a.name < b.name ? -1 : 1));
+};
+
+const ms = (value: number): string => (value < 0 ? "–" : `${Math.round(value)} ms`);
+
+const middle = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? -1;
+
+export const Latency = (props: PartProps) => (
+  <Report
+    name="latency"
+    props={props}
+    read={() => read(props)}
+    sheetOf={(rows) => ({
+      head: ["user", "hours", "p50_ms", "p95_ms"],
+      rows: rows.map(({ name, hours, p50, p95 }) => [
+        ...[name, Math.round(hours * 10) / 10],
+        ...[p50 < 0 ? null : p50, p95 < 0 ? null : p95],
+      ]),
+    })}
+  >
+    {(rows) => {
+      const measured = rows.filter(({ p50 }) => p50 >= 0);
+      return (
+        <>
+          <Stats
+            stats={[
+              { label: "People measured", value: count(measured.length), note: `of ${count(rows.length)}` },
+              { label: "Middle of the medians", value: ms(middle(measured.map(({ p50 }) => p50))) },
+              { label: "Farthest", value: ms(measured[0]?.p50 ?? -1), note: measured[0]?.name ?? "" },
+            ]}
+          />
+          <Table
+            title="People"
+            head={["Person", "Hours", "Median", "p95"]}
+            empty="Nobody was connected to a workspace in these days."
+            rows={rows.map(({ name, hours, p50, p95 }) => ({
+              key: name,
+              cells: [name, count(hours), ms(p50), ms(p95)],
+            }))}
+          />
+        </>
+      );
+    }}
+  </Report>
+);

@@ -1,0 +1,82 @@
+// The days a report is about: the last so many, or from one to another, in the zone of the reader or in UTC. Pure.
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+export const CHOICES = [7, 30, 90] as const;
+const LONGEST_DAYS = 366;
+/** Two clocks that differ by this much still agree on which hour has begun. */
+const SKEW_MS = 60_000;
+
+export type Asked = {
+  readonly days?: string | undefined;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly zone?: string | undefined;
+};
+
+export type ShownRange = {
+  /** How many days, today as one. */
+  readonly days: number;
+  /** First and last day, YYYY-MM-DD. */
+  readonly first: string;
+  readonly last: string;
+  readonly isUtc: boolean;
+  /** As the API takes it. */
+  readonly query: { readonly start_time: string; readonly end_time: string };
+  /** As many days before; what changes are told against. */
+  readonly before: { readonly start_time: string; readonly end_time: string };
+};
+
+const two = (value: number): string => String(value).padStart(2, "0");
+
+const offsetText = (minutes: number): string => {
+  const size = Math.abs(minutes);
+  return `${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+};
+
+const isDate = (text: string | undefined): text is string =>
+  text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
+
+/** `now` in milliseconds, `offset` the minutes by which the reader's clock is before UTC's. What makes no sense is taken as 30 days. */
+export const rangeFor = (asked: Asked, now: number, offset: number): ShownRange => {
+  const isUtc = asked.zone === "utc";
+  const minutes = isUtc ? 0 : offset;
+  const shift = minutes * 60_000;
+  // The reader's clock as if it were UTC's.
+  const here = now - SKEW_MS + shift;
+  const today = Math.floor(here / DAY) * DAY;
+  const given = isDate(asked.from) && isDate(asked.to) ? [Date.parse(asked.from), Date.parse(asked.to)] : undefined;
+  const [from = 0, to = 0] =
+    given && (given[0] ?? 0) <= (given[1] ?? 0) && (given[0] ?? 0) <= today
+      ? [Math.max(given[0] ?? 0, (given[1] ?? 0) - (LONGEST_DAYS - 1) * DAY), Math.min(given[1] ?? 0, today)]
+      : [today - (daysOf(asked.days) - 1) * DAY, today];
+  const end = to === today ? (Math.floor(here / HOUR) + 1) * HOUR : to + DAY;
+  const text = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}${offsetText(minutes)}`;
+  const days = (to - from) / DAY + 1;
+  return {
+    days,
+    first: new Date(from).toISOString().slice(0, 10),
+    last: new Date(to).toISOString().slice(0, 10),
+    isUtc,
+    query: { start_time: text(from), end_time: text(end) },
+    before: { start_time: text(from - days * DAY), end_time: text(from) },
+  };
+};
+
+const daysOf = (text: string | undefined): number => {
+  const days = Number(text);
+  return Number.isInteger(days) && days > 0 && days <= LONGEST_DAYS ? days : 30;
+};
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+/** 2026-11-04 as 4 Nov. */
+export const dayWords = (day: string): string => `${Number(day.slice(8))} ${MONTHS[Number(day.slice(5, 7)) - 1]}`;
+
+/** 2026-11-04 as Wed 4 Nov. */
+export const dayAndWeekday = (day: string): string => `${WEEKDAYS[new Date(day).getUTCDay()]} ${dayWords(day)}`;
+
+/** The days of a range, in order. */
+export const daysIn = ({ first, days }: ShownRange): string[] =>
+  Array.from({ length: days }, (_, at) => new Date(Date.parse(first) + at * DAY).toISOString().slice(0, 10));

@@ -1,0 +1,47 @@
+// A table of a report: a name, then figures. What it shows is also what the file for spreadsheets holds.
+import type { ComponentChildren } from "preact";
+
+type TableProps = {
+  readonly title: string;
+  /** The first is the name's, the others are of figures. */
+  readonly head: readonly string[];
+  readonly rows: readonly { readonly key: string; readonly cells: readonly ComponentChildren[] }[];
+  /** What stands there without rows. */
+  readonly empty: string;
+};
+
+export const Table = ({ title, head, rows, empty }: TableProps) => (
+  <section class="panel" aria-label={title}>
+    <header>
+      <h2>{title}</h2>
+    </header>
+    {rows.length === 0 ? (
+      <p class="pad dim">{empty}</p>
+    ) : (
+      <div class="body scroll" tabIndex={0} role="region" aria-label={`Table: ${title}`}>
+        <table class="table">
+          <thead>
+            <tr>
+              {head.map((one, at) => (
+                <th key={one} class={at === 0 ? undefined : "r"}>
+                  {one}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ key, cells }) => (
+              <tr key={key}>
+                {cells.map((cell, at) => (
+                  <td key={head[at]} class={at === 0 ? undefined : "r num"}>
+                    {cell}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    )}
+  </section>
+);

@@ -1,0 +1,163 @@
+// Who used what: people by day, hours, apps, templates, and the values of parameters.
+import { useMemo } from "preact/hooks";
+import type { TemplateInsights } from "#schema/insights.ts";
+import type { Template } from "#schema/templates/template.ts";
+import { call } from "../../data/api.ts";
+import { Plot } from "../../parts/plot.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import { change, count, share } from "./figures.ts";
+import { type PartProps, Report, useDays } from "./part.tsx";
+import { Stats } from "./stats.tsx";
+import { Table } from "./table.tsx";
+
+type OfTemplate = { readonly template: Template; readonly people: number; readonly seconds: number };
+type Data = {
+  readonly use: TemplateInsights;
+  readonly before: TemplateInsights;
+  readonly seconds: number;
+  readonly secondsBefore: number;
+  readonly templates: readonly OfTemplate[];
+};
+
+/** So many templates are told apart; each is a report of its own. */
+const TOLD_APART = 20;
+
+const secondsIn = (users: readonly { seconds: number }[]): number =>
+  users.reduce((sum, { seconds }) => sum + seconds, 0);
+
+const read = async ({ range, template }: PartProps): Promise<Data> => {
+  const of = template ? { template_ids: template } : {};
+  const [use, before, activity, activityBefore, templates] = await Promise.all([
+    call("GET /insights/templates", { query: { ...range.query, ...of, interval: "day" } }),
+    call("GET /insights/templates", { query: { ...range.before, ...of, interval: "day" } }),
+    call("GET /insights/user-activity", { query: { ...range.query, ...of } }),
+    call("GET /insights/user-activity", { query: { ...range.before, ...of } }),
+    template ? [] : call("GET /templates"),
+  ]);
+  const used = new Set(use.report?.template_ids);
+  const told = templates.filter(({ id }) => used.has(id)).slice(0, TOLD_APART);
+  const each = await Promise.all(
+    told.map(async (template) => {
+      const { report } = await call("GET /insights/user-activity", {
+        query: { ...range.query, template_ids: template.id },
+      });
+      return { template, people: report.users.length, seconds: secondsIn(report.users) };
+    }),
+  );
+  return {
+    use,
+    before,
+    seconds: secondsIn(activity.report.users),
+    secondsBefore: secondsIn(activityBefore.report.users),
+    templates: each.sort((a, b) => b.seconds - a.seconds),
+  };
+};
+
+const peopleIn = ({ interval_reports = [] }: TemplateInsights): number[] =>
+  interval_reports.map(({ active_users }) => active_users);
+const mean = (values: readonly number[]): number =>
+  values.length === 0 ? 0 : values.reduce((sum, one) => sum + one, 0) / values.length;
+
+export const Use = (props: PartProps) => {
+  const { dates, days, longDays } = useDays(props.range);
+  return (
+    <Report
+      name="use"
+      props={props}
+      read={() => read(props)}
+      sheetOf={({ use }) => ({
+        head: ["date", "people"],
+        rows: peopleIn(use).map((people, at) => [dates[at] ?? "", people]),
+      })}
+    >
+      {(data) => <Shown data={data} days={days} longDays={longDays} isOne={props.template !== undefined} />}
+    </Report>
+  );
+};
+
+type ShownProps = { data: Data; days: readonly string[]; longDays: readonly string[]; isOne: boolean };
+
+const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
+  const { use, before, seconds, secondsBefore, templates } = data;
+  const people = peopleIn(use);
+  const lines = useMemo(() => [{ label: "People", values: people }], [data]);
+  const apps = (use.report?.apps_usage ?? []).filter((app) => app.seconds > 0).sort((a, b) => b.seconds - a.seconds);
+  return (
+    <>
+      <Stats
+        stats={[
+          { label: "People a day", value: count(mean(people)), note: change(mean(people), mean(peopleIn(before))) },
+          {
+            label: "People in all",
+            value: count(use.report?.active_users ?? 0),
+            note: change(use.report?.active_users ?? 0, before.report?.active_users ?? 0),
+          },
+          { label: "Hours of work", value: count(seconds / 3600), note: change(seconds, secondsBefore) },
+          { label: "Apps in use", value: count(apps.length) },
+        ]}
+      />
+      <div class="split even">
+        <Plot title="People a day" days={days} longDays={longDays} lines={lines} format={count} />
+        <Table
+          title="Apps"
+          head={["App", "Time", "Share", "Begun"]}
+          empty="Nobody has opened an app, a terminal or a port in these days."
+          rows={apps.map((app) => ({
+            key: `${app.type} ${app.slug}`,
+            cells: [
+              app.display_name || app.slug,
+              lengthOf(app.seconds * 1000),
+              share(
+                app.seconds,
+                apps.reduce((sum, one) => sum + one.seconds, 0),
+              ),
+              count(app.times_used),
+            ],
+          }))}
+        />
+        {isOne ? (
+          <Parameters use={use} />
+        ) : (
+          <Table
+            title="Templates"
+            head={["Template", "People", "Hours"]}
+            empty="No template was used in these days."
+            rows={templates.map(({ template, people, seconds }) => ({
+              key: template.id,
+              cells: [
+                <a key="name" href={`/templates/${template.id}/insights`}>
+                  {template.display_name || template.name}
+                </a>,
+                count(people),
+                count(seconds / 3600),
+              ],
+            }))}
+          />
+        )}
+      </div>
+    </>
+  );
+};
+
+const Parameters = ({ use }: { use: TemplateInsights }) => (
+  <Table
+    title="Parameters"
+    head={["Value", "Workspaces"]}
+    empty="No workspace with parameters was made in these days."
+    rows={(use.report?.parameters_usage ?? []).flatMap((parameter) =>
+      parameter.values
+        .toSorted((a, b) => b.count - a.count)
+        .slice(0, 10)
+        .map(({ value, count: workspaces }) => ({
+          key: `${parameter.name} ${value}`,
+          cells: [
+            <span key="name">
+              <span class="dim">{parameter.display_name || parameter.name}</span>{" "}
+              {parameter.options.find((one) => one.value === value)?.name ?? (value || "empty")}
+            </span>,
+            count(workspaces),
+          ],
+        })),
+    )}
+  />
+);

@@ -1,0 +1,22 @@
+// How one template is used, and how its builds go.
+
+import { Builds } from "../insights/builds.tsx";
+import { ChooseRange } from "../insights/choose-range.tsx";
+import { useRange } from "../insights/insights.tsx";
+import { Use } from "../insights/use.tsx";
+
+const ignore = (): void => {};
+
+export default function TemplateInsights({ id }: { id: string }) {
+  const range = useRange();
+  const shared = { range, template: id, sheet: ignore };
+  return (
+    <>
+      <div class="line wrap">
+        <ChooseRange range={range} />
+      </div>
+      <Use key={`use ${range.query.start_time}`} {...shared} />
+      <Builds key={`builds ${range.query.start_time}`} {...shared} />
+    </>
+  );
+}

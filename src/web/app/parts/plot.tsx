@@ -1,0 +1,93 @@
+// Lines over days, with what each was on the day one points at. uPlot draws; it is loaded with the first plot. The arrow keys move from
+// day to day, and what is there is told.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { Drawing } from "./plot-drawing.ts";
+
+export type PlotLine = {
+  readonly label: string;
+  /** One for each day; null where there is nothing to say. */
+  readonly values: readonly (number | null)[];
+};
+
+export type PlotProps = {
+  readonly title: string;
+  /** What the numbers are, beside the title. */
+  readonly unit?: string;
+  /** Days in short words, for the axis, and in longer ones. */
+  readonly days: readonly string[];
+  readonly longDays: readonly string[];
+  /** At most four. */
+  readonly lines: readonly PlotLine[];
+  /** A number with its unit. */
+  readonly format: (value: number) => string;
+};
+
+export const Plot = ({ title, unit, days, longDays, lines, format }: PlotProps) => {
+  const box = useRef<HTMLDivElement>(null);
+  const drawing = useRef<Drawing | undefined>(undefined);
+  /** The day one points at; the last one when nobody does. */
+  const at = useSignal(days.length - 1);
+  useEffect(() => {
+    let isOver = false;
+    at.value = days.length - 1;
+    void import("./plot-drawing.ts").then(({ Drawing }) => {
+      if (isOver || !box.current) return;
+      drawing.current = new Drawing(box.current, { days, lines, format, pointed: (day) => (at.value = day) });
+    });
+    return () => {
+      isOver = true;
+      drawing.current?.end();
+      drawing.current = undefined;
+    };
+  }, [days, lines]);
+  const shown = Math.min(at.value, days.length - 1);
+  const wordsFor = ({ values }: PlotLine): string => {
+    const value = values[shown];
+    return value === null || value === undefined ? "none" : format(value);
+  };
+  const told = `${longDays[shown] ?? ""}: ${lines.map((line) => `${line.label} ${wordsFor(line)}`).join(", ")}`;
+  const step = (event: KeyboardEvent): void => {
+    const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, Home: -days.length, End: days.length };
+    const by = steps[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    at.value = Math.max(0, Math.min(days.length - 1, shown + by));
+    drawing.current?.point(at.value);
+  };
+  return (
+    <section class="panel" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        <span class="push small dim num">
+          {longDays[shown]}
+          {unit && `, ${unit}`}
+        </span>
+      </header>
+      <div class="body stack">
+        <div
+          ref={box}
+          class="plot-box"
+          role="slider"
+          tabIndex={0}
+          aria-label={`${title}, by day`}
+          aria-valuemin={0}
+          aria-valuemax={days.length - 1}
+          aria-valuenow={shown}
+          aria-valuetext={told}
+          onKeyDown={step}
+        />
+        <ul class="legend">
+          {lines.map((line, index) => (
+            <li key={index}>
+              <svg viewBox="0 0 10 10" aria-hidden="true">
+                <rect class={`p${index + 1}`} width="10" height="10" rx="2" />
+              </svg>
+              {line.label} <b class="num">{wordsFor(line)}</b>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </section>
+  );
+};

@@ -1,0 +1,172 @@
+// How builds went and what chats used, beside a slow re-computation from the same rows.
+import { expect, setDefaultTimeout } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { BuildInsights, ChatInsights } from "#schema/insights.ts";
+import { testInside } from "#test/support/inside.ts";
+import { seedAgent, seedUser } from "#test/support/seed.ts";
+import { drawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
+import { openInsights, START, statusOf } from "./world.ts";
+
+// On a machine with much else to do.
+setDefaultTimeout(60_000);
+
+const DAY = 86_400_000;
+const FROM = Date.UTC(2030, 0, 9, -2);
+const RANGE = "start_time=2030-01-09T00:00:00%2B02:00&end_time=2030-01-16T11:00:00%2B02:00";
+const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? 1);
+
+const nearest = (values: readonly number[], share: number): number | null =>
+  values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(share * values.length) - 1)] ?? null;
+
+type Made = { at: number; how: "worked" | "failed" | "canceled"; took: number; template: string };
+
+const figuresOf = (made: readonly Made[]) => {
+  const times = made.filter(({ how }) => how === "worked").map(({ took }) => took);
+  return {
+    builds: made.length,
+    failed: made.filter(({ how }) => how === "failed").length,
+    canceled: made.filter(({ how }) => how === "canceled").length,
+    p50_ms: nearest(times, 0.5),
+    p95_ms: nearest(times, 0.95),
+  };
+};
+
+testInside(`[IN-14] builds by day, week and template agree with their slow re-computation (seed ${SEED})`, async () => {
+  await using world = await openInsights();
+  const { server, store, admin, seeded } = world;
+  const draw = drawer(SEED);
+  const other = await seedAgent(server);
+  const rows = await Promise.all(
+    [seeded, other].map(async ({ workspace_id }) => {
+      const template = { sql: "select template_id from workspaces where id = ?", params: [workspace_id], map: String };
+      const [template_id = ""] = await store.all(template);
+      return { workspace_id, template_id };
+    }),
+  );
+  const made: Made[] = [];
+  for (let i = 0; i < 200; i++) {
+    const { workspace_id, template_id } = rows[draw(2)] ?? { workspace_id: "", template_id: "" };
+    const [at, took] = [FROM - DAY + draw(9 * DAY), 1 + draw(90_000)];
+    const how = (["worked", "worked", "worked", "failed", "canceled"] as const)[draw(5)] ?? "worked";
+    const transition = draw(5) === 0 ? ("stop" as const) : ("start" as const);
+    const isKeptReady = draw(8) === 0;
+    const { organization_id } = seeded;
+    const build = { workspace_id, organization_id, build_number: i + 100, at, took, how, transition, isKeptReady };
+    await seedBuild(store, build);
+    if (transition === "start" && !isKeptReady) made.push({ at, how, took, template: template_id });
+  }
+  const to = FROM + 7 * DAY + 11 * 3_600_000;
+  const within = (from: number, until: number) =>
+    figuresOf(made.filter(({ at }) => at >= from && at < Math.min(until, to)));
+  const { report } = await admin.get<BuildInsights>(`/api/v2/insights/builds?${RANGE}&interval=day`);
+  expect(report).toMatchObject(within(FROM, to));
+  expect(report.intervals.length).toBe(8);
+  for (const [day, one] of report.intervals.entries()) {
+    expect(one).toMatchObject(within(FROM + day * DAY, FROM + (day + 1) * DAY));
+    expect(Date.parse(one.start_time)).toBe(FROM + day * DAY);
+  }
+  expect(report.templates.length).toBe(2);
+  for (const { template_id, ...figures } of report.templates) {
+    expect(figures).toMatchObject(
+      figuresOf(made.filter(({ at, template }) => template === template_id && at >= FROM && at < to)),
+    );
+  }
+  const [first] = rows;
+  const weeks = await admin.get<BuildInsights>(
+    `/api/v2/insights/builds?${RANGE}&interval=week&template_ids=${first?.template_id}`,
+  );
+  const own = made.filter(({ template }) => template === first?.template_id);
+  expect(weeks.report.templates.map(({ template_id }) => template_id)).toEqual([first?.template_id ?? ""]);
+  expect(weeks.report.intervals.map(({ builds }) => builds)).toEqual(
+    [0, 7].map(
+      (day) => own.filter(({ at }) => at >= FROM + day * DAY && at < Math.min(to, FROM + (day + 7) * DAY)).length,
+    ),
+  );
+});
+
+testInside(`[IN-15] what chats used by day and model agrees with its slow re-computation (seed ${SEED})`, async () => {
+  await using world = await openInsights();
+  const { store, admin } = world;
+  const draw = drawer(SEED + 1);
+  const [people, models] = [Array.from({ length: 4 }, uuid), Array.from({ length: 3 }, uuid)];
+  const chats = people.flatMap((user_id) => Array.from({ length: 3 }, () => ({ user_id, id: uuid() })));
+  const rows = Array.from({ length: 300 }, () => {
+    const { user_id, id } = chats[draw(chats.length)] ?? { user_id: "", id: "" };
+    return {
+      ...{ user_id, chat_id: id, root_chat_id: id, kind: "chat_turn" as const },
+      model_config_id: models[draw(3)] ?? "",
+      input_tokens: draw(1000),
+      output_tokens: draw(1000),
+      cache_read_tokens: draw(1000),
+      cache_creation_tokens: draw(10),
+      cost_micros: draw(4) === 0 ? null : draw(5000),
+      created_at: FROM - DAY + draw(9 * DAY),
+    };
+  });
+  await seedSpend(store, rows);
+  const to = FROM + 7 * DAY + 11 * 3_600_000;
+  const sum = (of: typeof rows) => {
+    const total = (pick: (row: (typeof rows)[number]) => number) => of.reduce((all, row) => all + pick(row), 0);
+    return {
+      total_cost_micros: total(({ cost_micros }) => cost_micros ?? 0),
+      request_count: of.length,
+      unpriced_request_count: of.filter(({ cost_micros }) => cost_micros === null).length,
+      input_tokens: total((row) => row.input_tokens),
+      output_tokens: total((row) => row.output_tokens),
+      cache_read_tokens: total((row) => row.cache_read_tokens),
+      cache_creation_tokens: total((row) => row.cache_creation_tokens),
+    };
+  };
+  const all = (of: typeof rows) => ({
+    users: new Set(of.map(({ user_id }) => user_id)).size,
+    chats: new Set(of.map(({ root_chat_id }) => root_chat_id)).size,
+    ...sum(of),
+  });
+  const within = (from: number, until: number) =>
+    rows.filter(({ created_at }) => created_at >= from && created_at < Math.min(until, to));
+  const { report } = await admin.get<ChatInsights>(`/api/v2/insights/chats?${RANGE}&interval=day`);
+  expect(report).toMatchObject(all(within(FROM, to)));
+  for (const [day, one] of report.intervals.entries()) {
+    expect(one).toMatchObject(all(within(FROM + day * DAY, FROM + (day + 1) * DAY)));
+  }
+  expect(report.models.map(({ model_config_id }) => model_config_id).toSorted()).toEqual(models.toSorted());
+  for (const { model_config_id, intervals, ...sums } of report.models) {
+    const own = (from: number, until: number) =>
+      within(from, until).filter((row) => row.model_config_id === model_config_id);
+    expect(sums).toMatchObject(sum(own(FROM, to)));
+    expect(intervals.length).toBe(report.intervals.length);
+    for (const [day, { tokens, total_cost_micros }] of intervals.entries()) {
+      const { input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, ...rest } = sum(
+        own(FROM + day * DAY, FROM + (day + 1) * DAY),
+      );
+      expect(tokens).toBe(input_tokens + output_tokens + cache_read_tokens + cache_creation_tokens);
+      expect(total_cost_micros).toBe(rest.total_cost_micros);
+    }
+  }
+});
+
+testInside(
+  "[IN-14] [IN-15] an empty range is all zeroes; each is for its roles, and what is not known is refused",
+  async () => {
+    await using world = await openInsights(START);
+    const { server, admin, seeded } = world;
+    const empty = "start_time=2029-01-09T00:00:00Z&end_time=2029-01-11T00:00:00Z&interval=day";
+    const builds = await admin.get<BuildInsights>(`/api/v2/insights/builds?${empty}`);
+    expect(builds.report).toMatchObject({ builds: 0, p50_ms: null, templates: [], intervals: [{ builds: 0 }, {}] });
+    const chats = await admin.get<ChatInsights>(`/api/v2/insights/chats?${empty}`);
+    expect(chats.report).toMatchObject({ users: 0, total_cost_micros: 0, models: [], intervals: [{ chats: 0 }, {}] });
+    const as = async (...roles: string[]) => {
+      const { token } = await seedUser(server, { roles, organization_id: seeded.organization_id });
+      const client = admin.as(token);
+      return Promise.all(["builds", "chats"].map((name) => statusOf(client.get(`/api/v2/insights/${name}?${empty}`))));
+    };
+    expect(await as()).toEqual([404, 403]);
+    expect(await as("template-admin")).toEqual([200, 403]);
+    expect(await as("auditor")).toEqual([200, 200]);
+    for (const path of ["builds", "chats"]) {
+      expect(await statusOf(admin.get(`/api/v2/insights/${path}?${empty}&colour=red`))).toBe(400);
+      expect(await statusOf(admin.get(`/api/v2/insights/${path}?${empty.replace("day", "month")}`))).toBe(400);
+    }
+    expect(await statusOf(admin.get(`/api/v2/insights/chats?${empty}&template_ids=${uuid()}`))).toBe(400);
+  },
+);

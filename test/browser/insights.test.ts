@@ -1,0 +1,68 @@
+// The page of insights in a real browser, on a server that has seen a month of work.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { uuid } from "#base/ids.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { drawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { openInsights } from "../api/insights/world.ts";
+
+const SCRIPT = fileURLToPath(new URL("insights.mjs", import.meta.url));
+const DAY = 86_400_000;
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-4] [WB-6] [WB-24] insights show use, builds, chats and latency by day, by pointer and by keyboard, and give them as a file",
+  async () => {
+    const now = Date.now();
+    await using world = await openInsights(now - 30 * DAY);
+    const { server, clock, store, seeded } = world;
+    const { usage } = contextOf(server);
+    const { workspace_id, agent_id, organization_id, owner_id } = seeded;
+    const guest = await seedUser(server, { username: "grace", organization_id });
+    const draw = drawer(5);
+    for (let day = 0; day <= 30; day++) {
+      if (day % 7 < 5) {
+        usage.note({ workspace_id, agent_id, app: "vscode" });
+        usage.noteRoundTrip(workspace_id, 20 + draw(30));
+        if (draw(3) > 0) usage.note({ workspace_id, agent_id, user_id: guest.user_id, app: "code" });
+      }
+      await usage.flush();
+      if (day < 30) clock.leap(DAY);
+    }
+    for (let i = 0; i < 120; i++) {
+      const at = now - draw(29 * DAY) - 60_000;
+      const how = (["worked", "worked", "worked", "worked", "failed"] as const)[draw(5)] ?? "worked";
+      const build = { workspace_id, organization_id, build_number: i + 100, at, took: 8_000 + draw(90_000), how };
+      await seedBuild(store, { ...build, transition: "start" });
+    }
+    const models = [uuid(), uuid()];
+    await seedSpend(
+      store,
+      Array.from({ length: 200 }, () => {
+        const chat = uuid();
+        return {
+          ...{ user_id: owner_id, chat_id: chat, root_chat_id: chat, kind: "chat_turn" as const },
+          ...{ model_config_id: models[draw(2)] ?? "", input_tokens: draw(90_000), output_tokens: draw(9_000) },
+          ...{ cache_read_tokens: draw(400_000), cache_creation_tokens: draw(10_000) },
+          ...{ cost_micros: draw(400_000), created_at: now - draw(29 * DAY) - 60_000 },
+        };
+      }),
+    );
+    const admin = await world.admin.signIn(ADMIN.email, ADMIN.password);
+    const given = [server.url.href, admin.token ?? "", process.env.SLIPWAY_PICTURES ?? ""];
+    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const told = JSON.parse(output) as Record<string, unknown> & { csv: string; scripts: number };
+    expect(told).toMatchObject({ wrong: [], file: true, builds: "120", days: 7, kept: true });
+    expect(told.moved).not.toBe(told.last);
+    expect(told.csv.split("\r\n")[0]).toBe("date,builds,failed,canceled,p50_ms,p95_ms");
+    expect(told.csv.trim().split("\r\n").length).toBe(31);
+  },
+  180_000,
+);

@@ -1,0 +1,55 @@
+// Builds that have ended and model calls that were made, put straight into the store at any time. Used beside a server of this process.
+import { uuid } from "#base/ids.ts";
+import { insertInto } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { jobs } from "#db/schema/jobs.ts";
+import { model_spend } from "#db/schema/model-spend.ts";
+import { workspace_builds } from "#db/schema/workspaces.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+
+const insertJob = insertInto(jobs);
+const insertBuild = insertInto(workspace_builds);
+const insertSpent = insertInto(model_spend);
+
+export type EndedBuild = {
+  readonly workspace_id: string;
+  readonly organization_id: string;
+  readonly build_number: number;
+  /** When it ended, and how many milliseconds it took. */
+  readonly at: number;
+  readonly took: number;
+  readonly how: "worked" | "failed" | "canceled";
+  readonly transition: "start" | "stop";
+  readonly isKeptReady?: boolean;
+};
+
+export const seedBuild = async (store: Store, build: EndedBuild): Promise<void> => {
+  const { workspace_id, organization_id, build_number, at, took, how, transition, isKeptReady } = build;
+  const job_id = uuid();
+  const times = { created_at: at - took, updated_at: at };
+  await store.commit([
+    insertJob({
+      ...{ id: job_id, organization_id, initiator_id: uuid(), type: "workspace_build", provisioner: "echo" },
+      ...{ file_id: uuid(), input: {}, error: how === "worked" ? "" : "no" },
+      ...{ started_at: at - took, completed_at: at, canceled_at: how === "canceled" ? at : null, ...times },
+    }),
+    insertBuild({
+      ...{ id: uuid(), workspace_id, build_number, job_id, template_version_id: uuid(), transition },
+      ...{ initiator_id: isKeptReady ? PREBUILDS_USER_ID : uuid(), reason: "initiator", ...times },
+    }),
+  ]);
+};
+
+export type Spend = typeof model_spend.$inferInsert;
+
+export const seedSpend = (store: Store, rows: readonly Spend[]): Promise<unknown> =>
+  store.commit(rows.map((row) => insertSpent(row)));
+
+/** Numbers below `below`, the same for the same seed. */
+export const drawer = (seed: number) => {
+  let state = seed >>> 0 || 1;
+  return (below: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+};
