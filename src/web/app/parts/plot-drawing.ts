@@ -3,9 +3,14 @@ import UPlot from "uplot";
 import rules from "uplot/dist/uPlot.min.css" with { type: "text" };
 import { adoptSheet } from "./adopt-sheet.ts";
 import own from "./plot.css" with { type: "text" };
-import type { PlotLine } from "./plot.tsx";
 
 const HEIGHT_PX = 200;
+
+export type PlotLine = {
+  readonly label: string;
+  /** One for each day; null where there is nothing to say. */
+  readonly values: readonly (number | null)[];
+};
 
 type Options = {
   readonly days: readonly string[];

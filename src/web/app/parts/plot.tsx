@@ -2,15 +2,9 @@
 // day to day, and what is there is told.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Drawing } from "./plot-drawing.ts";
+import type { Drawing, PlotLine } from "./plot-drawing.ts";
 
-export type PlotLine = {
-  readonly label: string;
-  /** One for each day; null where there is nothing to say. */
-  readonly values: readonly (number | null)[];
-};
-
-export type PlotProps = {
+type PlotProps = {
   readonly title: string;
   /** What the numbers are, beside the title. */
   readonly unit?: string;
