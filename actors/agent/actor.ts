@@ -24,12 +24,12 @@ import type { Store } from "#db/engine/store.ts";
 import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
+import { Batcher, type Waiting } from "./batcher.ts";
 import { type PushedContext, takeContext } from "./context.ts";
 import { isBatchAgain, type LogBatch, shownLines, storedLines } from "./log-lines.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
 import { type AppRefusal, checkSubAgent, type SubAgentInput, subAgentApps, subAgentRow } from "./sub-agents.ts";
-import { Batcher, type Waiting } from "./together.ts";
 
 export type AgentDeps = {
   store: Store;

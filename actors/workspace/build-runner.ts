@@ -29,11 +29,11 @@ type Deps = {
   readonly jobs: JobQueue;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
-  /** Lets the agents of the workspace end in order (agent-shutdown.ts); never rejects. */
   /** Seals what is left for the next build where it holds secrets. */
   readonly encryption: Encryption;
   /** Adds what a template of Terraform needs beside the request; called outside of any mailbox. */
   readonly equip: (request: ProvisionRequest, signal: AbortSignal) => Promise<ProvisionRequest>;
+  /** Lets the agents of the workspace end in order (agent-shutdown.ts); never rejects. */
   readonly shutDown: (workspace_id: string, report: Report, signal: AbortSignal) => Promise<void>;
 };
 

@@ -4,7 +4,7 @@ import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { isOwner, mayStartStop } from "#domain/access.ts";
-import { agentView } from "#domain/agents/view.ts";
+import { agentView } from "#domain/agents/present.ts";
 import { buildAt, presentBuilds } from "#domain/builds/build.ts";
 import { resourcesOf } from "#domain/builds/resources.ts";
 import { timingsOf } from "#domain/builds/timings.ts";

@@ -15,8 +15,9 @@ import type { Store } from "#db/engine/store.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import type { App, AppStatus } from "#schema/workspaces/app.ts";
-import { type AppName, labelOf } from "../applications/names.ts";
-import type { LatencyOf } from "./latency.ts";
+import { type AppName, hasAppHosts, labelOf } from "../applications/names.ts";
+import type { DomainContext } from "../context.ts";
+import { type LatencyOf, latencyOf } from "./latency.ts";
 
 /** What agents are shown with. */
 export type AgentView = {
@@ -31,6 +32,20 @@ export type AgentView = {
   readonly hasAppHosts: boolean;
   readonly latency: LatencyOf;
 };
+
+/** As the server knows it at the present time; `store` reads the rows, as they stand in one moment where a snapshot is given. */
+export const agentView = (
+  ctx: DomainContext,
+  { compat }: { readonly compat: boolean },
+  store: AgentView["store"] = ctx.store,
+): AgentView => ({
+  store,
+  encryption: ctx.encryption,
+  now: ctx.clock.now(),
+  compat,
+  hasAppHosts: hasAppHosts(ctx),
+  latency: latencyOf(ctx),
+});
 
 /** The agents of these resources by resource id, each list in the order it is shown (display order, then name). */
 export const presentAgents = async (

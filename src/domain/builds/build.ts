@@ -8,7 +8,7 @@ import { type BUILD_REASONS, type Build, buildStatus } from "#schema/workspaces/
 import { jobStatus } from "#schema/workspaces/job.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
 import { maySeeWorkspace } from "../access.ts";
-import { agentView } from "../agents/view.ts";
+import { agentView } from "../agents/present.ts";
 import type { DomainContext } from "../context.ts";
 import { matchedProvisioners, presentJob, type Queue } from "./job.ts";
 import { resourcesOf } from "./resources.ts";

@@ -13,7 +13,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { maySeeWorkspace } from "../access.ts";
-import { agentView } from "../agents/view.ts";
+import { agentView } from "../agents/present.ts";
 import { presentBuild } from "../builds/build.ts";
 import { resourcesOf } from "../builds/resources.ts";
 import type { DomainContext } from "../context.ts";

@@ -1,7 +1,6 @@
 // One agent as people see it: every field of the specification, derived fields, who may see it, and how time changes it.
 import { describe, expect, test } from "bun:test";
-import { presentAgents } from "#domain/agents/present.ts";
-import { agentView } from "#domain/agents/view.ts";
+import { agentView, presentAgents } from "#domain/agents/present.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";

@@ -1,6 +1,6 @@
 // Messages that wait together go through one turn together.
 import { expect, mock, test } from "bun:test";
-import { Batcher, type Waiting } from "#actors/agent/together.ts";
+import { Batcher, type Waiting } from "#actors/agent/batcher.ts";
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 

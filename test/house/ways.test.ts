@@ -1,0 +1,74 @@
+// The four ways through the house are drawn in docs/architecture.md as they are, and each is short.
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { isThere, page } from "#test/support/documents.ts";
+
+/** Files on the server that each way may have. */
+const MOST: Readonly<Record<string, number>> = {
+  "Lines of a log, from a script to a reader": 12,
+  "A message in a chat": 16,
+  "A build": 14,
+  "Reading a workspace": 8,
+};
+
+type Way = { readonly name: string; readonly said: number; readonly lines: readonly string[] };
+
+const ways = (): Way[] => {
+  const [, text = ""] = page("docs/architecture.md").split("## Four ways");
+  const [all = ""] = text.split(/^## /m);
+  return all
+    .split(/^### /m)
+    .slice(1)
+    .map((section) => {
+      const [name = "", ...rest] = section.split("\n");
+      const said = Number(/^(\d+) files on the server/m.exec(rest.join("\n"))?.[1]);
+      return { name, said, lines: /^```\n([\s\S]*?)^```/m.exec(section)?.[1]?.trimEnd().split("\n") ?? [] };
+    });
+};
+
+/** The file that a line is about. */
+const fileOf = (line: string): string | undefined => /^(?: *-> )?((?:src|actors|db)\/\S+\.ts)/.exec(line)?.[1];
+
+const isElsewhere = (file: string): boolean => file.startsWith("src/daemon/");
+
+/** What a file imports, as paths of the repository. */
+const importsOf = (file: string): Set<string> => {
+  const imports = [...page(file).matchAll(/from "([^"]+)"/g)].map(([, path = ""]) => path);
+  const places: Readonly<Record<string, string>> = {
+    "#src/": "src/",
+    "#domain/": "src/domain/",
+    "#actors/": "actors/",
+  };
+  return new Set(
+    imports.map((path) => {
+      const alias = Object.keys(places).find((one) => path.startsWith(one));
+      return alias ? places[alias] + path.slice(alias.length) : join(file, "..", path);
+    }),
+  );
+};
+
+test("[RP-17] the four ways are drawn with files that are there, counted, and none is longer than it may be", () => {
+  expect(ways().map(({ name }) => name)).toEqual(Object.keys(MOST));
+  for (const { name, said, lines } of ways()) {
+    const files = lines.map(fileOf).filter((file) => file !== undefined);
+    expect(files.filter((file) => !isThere(file))).toEqual([]);
+    const server = new Set(files.filter((file) => !isElsewhere(file)));
+    expect([name, server.size]).toEqual([name, said]);
+    expect(server.size).toBeLessThanOrEqual(MOST[name] as number);
+  }
+});
+
+test("[RP-17] each file of a way imports one of the way or is imported by one, but where the drawing says what lies between", () => {
+  const alone = ways().flatMap(({ name, lines }) => {
+    const files = lines.map(fileOf).filter((file) => file !== undefined);
+    const imports = new Map(files.map((file) => [file, importsOf(file)]));
+    return lines.flatMap((line, i) => {
+      const file = fileOf(line);
+      if (file === undefined || i === 0 || lines[i - 1]?.trimStart().startsWith("=>")) return [];
+      const before = files.slice(0, files.indexOf(file));
+      const isKnown = before.some((one) => imports.get(one)?.has(file) || imports.get(file)?.has(one));
+      return isKnown ? [] : [`${name}: nothing before ${file} leads to it`];
+    });
+  });
+  expect(alone).toEqual([]);
+});
