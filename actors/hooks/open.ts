@@ -4,11 +4,17 @@ import type { Config } from "#base/config.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deploymentId } from "#db/settings.ts";
 import type { Consumer } from "#src/hooks/exchange.ts";
-import { type HookMode, Hooks } from "#src/hooks/hooks.ts";
+import { type AsksWorkspace, type HookMode, Hooks } from "#src/hooks/hooks.ts";
 import type { Chore } from "../chat/background/upkeep.ts";
 import { HookLedger } from "./ledger.ts";
 
-type Deps = { readonly config: Config; readonly clock: Clock; readonly store: Store };
+type Deps = {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly store: Store;
+  /** Hooks that workspaces declare; asked only where the setting allows them. */
+  readonly workspaces: AsksWorkspace;
+};
 
 export type HookService = {
   readonly hooks: Hooks;
@@ -16,12 +22,13 @@ export type HookService = {
   readonly chore: Chore;
 };
 
-export const openHooks = ({ config, clock, store }: Deps): HookService => {
+export const openHooks = ({ config, clock, store, workspaces }: Deps): HookService => {
   const ledger = new HookLedger({ store, clock, days: config.hook_ledger_days });
   const hooks = new Hooks({
     ...{ clock, consumer: consumerOf(config), mode: modeOf(config), recordsContents: config.hook_ledger_contents },
     issuer: () => deploymentId(store),
     record: (entry) => ledger.record(entry),
+    workspaces: config.workspace_hooks ? workspaces : undefined,
   });
   const stop = async (): Promise<void> => {
     await hooks.settled();

@@ -2,6 +2,7 @@
 // other parts (`ContextOptions`).
 import { AuditRetentionChore } from "#actors/audit/retention.ts";
 import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
+import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
 import { openHooks } from "#actors/hooks/open.ts";
@@ -45,6 +46,7 @@ import { providerOf } from "#src/git/provider.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { Workers } from "#src/provisioners/external/workers.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { ServicesOf } from "#src/tools/services.ts";
 import type { Base } from "./base.ts";
 import { deliver } from "./deliver.ts";
 import { makeProvisioners } from "./make-provisioners.ts";
@@ -190,7 +192,10 @@ export class Context implements ApiContext, AsyncDisposable {
     const { models, modelSettings } = openModels({ ...base, blobs, metrics, models: options.models });
     this.models = models;
     this.modelSettings = modelSettings;
-    const hookService = openHooks({ config, clock, store });
+    const toolServices = (of: ServicesOf) => new ChatToolServices(this, of);
+    const recordsContents = config.hook_ledger_contents;
+    const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });
+    const hookService = openHooks({ config, clock, store, workspaces: declared });
     this.hooks = hookService.hooks;
     const { chats, generations, titles, mcp, diffs, upkeep } = openChats({
       store,
@@ -198,7 +203,7 @@ export class Context implements ApiContext, AsyncDisposable {
       topics,
       models,
       agentHttp: this.agentHttp,
-      toolServices: (of) => new ChatToolServices(this, of),
+      toolServices,
       blobs,
       slots: { root: config.chat_slots, child: config.subchat_slots },
       recordsAll: config.chat_debug_logging,

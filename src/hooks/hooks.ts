@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { bodyOf, type Consumer, ExchangeError, exchange } from "./exchange.ts";
+import { merged, replaced } from "./merge.ts";
 import { type PlaceLimits, Places, type Pool } from "./places.ts";
 import {
   decisionOf,
@@ -50,7 +51,18 @@ export type HooksDeps = {
   readonly record: (entry: DispatchRecord) => Promise<void>;
   readonly recordsContents: boolean;
   readonly places?: PlaceLimits;
+  /** Hooks that workspaces declare; absent where no administrator allows them. */
+  readonly workspaces?: AsksWorkspace | undefined;
 };
+
+/** What the hooks of the chat's workspace have decided. `keep` writes the ledger. */
+export interface AsksWorkspace {
+  ask(
+    request: HookRequest,
+    keep: (entry: DispatchRecord) => Promise<void>,
+    signal: AbortSignal | undefined,
+  ): Promise<HookAnswer>;
+}
 
 export class Hooks {
   readonly #parts: HooksDeps;
@@ -68,24 +80,48 @@ export class Hooks {
     return this.#parts.mode;
   }
 
+  /** Nobody is asked and told. */
+  get isOff(): boolean {
+    return this.mode === "off" && this.#parts.workspaces === undefined;
+  }
+
+  /** Somebody's answers count. */
+  get isEnforced(): boolean {
+    return this.mode === "enforce" || this.#parts.workspaces !== undefined;
+  }
+
   /** Dispatches that run now. */
   get open(): number {
     return this.#places.size;
   }
 
   /**
-   * What the consumer has decided; nothing unless hooks are enforced. Throws `HookFailure` when there is no valid answer, and the reason of
+   * What the hooks have decided: first the workspace's, then the consumer, whose word is the last about what will be run. Nothing of a
+   * consumer that only observes. Throws `HookFailure` when there is no valid answer, and the reason of
    * `signal` once nobody waits any more. Never asks the same twice: who asks again has a new dispatch.
    */
   async ask(request: HookRequest, signal?: AbortSignal): Promise<HookAnswer> {
+    const { workspaces } = this.#parts;
+    const first = workspaces
+      ? await this.#counted(workspaces.ask(request, (entry) => this.keep(entry), signal))
+      : NOTHING;
+    if (first.permission?.decision === "deny") return first;
+    return merged(first, await this.#askConsumer(replaced(request, first), signal));
+  }
+
+  async #askConsumer(request: HookRequest, signal: AbortSignal | undefined): Promise<HookAnswer> {
     if (this.mode === "off") return NOTHING;
-    const dispatch = this.#dispatch(request, signal);
-    this.#open.add(dispatch);
-    const done = () => this.#open.delete(dispatch);
-    dispatch.then(done, done);
+    const dispatch = this.#counted(this.#dispatch(request, signal));
     if (this.mode === "enforce") return dispatch;
     dispatch.catch(() => {});
     return NOTHING;
+  }
+
+  #counted<T>(dispatch: Promise<T>): Promise<T> {
+    this.#open.add(dispatch);
+    const done = () => this.#open.delete(dispatch);
+    dispatch.then(done, done);
+    return dispatch;
   }
 
   /** Resolves when what runs has its end: no longer than a dispatch may take. */

@@ -34,6 +34,8 @@ export const FAILURES = [
   "signature_invalid",
   /** The answer is no JSON of the documented form, or says what it may not say on this event. */
   "protocol_error",
+  /** A program of the workspace did not end well. */
+  "program_failed",
   /** The ledger could not be written. */
   "not_recorded",
   /** Nobody waits any more: the turn was interrupted, or the server stops. */
@@ -78,6 +80,8 @@ export type HookAnswer = {
   readonly permission?: Permission;
   readonly model_context?: string;
   readonly user_message?: string;
+  /** Whole words of a denied call where it was not the deployment's consumer; never part of what is answered. */
+  readonly denial?: string;
 };
 
 export const NOTHING: HookAnswer = {};

@@ -31,7 +31,7 @@ type Deps = { readonly store: Store; readonly hooks: Hooks };
 
 export const admitPrompt = async ({ store, hooks }: Deps, prompt: Prompt): Promise<AdmittedPrompt> => {
   const { chat, content, system_prompt, dynamic_tools } = prompt;
-  if (hooks.mode === "off") return { content: [...content], custom_prompt: null };
+  if (hooks.isOff) return { content: [...content], custom_prompt: null };
   const custom_prompt = await readUserChatSetting(store, chat.owner_id, "prompt");
   const answer = await hooks.ask({
     event: "user_prompt_submit",

@@ -69,14 +69,14 @@ export class TurnHooks {
     inputs: ReadonlyMap<string, string>,
   ): Promise<Proposed> {
     const { hooks, clock } = this.#deps;
-    if (hooks.mode === "off") return { content, refused: [], rows: [] };
+    if (hooks.isOff) return { content, refused: [], rows: [] };
     const proposed = { content: [] as MessagePart[], refused: [] as NewMessage[], rows: [] as NewMessage[] };
     for (const part of content) {
       const schema = schemaOf(of.tools, part);
       const { tool_call_id = "", tool_name = "", args } = part;
       const input =
         schema === undefined ? undefined : proposedInput(tool_name, schema, { args, raw: inputs.get(tool_call_id) });
-      if (!input || ("refusal" in input && hooks.mode === "observe")) {
+      if (!input || ("refusal" in input && !hooks.isEnforced)) {
         proposed.content.push(part);
         continue;
       }
@@ -98,7 +98,7 @@ export class TurnHooks {
       const override = permission?.decision === "allow" ? permission.input_override : undefined;
       proposed.content.push(override ? rewritten(part, override) : part);
       if (permission?.decision === "deny") {
-        proposed.refused.push(refusedCall(part, deniedWords(permission.reason ?? ""), clock.now()));
+        proposed.refused.push(refusedCall(part, answer.denial ?? deniedWords(permission.reason ?? ""), clock.now()));
       }
       proposed.rows.push(...effectRows(answer));
     }

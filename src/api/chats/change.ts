@@ -53,7 +53,7 @@ const resultRows = async (
   id: string,
   results: readonly ToolResult[],
 ): Promise<readonly NewMessage[]> => {
-  if (hooks.mode === "off") return [];
+  if (hooks.isOff) return [];
   await chats.ask(id, "check", { type: "complete", results });
   const chat = await store.get(findChat({ id }));
   return chat ? admitResults(hooks, chat, results) : [];

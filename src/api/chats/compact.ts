@@ -22,7 +22,7 @@ export const compactChat = (ctx: ApiContext) =>
         await checkUsageLimit(ctx, owner_id);
         const wanted = body.instructions?.trim() ?? "";
         const request = { instructions: wanted, context: "", notice: "" };
-        if (wanted === "" || ctx.hooks.mode === "off") {
+        if (wanted === "" || ctx.hooks.isOff) {
           await ctx.chats.ask(id, "compact", request);
           return readChat(ctx, id);
         }

@@ -66,7 +66,7 @@ const admittedPrompt = async (
   const as_is = { content: wished, custom_prompt: null };
   if (await isRepeated(ctx, key, request_key)) return as_is;
   await checkUsageLimit(ctx, owner_id);
-  if (ctx.hooks.mode === "off") return as_is;
+  if (ctx.hooks.isOff) return as_is;
   await ctx.chats.ask(id, "check", asked);
   const chat = await ctx.store.get(findChat({ id }));
   if (!chat) throw notFound();

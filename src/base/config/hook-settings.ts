@@ -56,6 +56,10 @@ export const HOOK_SETTINGS = {
     group: "Hooks",
     help: "The emergency switch: `false` asks nobody, and keeps URL and secrets where they are.",
   }),
+  workspace_hooks: setting(flag, false, {
+    group: "Hooks",
+    help: "Whether programs that a workspace declares in .slipway/hooks.json are asked about its chats. They run in the workspace and bind nobody who may write there: what must hold is for the consumer.",
+  }),
   hook_ledger_days: setting(whole(1, 3_650), 30, {
     group: "Hooks",
     help: "For how many days it is kept which dispatches there were and what was decided; of the newest 1,000,000 at most.",

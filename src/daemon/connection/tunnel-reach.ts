@@ -22,6 +22,7 @@ import type { WorkspaceMcp } from "../context/mcp.ts";
 import { Desktop } from "../desktop/desktop.ts";
 import { type Environment, folderOf, idOf, placeOf } from "../environment.ts";
 import { GitWatches } from "../git/watch.ts";
+import { HookPrograms } from "../hooks/run.ts";
 import { type HttpApi, serveHttpApi } from "../http/http.ts";
 import { Processes } from "../http/processes.ts";
 import { joinNetwork } from "../network/network.ts";
@@ -94,6 +95,7 @@ export class Reach {
       processes: new Processes({ clock, groups, env, display: () => desktop.env }),
       containers: this.containers,
       git: new GitWatches({ clock, groups, env }),
+      hooks: new HookPrograms({ clock, groups, env, directory }),
       ...{ desktop, clock },
       checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
       ...{ context, mcp, shutDown },

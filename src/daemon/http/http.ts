@@ -30,6 +30,8 @@ import type { Desktop } from "../desktop/desktop.ts";
 import { desktopRoutes } from "../desktop/http.ts";
 import { chatsOf, gitRoutes } from "../git/http.ts";
 import type { GitWatches } from "../git/watch.ts";
+import { hookRoutes } from "../hooks/http.ts";
+import type { HookPrograms } from "../hooks/run.ts";
 import { Once } from "../once.ts";
 import { canHoldBack } from "../sandbox/landlock.ts";
 import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./files.ts";
@@ -41,6 +43,7 @@ export type HttpApiOptions = {
   processes: Processes;
   containers: Containers;
   git: GitWatches;
+  hooks: HookPrograms;
   desktop: Desktop;
   clock: Clock;
   checkpoints: Checkpoints;
@@ -69,6 +72,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
       ...routesOf(options),
       ...containerRoutes(options.containers),
       ...gitRoutes(options.git),
+      ...hookRoutes(options, bodyOf),
       ...desktopRoutes({ ...options, actionOf }),
     },
     websocket: handledSockets,

@@ -12,6 +12,10 @@ export type ProcessOptions = {
   groups: ProcessGroups;
   /** Milliseconds after which the whole group is ended; 0 = never. */
   timeout_ms: number;
+  /** What the program reads; nothing when absent. */
+  stdin?: Uint8Array;
+  /** What the program leaves running ends with it. */
+  ends_group?: boolean;
   /** The program has started; its id is that of its group, too. */
   onStart?(pid: number): void;
   onOutput(from: "stdout" | "stderr", bytes: Uint8Array): void;
@@ -24,11 +28,11 @@ const PIPES_MS = 10_000;
 
 /** Resolves when the program has ended and its output was read. Rejects when it cannot be started. */
 export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> => {
-  const { command, directory, env, clock, groups, timeout_ms, onStart, onOutput } = options;
+  const { command, directory, env, clock, groups, timeout_ms, stdin = "ignore", onStart, onOutput } = options;
   const child = Bun.spawn([...command], {
     cwd: directory,
     env: { ...env },
-    stdin: "ignore",
+    stdin,
     stdout: "pipe",
     stderr: "pipe",
     detached: true,
@@ -48,6 +52,7 @@ export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> =
   const read = Promise.all(pipes.map(({ from, reader }) => pump(reader, (bytes) => onOutput(from, bytes))));
   const exit_code = await child.exited;
   limit?.cancel();
+  if (options.ends_group) groups.end(child.pid);
   const closed = await within(clock, PIPES_MS, read);
   if (!closed) for (const { reader } of pipes) await reader.cancel();
   groups.ended(child.pid);

@@ -15,7 +15,7 @@ export const HookDispatch = t.Object({
   source: oneOf(["deployment", "workspace"], "Who decided: the deployment's consumer, or a program in the workspace."),
   result: t.String({
     description:
-      "none, allow, rewrite or deny; or why there was no decision: connection_failed, timeout, http_error, signature_invalid, protocol_error, over_capacity, cancelled.",
+      "none, allow, rewrite or deny; or why there was no decision: connection_failed, timeout, http_error, signature_invalid, protocol_error, over_capacity, program_failed, cancelled.",
   }),
   created_at: t.String({ format: "date-time" }),
   duration_ms: t.Integer(),

@@ -1,0 +1,138 @@
+// The daemon of a chat's workspace as its hooks need it: which hooks it declares, and running one of them. Every answer is a stranger's:
+// bounded in time and size, and checked. Used by workspace-hooks.ts, outside of the mailbox.
+import { Value } from "@sinclair/typebox/value";
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { pause } from "#base/retry.ts";
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import { DeclaredHooks, HookRun } from "#schema/agents/workspace-hooks.ts";
+import { PLACES, Places } from "#src/hooks/places.ts";
+import { AnswerProblem, type FailureClass, type HookRequest } from "#src/hooks/protocol.ts";
+import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
+import type { AgentHttp } from "#src/wire/agent-http.ts";
+
+/** One look at what is declared, and how long a call waits for an agent that comes back. */
+const LOOK_MS = 3_000;
+const PATIENCE_MS = 5_000;
+const AGAIN_MS = 200;
+/** A run is answered at its limit; this much later nobody waits for the answer. */
+export const RUN_MS = 7_000;
+const ANSWER_BYTES = 256 * 1024;
+
+export type HookAgentDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly agentHttp: AgentHttp;
+  readonly toolServices: (of: ServicesOf) => Pick<ToolServices, "mayUseWorkspace">;
+};
+
+/** Why nothing came of a hook, for ledger and words. */
+export class HookProblem extends Error {
+  readonly failure: FailureClass;
+  constructor(failure: FailureClass, words: string) {
+    super(words);
+    this.failure = failure;
+  }
+}
+
+export class HookAgent {
+  readonly #deps: HookAgentDeps;
+  readonly #places: Places;
+
+  constructor(deps: HookAgentDeps) {
+    this.#deps = deps;
+    this.#places = new Places(deps.clock, PLACES);
+  }
+
+  /** The output of a program that ended well. Throws `HookProblem`, `AnswerProblem` or the reason of `signal`. */
+  async run(
+    { agent_id, revision, name, left }: { agent_id: string; revision: string; name: string; left: number },
+    request: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array> {
+    if (left <= 0) throw new HookProblem("timeout", "the hooks before it have taken all the time");
+    const free = await this.#places.take("turn");
+    if (!free) throw new HookProblem("over_capacity", "too many hooks run at once");
+    try {
+      const json = { revision, name, request };
+      const run = await this.#asked(agent_id, { method: "POST", path: "/api/v0/hooks/run", json }, left, signal);
+      if (!Value.Check(HookRun, run)) throw new HookProblem("protocol_error", "the agent gave no valid answer");
+      const { outcome, exit_code, output } = run;
+      if (outcome === "timeout") throw new HookProblem("timeout", "it did not end in time");
+      if (outcome === "too_long") throw new HookProblem("protocol_error", "it wrote more than 64 KiB");
+      if (outcome === "failed") throw new HookProblem("program_failed", `it ended with ${exit_code}`);
+      return Buffer.from(output, "base64");
+    } finally {
+      free();
+    }
+  }
+
+  /** An agent that is away is waited for where the call could not run without it. */
+  async declared(agent_id: string, isPatient: boolean, signal: AbortSignal | undefined): Promise<DeclaredHooks> {
+    const { clock } = this.#deps;
+    const until = clock.monotonic() + (isPatient ? PATIENCE_MS : 0);
+    for (;;) {
+      try {
+        const declared = await this.#asked(agent_id, { method: "GET", path: "/api/v0/hooks" }, LOOK_MS, signal);
+        if (declared === undefined) return { revision: "", error: "", hooks: [] };
+        if (!Value.Check(DeclaredHooks, declared)) throw new HookProblem("protocol_error", "the agent answers oddly");
+        return declared;
+      } catch (error) {
+        signal?.throwIfAborted();
+        const isAway = error instanceof AppError || (error instanceof HookProblem && error.failure === "timeout");
+        if (!isAway || clock.monotonic() >= until) throw error;
+      }
+      await pause(clock, AGAIN_MS, signal);
+    }
+  }
+
+  /** The JSON of a good answer; undefined where the daemon has no such route: it knows no hooks, so that it has none. */
+  async #asked(
+    agent_id: string,
+    request: { readonly method: "GET" | "POST"; readonly path: string; readonly json?: unknown },
+    limit_ms: number,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const late = new AbortController();
+    const limit = this.#deps.clock.after(limit_ms, () => late.abort());
+    try {
+      const response = await this.#deps.agentHttp.request(agent_id, {
+        ...request,
+        signal: signal ? AbortSignal.any([late.signal, signal]) : late.signal,
+      });
+      const body = await response.json<unknown>(ANSWER_BYTES);
+      if (response.status === 404 && request.method === "GET") return undefined;
+      if (response.status === 429) throw new HookProblem("over_capacity", "the agent runs too many hooks");
+      if (response.status >= 400) throw new HookProblem("protocol_error", `the agent answered ${response.status}`);
+      return body;
+    } catch (error) {
+      if (late.signal.aborted && !signal?.aborted) throw new HookProblem("timeout", "the agent does not answer");
+      throw error;
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  /** The agent of the chat's workspace; undefined where no program of it may or can run. */
+  async find({ meta }: HookRequest): Promise<string | undefined> {
+    const { store, toolServices } = this.#deps;
+    const { workspace_id = null, chat_id, owner_id } = meta;
+    const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
+    if (!workspace || workspace.deleted || workspace.dormant_at !== null) return undefined;
+    const of = { chat_id, owner_id, organization_id: workspace.organization_id, workspace_id, run_id: "" };
+    if (!(await toolServices(of).mayUseWorkspace())) return undefined;
+    const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
+    return agents.find(({ parent_id }) => parent_id === null)?.id;
+  }
+}
+
+export const isProblem = (error: unknown): boolean =>
+  error instanceof HookProblem || error instanceof AnswerProblem || error instanceof AppError;
+
+export const problemOf = (error: unknown): HookProblem => {
+  if (error instanceof HookProblem) return error;
+  if (error instanceof AnswerProblem) return new HookProblem("protocol_error", error.message);
+  return new HookProblem("connection_failed", error instanceof Error ? error.message : String(error));
+};

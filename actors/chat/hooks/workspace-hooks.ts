@@ -1,0 +1,179 @@
+// Hooks that a chat's workspace declares (facts/agents A37, docs/hooks.md): asks its daemon which there are, has those that fit an event run
+// one after another, and judges their answers as those of the deployment's consumer. Outside of every mailbox. Only where an administrator
+// allows it; every failure denies what can be denied (rules HK-19 to HK-21).
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import type { DeclaredHooks } from "#schema/agents/workspace-hooks.ts";
+import { answerOf } from "#src/hooks/answer.ts";
+import { bodyOf } from "#src/hooks/exchange.ts";
+import type { DispatchRecord } from "#src/hooks/hooks.ts";
+import { merged, replaced } from "#src/hooks/merge.ts";
+import {
+  AnswerProblem,
+  decisionOf,
+  type HookAnswer,
+  type HookEvent,
+  type HookRequest,
+  NOTHING,
+} from "#src/hooks/protocol.ts";
+import { AVAILABLE } from "#src/tools/available.ts";
+import { isServerTool } from "#src/tools/registry.ts";
+import { HookAgent, type HookAgentDeps, HookProblem, isProblem, problemOf, RUN_MS } from "./hook-agent.ts";
+
+/** Programs of one event together; one of them has five seconds at most. */
+const EVENT_MS = 10_000;
+
+type Deps = HookAgentDeps & { readonly recordsContents: boolean };
+
+/** Keeps an entry of the ledger; throws `HookFailure` when it cannot. */
+type Keep = (entry: DispatchRecord) => Promise<void>;
+
+export class WorkspaceHooks {
+  readonly #deps: Deps;
+  readonly #agent: HookAgent;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#agent = new HookAgent(deps);
+  }
+
+  /** What the workspace's hooks have decided; nothing where none is declared. Throws the reason of `signal`, and what `keep` throws. */
+  async ask(request: HookRequest, keep: Keep, signal: AbortSignal | undefined): Promise<HookAnswer> {
+    const agent_id = await this.#agent.find(request);
+    if (agent_id === undefined) return NOTHING;
+    const needed = needsWorkspace(request);
+    let declared: DeclaredHooks;
+    try {
+      declared = await this.#agent.declared(agent_id, needed, signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      // What does not touch the workspace goes on without it: nothing else could bring it back.
+      if (!needed) return NOTHING;
+      return this.#failed(request, problemOf(error), "", keep);
+    }
+    if (declared.error !== "") {
+      return this.#failed(request, new HookProblem("protocol_error", declared.error), "", keep);
+    }
+    const fitting = declared.hooks.filter((one) => one.event === request.event && fits(one.matcher, request));
+    return this.#askEach(
+      agent_id,
+      declared.revision,
+      fitting.map(({ name }) => name),
+      request,
+      keep,
+      signal,
+    );
+  }
+
+  /** Each is asked about what those before it have made of the input; the first that denies is the last. */
+  async #askEach(
+    agent_id: string,
+    revision: string,
+    names: readonly string[],
+    request: HookRequest,
+    keep: Keep,
+    signal: AbortSignal | undefined,
+  ): Promise<HookAnswer> {
+    const { clock } = this.#deps;
+    const until = clock.monotonic() + EVENT_MS;
+    let answer = NOTHING;
+    for (const name of names) {
+      const left = Math.min(until - clock.monotonic(), RUN_MS);
+      const one = await this.#askOne({ agent_id, revision, name, left }, replaced(request, answer), keep, signal);
+      answer = merged(answer, one);
+      if (answer.permission?.decision === "deny") break;
+    }
+    return answer;
+  }
+
+  async #askOne(
+    hook: { readonly agent_id: string; readonly revision: string; readonly name: string; readonly left: number },
+    request: HookRequest,
+    keep: Keep,
+    signal: AbortSignal | undefined,
+  ): Promise<HookAnswer> {
+    const { clock, recordsContents } = this.#deps;
+    const dispatch_id = uuid();
+    const begun = { at: clock.now(), monotonic: clock.monotonic() };
+    const body = new TextDecoder().decode(bodyOf(request, dispatch_id));
+    const told = (result: DispatchRecord["result"], response: string | null) =>
+      keep({
+        ...entryOf(request, dispatch_id, begun.at, result),
+        duration_ms: Math.round(clock.monotonic() - begun.monotonic),
+        request: recordsContents ? body.slice(0, KEPT) : null,
+        response: recordsContents ? (response?.slice(0, KEPT) ?? null) : null,
+      });
+    try {
+      const output = await this.#agent.run(hook, body, signal);
+      const answer = answerOf(request.event, output);
+      const override = answer.permission?.decision === "allow" ? answer.permission.input_override : undefined;
+      if (override && request.accepts?.(override) === false) throw new AnswerProblem("input_override is ambiguous");
+      await told(decisionOf(answer), new TextDecoder().decode(output));
+      return answer.permission?.decision === "deny" ? named(request.event, answer, hook.name) : answer;
+    } catch (error) {
+      if (signal?.aborted) {
+        await told("cancelled", null);
+        throw signal.reason;
+      }
+      if (!isProblem(error)) throw error;
+      return this.#failed(request, problemOf(error), hook.name, () => told(problemOf(error).failure, null));
+    }
+  }
+
+  /** Denies what can be denied, and tells people of the rest. */
+  async #failed(request: HookRequest, problem: HookProblem, name: string, keep: Keep): Promise<HookAnswer> {
+    const { event, meta } = request;
+    const { failure, message } = problem;
+    log("hooks").warn("hook {name} of workspace {workspace_id} failed at {event}: {failure}: {message}", {
+      ...{ name, event, failure, message, workspace_id: meta.workspace_id },
+    });
+    await keep({
+      ...entryOf(request, uuid(), this.#deps.clock.now(), failure),
+      ...{ duration_ms: 0, request: null, response: null },
+    });
+    const words =
+      name === ""
+        ? `The hooks of the workspace cannot be asked: ${message}`
+        : `The hook "${name}" of the workspace failed: ${message}.`;
+    if (event === "pre_tool_use") return { permission: { decision: "deny", reason: words }, denial: words };
+    if (event === "user_prompt_submit") return { permission: { decision: "deny" }, user_message: words };
+    return { user_message: words };
+  }
+}
+
+/** Bytes of contents that the ledger keeps of one side. */
+const KEPT = 65_536;
+
+const entryOf = (
+  { event, meta, data }: HookRequest,
+  id: string,
+  created_at: number,
+  result: DispatchRecord["result"],
+) => ({
+  ...{ id, event, chat_id: meta.chat_id, owner_id: meta.owner_id, result, created_at },
+  ...{ source: "workspace" as const, mode: "enforce" as const },
+  tool_name: toolOf(data),
+});
+
+const toolOf = (data: HookRequest["data"]): string | null =>
+  typeof data.tool_name === "string" ? data.tool_name : null;
+
+/** Exactly the tool's name, or every tool. */
+const fits = (matcher: string, { data }: HookRequest): boolean => matcher === "*" || matcher === toolOf(data);
+
+/** A call that could not run without the workspace, or that is not ours to judge: it is refused while its hooks cannot be asked. */
+const needsWorkspace = ({ event, data }: HookRequest): boolean => {
+  const name = toolOf(data);
+  if (event !== "pre_tool_use" || name === null) return false;
+  if (BRINGS_BACK.has(name)) return false;
+  return !isServerTool(name) || AVAILABLE[name as keyof typeof AVAILABLE][0] === "workspace";
+};
+
+const BRINGS_BACK: ReadonlySet<string> = new Set(["start_workspace", "stop_workspace"]);
+
+/** Who has denied it: the model and people read it. */
+const named = (event: HookEvent, answer: HookAnswer, name: string): HookAnswer => {
+  const reason = answer.permission?.reason ?? "";
+  const denial = `The hook "${name}" of the workspace does not allow this.${reason === "" ? "" : ` ${reason}`}`;
+  return event === "user_prompt_submit" ? { user_message: denial, ...answer } : { ...answer, denial };
+};

@@ -1,0 +1,82 @@
+// The hooks that a workspace declares in `.slipway/hooks.json` of its folder (facts/agents A37, docs/hooks.md): read anew whenever they
+// are asked for, and strictly: what is misread here would not be asked.
+import { realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { type Static, Type as t } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { sha256 } from "#base/ids.ts";
+import { strictObject } from "#schema/strict.ts";
+import { HOOK_EVENTS } from "#src/hooks/protocol.ts";
+import { readContextFile } from "../context/file.ts";
+
+/** Below the workspace's folder. */
+export const HOOKS_FILE = join(".slipway", "hooks.json");
+const FILE_BYTES = 64 * 1024;
+const MOST = 16;
+/** Seconds that a program may take at most, and where its entry says nothing. */
+const MOST_SECONDS = 5;
+
+const Entry = strictObject({
+  name: t.String({ minLength: 1, maxLength: 64 }),
+  event: t.Union(HOOK_EVENTS.map((event) => t.Literal(event))),
+  matcher: t.Optional(t.String({ minLength: 1, maxLength: 256 })),
+  command: t.String({ minLength: 1, maxLength: 4_096 }),
+  timeout: t.Optional(t.Number({ exclusiveMinimum: 0, maximum: MOST_SECONDS })),
+});
+const File = strictObject({ version: t.Literal(1), hooks: t.Array(Entry, { maxItems: MOST }) });
+
+export type WorkspaceHook = {
+  readonly name: string;
+  readonly event: string;
+  readonly matcher: string;
+  readonly command: string;
+  readonly timeout_ms: number;
+};
+export type Declaration = {
+  readonly revision: string;
+  readonly error: string;
+  readonly hooks: readonly WorkspaceHook[];
+};
+
+const NONE: Declaration = { revision: "", error: "", hooks: [] };
+
+/** `directory`: the workspace's folder. Never rejects: what is wrong with the file is said in `error`. */
+export const readDeclaration = async (directory: string): Promise<Declaration> => {
+  const root = await realpath(directory).catch(() => undefined);
+  if (root === undefined) return NONE;
+  const file = await readContextFile(join(root, HOOKS_FILE), root, FILE_BYTES);
+  if (!file) return NONE;
+  if (file.status !== "ok") return { revision: sha256(file.error), error: `${HOOKS_FILE} ${file.error}.`, hooks: [] };
+  const text = new TextDecoder().decode(file.bytes);
+  const read = declarationOf(text);
+  const revision = sha256(text);
+  if (typeof read === "string") return { revision, error: `${HOOKS_FILE} ${read}.`, hooks: [] };
+  return { revision, error: "", hooks: read };
+};
+
+/** The hooks of the file's text, or what is wrong with it. */
+export const declarationOf = (text: string): WorkspaceHook[] | string => {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return "is no JSON";
+  }
+  if (!Value.Check(File, value)) {
+    const [first] = Value.Errors(File, value);
+    return `is not as it should be at ${first?.path || "/"}: ${first?.message ?? "unknown"}`;
+  }
+  const hooks = value.hooks.map(hookOf);
+  const twice = hooks.find((one, at) => hooks.findIndex(({ name }) => name === one.name) < at);
+  if (twice) return `has two hooks named ${twice.name}`;
+  const odd = value.hooks.find(({ event, matcher }) => matcher !== undefined && !TOOL_EVENTS.has(event));
+  return odd ? `has a matcher at ${odd.name}, whose event is about no tool` : hooks;
+};
+
+const TOOL_EVENTS: ReadonlySet<string> = new Set(["pre_tool_use", "post_tool_use"]);
+
+const hookOf = ({ timeout = MOST_SECONDS, matcher = "*", ...one }: Static<typeof Entry>): WorkspaceHook => ({
+  ...one,
+  matcher,
+  timeout_ms: Math.ceil(timeout * 1_000),
+});

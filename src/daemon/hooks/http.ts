@@ -1,0 +1,30 @@
+// The part of the daemon's HTTP API that is about hooks of the workspace: which it declares, and running one of them (rule HK-19).
+import type { Static, TSchema } from "@sinclair/typebox";
+import { conflict, notFound } from "#base/errors.ts";
+import { type DeclaredHooks, RunHook } from "#schema/agents/workspace-hooks.ts";
+import { readDeclaration } from "./declared.ts";
+import type { HookPrograms } from "./run.ts";
+
+type Options = { readonly hooks: HookPrograms; place(path: string): string };
+type BodyOf = <S extends TSchema>(request: Request, schema: S) => Promise<Static<S>>;
+
+export const hookRoutes = ({ hooks: programs, place }: Options, bodyOf: BodyOf) => ({
+  "/api/v0/hooks": {
+    GET: async () => {
+      const { revision, error, hooks } = await readDeclaration(place("."));
+      const told = hooks.map(({ name, event, matcher }) => ({ name, event, matcher }));
+      return Response.json({ revision, error, hooks: told } satisfies DeclaredHooks);
+    },
+  },
+  /** 409 when the file has changed since it was asked for. */
+  "/api/v0/hooks/run": {
+    POST: async (request: Request) => {
+      const asked = await bodyOf(request, RunHook);
+      const { revision, hooks } = await readDeclaration(place("."));
+      if (revision !== asked.revision) throw conflict("The hooks of the workspace have changed.");
+      const hook = hooks.find(({ name }) => name === asked.name);
+      if (!hook) throw notFound();
+      return Response.json(await programs.run(hook, asked.request));
+    },
+  },
+});

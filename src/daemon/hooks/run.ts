@@ -1,0 +1,81 @@
+// Runs one hook of the workspace: the request on its standard input, the answer on its standard output, and nothing of the daemon's
+// secrets in its environment. Time, output and number are bounded, and whatever it has started ends with it (rule HK-20).
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import type { HookRun } from "#schema/agents/workspace-hooks.ts";
+import type { Environment } from "../environment.ts";
+import type { ProcessGroups } from "../scripts/groups.ts";
+import { runProcess } from "../scripts/process.ts";
+import type { WorkspaceHook } from "./declared.ts";
+
+export const OUTPUT_BYTES = 64 * 1024;
+const MOST_RUNNING = 16;
+/** What shells answer for a program that cannot be started. */
+const CANNOT_START = 126;
+
+/** The rest of the daemon's environment is no business of a hook: it may hold keys. */
+const PASSED =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|SLIPWAY|SLIPWAY_WORKSPACE_[A-Z_]+)$/;
+
+type Options = {
+  readonly clock: Clock;
+  readonly groups: ProcessGroups;
+  readonly env: Environment;
+  readonly directory: string;
+};
+
+export class HookPrograms {
+  readonly #options: Options;
+  #running = 0;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Answers at the hook's limit at the latest, also for a program that does not let itself be ended. 429 while too many run. */
+  async run({ name, event, command, timeout_ms }: WorkspaceHook, request: string): Promise<HookRun> {
+    if (this.#running >= MOST_RUNNING) throw new AppError("too_many_requests", `${MOST_RUNNING} hooks run already.`);
+    const { clock, groups, env, directory } = this.#options;
+    const late = Promise.withResolvers<HookRun>();
+    const limit = clock.after(timeout_ms, () => late.resolve(ended("timeout")));
+    const said: Uint8Array[] = [];
+    let size = 0;
+    let group: number | undefined;
+    this.#running += 1;
+    const run = runProcess({
+      command: ["sh", "-c", command],
+      ...{ directory, clock, groups, timeout_ms },
+      env: { ...passed(env), SLIPWAY_HOOK_NAME: name, SLIPWAY_HOOK_EVENT: event },
+      stdin: new TextEncoder().encode(request),
+      ends_group: true,
+      onStart: (pid) => {
+        group = pid;
+      },
+      onOutput: (from, bytes) => {
+        if (from === "stderr" || size > OUTPUT_BYTES) return;
+        size += bytes.byteLength;
+        said.push(bytes);
+        if (size <= OUTPUT_BYTES) return;
+        if (group !== undefined) groups.end(group);
+        late.resolve(ended("too_long"));
+      },
+    }).then(
+      ({ exit_code, timed_out }): HookRun => {
+        if (timed_out) return ended("timeout");
+        if (size > OUTPUT_BYTES) return ended("too_long");
+        if (exit_code !== 0) return ended("failed", exit_code);
+        return { outcome: "ok", exit_code, output: Buffer.concat(said).toString("base64") };
+      },
+      () => ended("failed", CANNOT_START),
+    );
+    void run.finally(() => {
+      this.#running -= 1;
+    });
+    return Promise.race([run, late.promise]).finally(() => limit.cancel());
+  }
+}
+
+const ended = (outcome: HookRun["outcome"], exit_code = -1): HookRun => ({ outcome, exit_code, output: "" });
+
+const passed = (env: Environment): Environment =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => PASSED.test(name)));

@@ -1,0 +1,36 @@
+// What several hooks make of one event together: each is asked about what those before it have left. Pure.
+import type { HookAnswer, HookRequest } from "./protocol.ts";
+
+/** The request with the input that an answer has put in its place. */
+export const replaced = (request: HookRequest, { permission }: HookAnswer): HookRequest => {
+  const override = permission?.decision === "allow" ? permission.input_override : undefined;
+  if (!override) return request;
+  if (request.event === "pre_tool_use") return { ...request, tool_input: JSON.stringify(override) };
+  const text = String(override.prompt);
+  const { parts } = request.data;
+  const others = Array.isArray(parts) ? parts.filter(({ type }) => type !== "text") : [];
+  return { ...request, data: { ...request.data, prompt: text, parts: [{ type: "text", text }, ...others] } };
+};
+
+/** Both together; the later permission counts where it says something, and words stand in their order. */
+export const merged = (first: HookAnswer, then: HookAnswer): HookAnswer => {
+  const permission =
+    then.permission && changes(then.permission) ? then.permission : (first.permission ?? then.permission);
+  const denial = then.denial ?? first.denial;
+  const model_context = joined(first.model_context, then.model_context);
+  const user_message = joined(first.user_message, then.user_message);
+  return {
+    ...(permission ? { permission } : {}),
+    ...(denial === undefined ? {} : { denial }),
+    ...(model_context === undefined ? {} : { model_context }),
+    ...(user_message === undefined ? {} : { user_message }),
+  };
+};
+
+const changes = (permission: NonNullable<HookAnswer["permission"]>): boolean =>
+  permission.decision === "deny" || permission.input_override !== undefined;
+
+const joined = (...words: readonly (string | undefined)[]): string | undefined => {
+  const said = words.filter((one) => one !== undefined && one !== "");
+  return said.length === 0 ? undefined : said.join("\n\n");
+};

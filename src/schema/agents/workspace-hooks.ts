@@ -1,0 +1,36 @@
+// Hooks that a workspace declares: what its daemon tells the server of them, and how one is run (docs/hooks.md).
+import { type Static, Type as t } from "@sinclair/typebox";
+import { strictObject } from "../strict.ts";
+
+/** One that may be asked; `matcher` is a tool's name or `*`. */
+export const DeclaredHook = t.Object({
+  name: t.String({ minLength: 1, maxLength: 64 }),
+  event: t.String({ maxLength: 64 }),
+  matcher: t.String({ maxLength: 256 }),
+});
+export type DeclaredHook = Static<typeof DeclaredHook>;
+
+/** `revision` changes with the file; `error` says why it cannot be used, and is empty where it can. */
+export const DeclaredHooks = t.Object({
+  revision: t.String({ maxLength: 64 }),
+  error: t.String({ maxLength: 1_024 }),
+  hooks: t.Array(DeclaredHook, { maxItems: 16 }),
+});
+export type DeclaredHooks = Static<typeof DeclaredHooks>;
+
+/** `request`: what the program reads. */
+export const RunHook = strictObject({
+  revision: t.String({ maxLength: 64 }),
+  name: t.String({ maxLength: 64 }),
+  request: t.String(),
+});
+export type RunHook = Static<typeof RunHook>;
+
+/** How the program ended; only what ended well has an output that counts. */
+export const HookRun = t.Object({
+  outcome: t.Union([t.Literal("ok"), t.Literal("timeout"), t.Literal("failed"), t.Literal("too_long")]),
+  exit_code: t.Integer(),
+  /** In base64. */
+  output: t.String({ maxLength: 90_000 }),
+});
+export type HookRun = Static<typeof HookRun>;

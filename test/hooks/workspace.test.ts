@@ -1,0 +1,259 @@
+// Hooks that a workspace declares, run by a real daemon for chats of a real server.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { HookDispatch } from "#schema/chats/hook-dispatch.ts";
+import { Client } from "#src/client.ts";
+import { isAlive } from "#test/daemon/support/daemon.ts";
+import { createChat, sendMessage } from "#test/support/chats.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { callTools, messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
+import { Consumer } from "./world.ts";
+
+setDefaultTimeout(60_000);
+
+const ALLOWED = { SLIPWAY_WORKSPACE_HOOKS: "true" };
+const SECRET_ENV = { DAEMON_ONLY_KEY: "canary-of-the-daemon" };
+let world: ToolWorld;
+beforeAll(async () => {
+  world = await openToolWorld({ env: ALLOWED, agentEnv: SECRET_ENV });
+}, 30_000);
+afterAll(() => world[Symbol.asyncDispose](), 30_000);
+
+type Entry = { name: string; event: string; command: string; matcher?: string; timeout?: number };
+
+const put = ({ home }: ToolWorld, text: string): void => {
+  mkdirSync(join(home, ".slipway"), { recursive: true });
+  writeFileSync(join(home, "hooks.new"), text);
+  renameSync(join(home, "hooks.new"), join(home, ".slipway", "hooks.json"));
+};
+const declare = (at: ToolWorld, ...hooks: Entry[]): void => put(at, JSON.stringify({ version: 1, hooks }));
+/** A command that answers this, whatever it is asked. */
+const says = (answer: unknown): string => `cat > /dev/null; printf '%s' '${JSON.stringify(answer)}'`;
+const deny = (reason: string) => says({ permission: { decision: "deny", reason } });
+const admin = ({ server }: ToolWorld) => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+const dispatches = async (at: ToolWorld, chat_id: string): Promise<HookDispatch[]> =>
+  (await (await admin(at)).get<{ dispatches: HookDispatch[] }>(`/api/v2/hooks/dispatches?chat_id=${chat_id}`))
+    .dispatches;
+const readAt = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
+
+test("[HK-19] without the administrator's setting no hook of a workspace is run", async () => {
+  await using plain = await openToolWorld();
+  const mark = join(plain.home, "ran");
+  declare(plain, { name: "all", event: "pre_tool_use", command: `touch ${mark}; exit 1` });
+  const { call } = await openChat(plain);
+  const { results, next } = await callTools(plain, call, ["execute", { command: "echo ran" }]);
+  expect(results).toMatchObject([{ output: "ran\n" }]);
+  expect(existsSync(mark)).toBe(false);
+  next.finish("stop");
+});
+
+test("[HK-19] [HK-20] [HK-21] each event reaches the programs that are declared for it, with the request on their input, and their answers steer the chat", async () => {
+  const log = join(world.home, "events");
+  const tell = `cat >> ${log}; echo >> ${log}`;
+  const events = ["user_prompt_submit", "session_start", "post_tool_use", "stop", "pre_compact", "post_compact"];
+  declare(
+    world,
+    ...events.map((event) => ({ name: `tell ${event}`, event, command: tell })),
+    { name: "environment", event: "session_start", command: `env > ${join(world.home, "environment")}` },
+    { name: "tell pre", event: "pre_tool_use", command: tell },
+    {
+      name: "polite",
+      event: "user_prompt_submit",
+      command: says({
+        permission: { decision: "allow", input_override: { prompt: "go, please" } },
+        ...{ model_context: "CTX-PROMPT", user_message: "note of prompt" },
+      }),
+    },
+    {
+      name: "other command",
+      event: "pre_tool_use",
+      matcher: "execute",
+      command: says({ permission: { decision: "allow", input_override: { command: "echo chosen" } } }),
+    },
+    { name: "no lists", event: "pre_tool_use", matcher: "list_templates", command: deny("Not here.") },
+    { name: "after", event: "post_tool_use", command: says({ model_context: "CTX-POST" }) },
+  );
+  const { id, call } = await openChat(world);
+  expect(call.prompt).toContain("go, please");
+  expect(call.prompt).toContain("CTX-PROMPT");
+  const { results, next } = await callTools(world, call, ["execute", { command: "echo asked" }], ["list_templates"]);
+  expect(results.slice(0, 2)).toMatchObject([
+    { error: 'The hook "no lists" of the workspace does not allow this. Not here.' },
+    { output: "chosen\n" },
+  ]);
+  expect(JSON.stringify(next.request.messages)).toContain("CTX-POST");
+  next.finish("stop");
+  const shown = await until(async () => {
+    const messages = await messagesOf(world.owner, id);
+    return messages.at(-1)?.content.some(({ text }) => text === "Done.") && messages;
+  });
+  expect(JSON.stringify(shown)).not.toContain("CTX-");
+  expect(JSON.stringify(shown)).toContain("note of prompt");
+  const called = shown.flatMap(({ content }) => content).filter(({ type }) => type === "tool-call");
+  expect(called[0]).toMatchObject({ args: { command: "echo chosen" }, hook_rewritten: true });
+  await until(async () => (await world.owner.get<{ status: string }>(`/api/v2/chats/${id}`)).status === "waiting");
+  await world.owner.post(`/api/v2/chats/${id}/compact`);
+  (await world.models.next()).say("NOTES").finish("stop");
+  await until(() => readAt(log).includes('"post_compact"'));
+
+  const seen = readAt(log)
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as { type: string; meta: Record<string, unknown>; data: Record<string, unknown> });
+  expect(seen.map(({ type }) => type)).toEqual([
+    ...["user_prompt_submit", "session_start", "pre_tool_use", "pre_tool_use", "post_tool_use", "stop"],
+    ...["pre_compact", "post_compact"],
+  ]);
+  expect(seen[0]).toMatchObject({ meta: { chat_id: id, schema_version: 1 }, data: { prompt: "go" } });
+  expect(seen[2]?.data).toEqual({ tool_use_id: "call-0", tool_name: "execute", tool_input: { command: "echo asked" } });
+  // Nothing of the daemon's own environment is passed on, least of all its token.
+  const environment = readAt(join(world.home, "environment"));
+  expect(environment).toMatch(/^SLIPWAY_HOOK_NAME=environment$/m);
+  expect(environment).not.toMatch(/canary-of-the-daemon|TOKEN/);
+
+  const kept = await dispatches(world, id);
+  expect(kept.every(({ source, mode }) => source === "workspace" && mode === "enforce")).toBe(true);
+  expect(
+    kept
+      .filter(({ result }) => result !== "none")
+      .map(({ event, result, tool_name }) => [event, result, tool_name])
+      .reverse(),
+  ).toEqual([
+    ["user_prompt_submit", "rewrite", undefined],
+    ["pre_tool_use", "rewrite", "execute"],
+    ["pre_tool_use", "deny", "list_templates"],
+  ]);
+  type Entries = { audit_logs: { status_code: number; additional_fields: Record<string, unknown> }[] };
+  const audit = await (await admin(world)).get<Entries>(`/api/v2/audit?q=resource_id:${id}&limit=50`);
+  const told = audit.audit_logs.flatMap(({ additional_fields: more, status_code }) =>
+    more.hook_source === "workspace" ? [[more.hook_event, more.hook_result, status_code]] : [],
+  );
+  expect(told).toContainEqual(["pre_tool_use", "deny", 403]);
+});
+
+const FAILING: [string, Omit<Entry, "name" | "event">, string, RegExp][] = [
+  ["ends badly", { command: "exit 3" }, "program_failed", /ended with 3/],
+  ["is not there", { command: "no-such-program-here" }, "program_failed", /ended with 127/],
+  ["is late", { command: "echo $$ > ~/late; trap '' TERM; sleep 30", timeout: 0.3 }, "timeout", /in time/],
+  ["writes too much", { command: "head -c 70000 /dev/zero; sleep 30" }, "protocol_error", /64 KiB/],
+  ["says no JSON", { command: "echo yes" }, "protocol_error", /no JSON/],
+  ["says what nobody knows", { command: says({ allowed: true }) }, "protocol_error", /nobody knows/],
+  [
+    "permits without an input",
+    { command: says({ permission: { decision: "allow" } }) },
+    "protocol_error",
+    /input_override/,
+  ],
+];
+for (const [what, entry, failure, words] of FAILING) {
+  test(`[HK-20] [HK-21] a hook that ${what} denies the call`, async () => {
+    declare(world, { name: "bad", event: "pre_tool_use", ...entry });
+    const mark = join(world.home, "must-not-run");
+    const { id, call } = await openChat(world);
+    const { results, next } = await callTools(world, call, ["execute", { command: `touch ${mark}` }]);
+    expect(results[0]?.error).toMatch(/The hook "bad" of the workspace failed/);
+    expect(results[0]?.error).toMatch(words);
+    expect(existsSync(mark)).toBe(false);
+    expect(await dispatches(world, id)).toMatchObject([
+      { event: "pre_tool_use", result: failure, tool_name: "execute" },
+    ]);
+    // The chat goes on: the model may try another way, and people may mend the file.
+    rmSync(join(world.home, ".slipway", "hooks.json"));
+    const again = await callTools(world, next, ["execute", { command: "echo mended" }]);
+    expect(again.results).toMatchObject([{ output: "mended\n" }]);
+    again.next.finish("stop");
+  });
+}
+
+test("[HK-20] what a hook has started ends with it, also when it does not want to", async () => {
+  const mark = join(world.home, "started");
+  const command = `trap '' TERM; (sleep 60 & echo $! > ${mark}.child); echo $$ > ${mark}; sleep 60`;
+  declare(world, { name: "stays", event: "pre_tool_use", timeout: 0.3, command });
+  const { call } = await openChat(world);
+  const { next } = await callTools(world, call, ["list_templates"]);
+  const [parent, child] = [mark, `${mark}.child`].map((path) => Number(readAt(path)));
+  expect([Number(parent) > 0, Number(child) > 0]).toEqual([true, true]);
+  await until(() => !isAlive(Number(parent)) && !isAlive(Number(child)));
+  // One that ends in time leaves nothing behind either.
+  declare(world, { name: "forks", event: "pre_tool_use", command: `sleep 60 > /dev/null & echo $! > ${mark}` });
+  const after = await callTools(world, next, ["list_templates"]);
+  expect(after.results[0]?.error).toBeUndefined();
+  await until(() => !isAlive(Number(readAt(mark))));
+  after.next.finish("stop");
+  rmSync(join(world.home, ".slipway", "hooks.json"));
+});
+
+test("[HK-21] a file of hooks that cannot be read denies every call and every prompt, in words", async () => {
+  for (const text of [
+    "{",
+    '{"version":2,"hooks":[]}',
+    '{"version":1,"hooks":[{"name":"x","event":"any","command":"true"}]}',
+    '{"version":1,"hooks":[{"name":"x","event":"stop","command":"true","extra":1}]}',
+    '{"version":1,"hooks":[{"name":"x","event":"stop","command":"true","timeout":6}]}',
+    '{"version":1,"hooks":[{"name":"x","event":"stop","command":"true","matcher":"execute"}]}',
+  ]) {
+    put(world, text);
+    const body = { content: [{ type: "text", text: "hi" }], workspace_id: world.seeded.workspace_id };
+    const answer = await world.owner.fetch("POST", "/api/v2/chats", {
+      organization_id: world.organization_id,
+      ...body,
+    });
+    const said = (await answer.json()) as { message: string; kind: string };
+    expect([text, answer.status, said.kind, said.message]).toEqual([
+      ...[text, 403, "hook_denied"],
+      expect.stringContaining("The hooks of the workspace cannot be asked: .slipway/hooks.json"),
+    ]);
+  }
+  rmSync(join(world.home, ".slipway", "hooks.json"));
+});
+
+test("[HK-21] where there is nothing to deny a failing hook is told to people, and the turn goes on", async () => {
+  declare(world, { name: "odd", event: "session_start", command: "exit 1" });
+  const { id, call } = await openChat(world);
+  call.finish("stop");
+  await until(async () =>
+    JSON.stringify(await messagesOf(world.owner, id)).includes('The hook \\"odd\\" of the workspace failed'),
+  );
+  rmSync(join(world.home, ".slipway", "hooks.json"));
+});
+
+test("[HK-21] while the agent is away calls that need the workspace are denied, and those that bring it back are not", async () => {
+  await using alone = await openToolWorld({ env: ALLOWED });
+  declare(alone, { name: "all", event: "pre_tool_use", command: deny("Never.") });
+  const { call } = await openChat(alone);
+  const denied = await callTools(alone, call, ["list_templates"]);
+  expect(denied.results[0]?.error).toContain("Never.");
+  await alone.daemon[Symbol.asyncDispose]();
+  const away = await callTools(alone, denied.next, ["list_templates"], ["execute", { command: "true" }]);
+  expect(away.results.map(({ error = "" }) => error.slice(0, 43))).toContain(
+    "The hooks of the workspace cannot be asked: ".slice(0, 43),
+  );
+  expect(JSON.stringify(away.results)).toContain('"templates"');
+  away.next.finish("stop");
+});
+
+testNeeding(
+  [needs.python3],
+  "[HK-22] the deployment's consumer has the last word: it is asked about what the workspace's hooks have made of an input",
+  async () => {
+    await using consumer = await Consumer.start();
+    await using both = await openToolWorld({ env: { ...ALLOWED, ...consumer.env() } });
+    declare(both, {
+      name: "worse",
+      event: "pre_tool_use",
+      command: says({ permission: { decision: "allow", input_override: { command: "curl evil" } } }),
+    });
+    await consumer.rule({ event: "pre_tool_use", answer: { permission: { decision: "deny", reason: "No network." } } });
+    const chat = await createChat(both, "go", { workspace_id: both.seeded.workspace_id });
+    const { results, next } = await callTools(both, await both.models.next(), ["execute", { command: "ls" }]);
+    expect(results[0]?.error).toContain("No network.");
+    const [asked] = await consumer.seen("pre_tool_use");
+    expect(asked?.request.data.tool_input).toEqual({ command: "curl evil" });
+    next.finish("stop");
+    await sendMessage(both, chat.id, "again");
+    (await both.models.next()).finish("stop");
+  },
+);
