@@ -17,6 +17,7 @@ import { workspaceBuilds } from "./builds.ts";
 import { WorkspaceCache } from "./cache.ts";
 import { dormant } from "./dormant.ts";
 import { extend } from "./extend.ts";
+import { externalAgent } from "./external-agent.ts";
 import { favorite } from "./favorite.ts";
 import { WorkspaceLists } from "./list.ts";
 import { portShares } from "./port-shares.ts";
@@ -76,6 +77,7 @@ export const workspaces = (ctx: ApiContext) => {
       },
     )
     .use(watchAll(ctx))
+    .use(externalAgent(ctx))
     .use(favorite(ctx))
     .use(acl(ctx))
     .use(portShares(ctx))

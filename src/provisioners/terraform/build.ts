@@ -9,6 +9,7 @@ import { mapPlan, mapState } from "./mapping/map.ts";
 import { type Mask, secretsInState } from "./mask.ts";
 import type { Program } from "./program.ts";
 import { newerState, type Session, thingsIn } from "./session.ts";
+import { tokensIn } from "./state-tokens.ts";
 import { variablesFile } from "./variables.ts";
 import type { TerraformWork } from "./work.ts";
 
@@ -145,14 +146,4 @@ const checkProgram = ({ name }: Program, state: string | null): void => {
 const onlyToken = (state: string | null): string | undefined => {
   const tokens = tokensIn(state);
   return tokens.length === 1 ? tokens[0] : undefined;
-};
-
-const tokensIn = (state: string | null): string[] => {
-  const { resources = [] } = JSON.parse(state ?? "{}") as {
-    resources?: { type: string; instances?: { attributes?: { token?: unknown } }[] }[];
-  };
-  return resources
-    .filter(({ type }) => type === "coder_agent")
-    .flatMap(({ instances = [] }) => instances.flatMap(({ attributes }) => attributes?.token ?? []))
-    .filter((token): token is string => typeof token === "string" && token !== "");
 };

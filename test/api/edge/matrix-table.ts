@@ -276,6 +276,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`PATCH ${W}`]: { is: as(PRIVATE, 204), body: { name: "dev" } },
   [`PUT ${W}/favorite`]: { is: "401 401 401 404 404 204 403", why: "one's own affair, also for the site's owner" },
   [`DELETE ${W}/favorite`]: "401 401 401 404 404 204 403",
+  [`GET ${W}/external-agent/{agent}/credentials`]: { is: "401 401 401 404 404 404 404", path: { agent: "main" }, why: "it has no external agent" },
   [`GET ${W}/acl`]: PRIVATE,
   [`PATCH ${W}/acl`]: { is: as(PRIVATE, 204), body: { user_roles: {} } },
   [`DELETE ${W}/acl`]: as(PRIVATE, 204),

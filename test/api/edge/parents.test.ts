@@ -130,6 +130,7 @@ const OTHERWISE: Record<string, string> = {
     "the agent itself is asked, which knows only its own",
   "DELETE /api/v2/workspaceagents/{workspaceagent}/containers/devcontainers/{devcontainer}":
     "the agent itself is asked, which knows only its own",
+  "GET /api/v2/workspaces/{workspace}/external-agent/{agent}/credentials": "the agent is a name in that workspace",
   "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",
   "PUT /api/v2/users/{user}/status/{status}": "the second is no id",
   "PUT /api/v2/organizations/{organization}/chats/model-overrides/{context}": "the second is no id",

@@ -16,7 +16,8 @@ export type Instance = {
 
 export type Module = {
   readonly address?: string;
-  readonly resources?: readonly Instance[];
+  /** `values` is absent where nothing of the instance is known before it is made. */
+  readonly resources?: readonly (Omit<Instance, "values"> & { readonly values?: Values })[];
   readonly child_modules?: readonly Module[];
 };
 
@@ -54,7 +55,12 @@ export type StateDocument = { readonly terraform_version?: string; readonly valu
 
 /** Every instance below a module, by address. */
 const instancesIn = (module: Module | undefined): Instance[] =>
-  module ? [...(module.resources ?? []), ...(module.child_modules ?? []).flatMap(instancesIn)] : [];
+  module
+    ? [
+        ...(module.resources ?? []).map((one) => ({ ...one, values: one.values ?? {} })),
+        ...(module.child_modules ?? []).flatMap(instancesIn),
+      ]
+    : [];
 
 const byAddress = (a: Instance, b: Instance): number => (a.address < b.address ? -1 : a.address > b.address ? 1 : 0);
 

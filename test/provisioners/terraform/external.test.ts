@@ -1,0 +1,90 @@
+// A workspace on a machine that the server does not start: somebody runs the command they are given there.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ExternalAgentCredentials } from "#schema/workspaces/external-agent.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { ApiError } from "#src/client.ts";
+import { noteFolder } from "#test/support/ledger.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const wanted = [needs.terraform];
+let world: TerraformWorld;
+beforeAll(async () => {
+  if (needs.terraform.found) world = await openTerraformWorld();
+}, 60_000);
+afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+
+const MAIN = `terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+data "coder_workspace" "me" {}
+resource "coder_agent" "main" {
+  os   = "linux"
+  arch = "amd64"
+}
+resource "coder_external_agent" "main" {
+  agent_id = coder_agent.main.id
+}
+`;
+
+const agentOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
+
+/** Runs the command in a home of its own, as somebody would on their machine; ends what it started. */
+const machine = (command: string, more: Record<string, string> = {}) => {
+  const home = mkdtempSync(join(tmpdir(), "slipway-machine-"));
+  noteFolder(home);
+  const env = { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: home, SHELL: "/bin/sh", ...more };
+  const process_ = Bun.spawn(["setsid", "sh", "-c", command], {
+    cwd: home,
+    env,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      try {
+        process.kill(-process_.pid, "SIGTERM");
+      } catch {
+        // It has ended.
+      }
+      await process_.exited;
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+};
+
+testNeeding(
+  wanted,
+  "[TF-17] an agent on any machine joins with the command that its workspace's people are given, by either name of the program",
+  async () => {
+    const { template, version } = await makeTerraformTemplate(world.admin, { "main.tf": MAIN }, "outside");
+    expect(version.has_external_agent).toBe(true);
+    const made = await createWorkspace(world.admin, template.id, "outside");
+    const path = `/api/v2/workspaces/${made.id}`;
+    const built = await awaitBuild(world.admin, made.id);
+    const name = agentOf(built)?.name ?? "";
+    const credentials = await world.admin.get<ExternalAgentCredentials>(`${path}/external-agent/${name}/credentials`);
+    expect(credentials.command).toContain("/api/v2/init-script/linux/amd64");
+    expect(credentials.command).toContain(credentials.agent_token);
+    const isConnected = async () => agentOf(await world.admin.get<Workspace>(path))?.status === "connected";
+    {
+      await using _there = machine(credentials.command);
+      await until(isConnected);
+    }
+    await until(async () => !(await isConnected()));
+    // The program fetched by hand, under its other name.
+    const url = new URL("/", world.server.url);
+    const fetched = `curl -fsSL "${url.href}bin/coder-linux-amd64" -o coder && chmod 755 coder && exec ./coder agent`;
+    await using _again = machine(fetched, { CODER_AGENT_URL: url.href, CODER_AGENT_TOKEN: credentials.agent_token });
+    await until(isConnected);
+    const missing = world.admin.get(`${path}/external-agent/nobody/credentials`);
+    expect(((await missing.catch((error) => error)) as ApiError).status).toBe(404);
+  },
+  120_000,
+);
