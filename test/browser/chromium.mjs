@@ -27,6 +27,11 @@ export const inChromium = async (file, options, story) => {
     const page = context.pages()[0] ?? (await context.newPage());
     const result = await story(page, context);
     process.stdout.write(`${JSON.stringify({ ...result, requests, complaints })}\n`);
+  } catch (error) {
+    const folder = process.env.SLIPWAY_PICTURES;
+    for (const [at, page] of folder ? context.pages().entries() : [])
+      await page.screenshot({ path: join(folder, `failed-${at}.png`) }).catch(() => {});
+    throw error;
   } finally {
     await context.close();
     rmSync(directory, { recursive: true, force: true });

@@ -20,6 +20,7 @@ import { agentReinit } from "./reinit.ts";
 import { agentRpc } from "./rpc/index.ts";
 import { agentTerminal } from "./terminal.ts";
 import { agentTunnel } from "./tunnel.ts";
+import { agentUpload } from "./upload.ts";
 
 export const agents = (ctx: ApiContext) => {
   endWithParents(ctx);
@@ -39,6 +40,7 @@ export const agents = (ctx: ApiContext) => {
     .use(agentContainers(ctx))
     .use(agentDevcontainers(ctx))
     .use(agentTerminal(ctx))
+    .use(agentUpload(ctx))
     .use(agentConnection(ctx))
     .use(agentCoordinate(ctx))
     .use(oneAgent(ctx));

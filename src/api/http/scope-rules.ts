@@ -113,6 +113,7 @@ const RULES: readonly Rule[] = [
   ["workspacebuilds/**", updates("workspace")],
   ["tailnet", reads("workspace:ssh")],
   ["workspaceagents/*/pty", inside],
+  ["workspaceagents/*/files", inside],
   ["workspaceagents/*/coordinate", inside],
   ["workspaceagents/*/containers/devcontainers/**", inside],
   ["workspaceagents/**", reads("workspace:read")],

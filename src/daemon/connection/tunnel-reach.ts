@@ -99,6 +99,7 @@ export class Reach {
       ...{ desktop, clock },
       checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
       ...{ context, mcp, shutDown },
+      folderOf: (terminal) => this.#terminals.folderOf(terminal),
       place: (path) => placeOf(path, given, directory),
     });
     this.#ssh = new SshServer({ clock, groups, env, directory });

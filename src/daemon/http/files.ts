@@ -88,6 +88,13 @@ export const writeFile = (path: string, content: Uint8Array | string): Promise<v
     }
   });
 
+/** The same for what a person brings: a file that is there already stays, unless it is to be replaced. 409 says so. */
+export const uploadFile = async (path: string, content: Uint8Array, replaces: boolean): Promise<void> => {
+  const isThere = await stat(path).catch(() => undefined);
+  if (isThere && !replaces) throw new AppError("conflict", "There is already a file of this name.", { detail: path });
+  await writeFile(path, content);
+};
+
 /** All edits are found valid before any file is written. 400 names the edit that does not fit. */
 export const editFiles = async (
   files: readonly (EditFiles["files"][number] & { absolute_path: string })[],

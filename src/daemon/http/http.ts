@@ -2,7 +2,7 @@
 // tunnel (rules PT-4 to PT-7). Speaks for the workspace's user, so it refuses nobody who gets here.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { Clock } from "#base/clock.ts";
@@ -34,7 +34,16 @@ import { hookRoutes } from "../hooks/http.ts";
 import type { HookPrograms } from "../hooks/run.ts";
 import { Once } from "../once.ts";
 import { canHoldBack } from "../sandbox/landlock.ts";
-import { editFiles, listDirectory, MAX_FILE, readFile, readFileLines, resolvePath, writeFile } from "./files.ts";
+import {
+  editFiles,
+  listDirectory,
+  MAX_FILE,
+  readFile,
+  readFileLines,
+  resolvePath,
+  uploadFile,
+  writeFile,
+} from "./files.ts";
 import type { Processes } from "./processes.ts";
 import { handledSockets } from "./sockets.ts";
 
@@ -51,6 +60,8 @@ export type HttpApiOptions = {
   mcp: Pick<WorkspaceMcp, "call">;
   /** The absolute path of what a caller wrote. */
   place(path: string): string;
+  /** Where the person is who looks at this terminal. */
+  folderOf(terminal: string): string | undefined;
   /** The workspace is being stopped: the daemon runs its stop scripts and ends. */
   shutDown(): void;
 };
@@ -90,7 +101,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
 
 type Request_ = Request & { params: Record<string, string> };
 
-const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, shutDown }: HttpApiOptions) => {
+const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, folderOf, shutDown }: HttpApiOptions) => {
   const edits = new Once<EditedFiles>();
   const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
   /** Which repositories a chat works on follows from what its tools touch. */
@@ -143,6 +154,14 @@ const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, shu
         await writeFile(path(request), await request.bytes());
         touched(request, [path(request)], true);
         return Response.json({ message: "The file was written." });
+      },
+    },
+    "/api/v0/upload": {
+      POST: async (request: Request) => {
+        const folder = folderOf(queryOf(request, "terminal")) ?? place(".");
+        const written = join(folder, basename(queryOf(request, "name") || missing("name")));
+        await uploadFile(written, await request.bytes(), queryOf(request, "replace") === "true");
+        return Response.json({ path: written });
       },
     },
     "/api/v0/edit-files": {

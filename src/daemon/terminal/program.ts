@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { endSession } from "./end.ts";
+import { folderOfForeground } from "./foreground.ts";
 import { type OutputGate, spawnWithGate } from "./gate.ts";
 
 export type TerminalSize = { height: number; width: number };
@@ -22,6 +23,8 @@ export interface TerminalProgram {
   readonly exited: Promise<unknown>;
   /** Holds its output back; undefined where there is no way. */
   readonly gate: OutputGate | undefined;
+  /** The folder its foreground program is in now; undefined where that cannot be known. */
+  folder?(): string | undefined;
   write(data: string | Uint8Array): void;
   resize(size: TerminalSize): void;
   /** Ends it and everything it has started on this terminal. */
@@ -77,6 +80,7 @@ export const startProgram = (options: LocalProgramOptions, events: ProgramEvents
     },
     signal: (name) => child.kill(name),
     gate,
+    folder: () => folderOfForeground(child.pid),
     write: (data) => void child.terminal?.write(data),
     resize: ({ height, width }) => child.terminal?.resize(width, height),
     end: () => endSession(child.pid, clock),

@@ -61,6 +61,11 @@ export class TerminalSessions {
     return [...this.#terminals.values()].reduce((sum, { clients }) => sum + clients, 0);
   }
 
+  /** Where the person is who looks at this terminal; undefined for one that is not there, or whose folder cannot be known. */
+  folderOf(id: string): string | undefined {
+    return this.#terminals.get(id)?.folder;
+  }
+
   get size(): number {
     return this.#terminals.size;
   }

@@ -82,6 +82,11 @@ export class Terminal {
     if (this.#clients.size === 0) this.#unwatch();
   }
 
+  /** The folder of its foreground program; undefined where that cannot be known. */
+  get folder(): string | undefined {
+    return this.#program.folder?.();
+  }
+
   /** Who looks at it. */
   get clients(): number {
     return this.#clients.size;

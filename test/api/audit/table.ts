@@ -165,6 +165,7 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   "POST /api/v2/workspaceagents/me/tasks/{task}/log-snapshot": REPORTS,
   [`POST ${A}/containers/devcontainers/{devcontainer}/recreate`]: INSIDE,
   [`DELETE ${A}/containers/devcontainers/{devcontainer}`]: INSIDE,
+  [`POST ${A}/files`]: INSIDE,
   [`PATCH ${W}`]: "takes a setting that is off as a rule: shown by trail.test.ts",
   [`POST ${W}/usage`]: "use is counted, not told",
   "POST /api/v2/external-auth/{externalauth}/start": "keeps nothing",

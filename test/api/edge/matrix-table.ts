@@ -146,6 +146,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`POST ${A}/containers/devcontainers/{devcontainer}/recreate`]: { is: PRIVATE_SOCKET, path: { devcontainer: NOBODYS_ID }, why: "400: no daemon is connected" },
   [`DELETE ${A}/containers/devcontainers/{devcontainer}`]: { is: PRIVATE_SOCKET, path: { devcontainer: NOBODYS_ID }, why: "400: no daemon is connected" },
   [`GET ${A}/pty`]: PRIVATE_SOCKET,
+  [`POST ${A}/files`]: { is: PRIVATE_SOCKET, query: { name: "a.txt" }, why: "400: no daemon is connected" },
 
   "POST /api/v2/users/login": NOBODY,
   "POST /api/v2/users/login/second-factor": NOBODY,

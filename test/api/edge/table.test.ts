@@ -318,6 +318,9 @@ describe("fields", () => {
   );
 });
 
+/** Their bodies go on as they come in, so that who they go to is looked at first; agents/upload.test.ts sends too much to one. */
+const PASSED_ON = new Set(["POST /api/v2/workspaceagents/{workspaceagent}/files"]);
+
 describe("the size of bodies", () => {
   test.each(table(({ bodyLimit }) => bodyLimit !== undefined))(
     "[HT-7] %s: one byte over its limit is 413, declared or streamed, in the words of the specification",
@@ -336,7 +339,9 @@ describe("the size of bodies", () => {
       // Too much comes in, but never its end: the answer does not wait for that.
       const part = Buffer.from(chunk(" ".repeat(65_536)));
       for (let sent = 0; sent <= limit + 65_536; sent += 65_536) streamed.send(part);
-      for (const answer of [await answerOf(declared), await answerOf(streamed)]) {
+      const isPassedOn = PASSED_ON.has(operation.name);
+      if (isPassedOn) expect((await answerOf(streamed))?.status).toBe(404);
+      for (const answer of [await answerOf(declared), ...(isPassedOn ? [] : [await answerOf(streamed)])]) {
         expect(answer?.status).toBe(413);
         expect(JSON.parse(answer?.text as string)).toEqual({
           message: "Request body too large.",

@@ -5,7 +5,9 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import rules from "@xterm/xterm/css/xterm.css" with { type: "text" };
 import { adoptSheet } from "./adopt-sheet.ts";
-import { withAdoptedStyles } from "./terminal-styles.ts";
+import { copy } from "./as-command.tsx";
+import { asAsked, type Modifier, withModifier } from "./terminal-keys.ts";
+import { styleLettersByObject, withAdoptedStyles } from "./terminal-styles.ts";
 
 export type TerminalState = "connecting" | "open" | "cut" | "ended";
 
@@ -17,9 +19,18 @@ type Options = {
   readonly command?: string;
   readonly onState: (state: TerminalState, why: string) => void;
   readonly onTitle?: (title: string) => void;
+  readonly onModifier?: (modifier: Modifier | undefined) => void;
+  readonly onSize?: (columns: number, rows: number) => void;
+  readonly onFocus?: () => void;
+  /** Keys that the page takes for itself: false keeps one from the program. */
+  readonly onKey?: (event: KeyboardEvent) => boolean;
+  /** Pixels of the letters. */
+  readonly fontSize?: number;
 };
 
 const FIRST_WAIT_MS = 300;
+/** Of letters on their ground, whatever colours a program asks for. */
+const CONTRAST = 4.5;
 const LONGEST_WAIT_MS = 10_000;
 /** The server says so when there is nothing to come back to. */
 const ENDED = [1000, 1008];
@@ -73,15 +84,23 @@ export class TerminalSession {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #tries = 0;
   #over = false;
+  #modifier: Modifier | undefined;
 
   constructor(options: Options) {
     this.#options = options;
-    const { box, onTitle } = options;
+    const { box, onTitle, onFocus, onKey } = options;
     adoptSheet(rules as unknown as string);
+    styleLettersByObject();
     this.terminal = withAdoptedStyles(() => {
       const terminal = new Terminal({
-        ...{ fontFamily: value("--font-mono"), fontSize: 13, lineHeight: 1.25, cursorBlink: true },
-        ...{ scrollback: 10_000, theme: themeOf(box), screenReaderMode: false, allowProposedApi: true },
+        ...{ fontFamily: value("--font-mono"), fontSize: options.fontSize ?? 13, lineHeight: 1.25, cursorBlink: true },
+        ...{
+          scrollback: 10_000,
+          theme: themeOf(box),
+          screenReaderMode: false,
+          allowProposedApi: true,
+          minimumContrastRatio: CONTRAST,
+        },
       });
       terminal.loadAddon(this.#fit);
       terminal.loadAddon(this.search);
@@ -90,9 +109,17 @@ export class TerminalSession {
       return terminal;
     });
     void this.#draw();
-    this.terminal.onData((data) => this.#send({ data }));
-    this.terminal.onResize(({ cols, rows }) => this.#send({ width: cols, height: rows }));
+    this.terminal.onData((data) => {
+      this.#send({ data: withModifier(data, this.#modifier) });
+      this.modify(undefined);
+    });
+    this.terminal.onResize(({ cols, rows }) => {
+      this.#send({ width: cols, height: rows });
+      options.onSize?.(cols, rows);
+    });
     if (onTitle) this.terminal.onTitleChange(onTitle);
+    if (onFocus) this.terminal.textarea?.addEventListener("focus", onFocus);
+    this.terminal.attachCustomKeyEventHandler((event) => this.#copies(event) && (onKey?.(event) ?? true));
     this.#resized = new ResizeObserver(() => this.#fit.fit());
     this.#resized.observe(box);
     const retheme = (): void => {
@@ -109,8 +136,32 @@ export class TerminalSession {
 
   /** Types text, as from the keyboard: keys of the row on phones. */
   type(data: string): void {
-    this.#send({ data });
+    const asked = asAsked(data, this.terminal.modes.applicationCursorKeysMode);
+    this.#send({ data: withModifier(asked, this.#modifier) });
+    this.modify(undefined);
     this.terminal.focus();
+  }
+
+  /** The next character is typed as if this key were held; for keyboards that have none. */
+  modify(modifier: Modifier | undefined): void {
+    if (this.#modifier === modifier) return;
+    this.#modifier = modifier;
+    this.#options.onModifier?.(modifier);
+  }
+
+  set fontSize(pixels: number) {
+    this.terminal.options.fontSize = pixels;
+    this.#fit.fit();
+  }
+
+  /** Ctrl-C copies what is selected, and interrupts where nothing is; Ctrl-Shift-C always copies. */
+  #copies(event: KeyboardEvent): boolean {
+    if (event.type !== "keydown" || event.key.toLowerCase() !== "c" || !event.ctrlKey || event.altKey) return true;
+    const selected = this.terminal.getSelection();
+    if (selected === "" && !event.shiftKey) return true;
+    event.preventDefault();
+    if (selected !== "") void copy(selected).then(() => this.terminal.clearSelection());
+    return false;
   }
 
   end(): void {

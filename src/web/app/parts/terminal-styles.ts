@@ -38,3 +38,13 @@ export const withAdoptedStyles = <T>(work: () => T): T => {
     document.createElement = create;
   }
 };
+
+/**
+ * Colours of 24 bits and selections are style attributes of its letters, which the policy forbids as well: the same by the object model.
+ */
+export const styleLettersByObject = (): void => {
+  HTMLSpanElement.prototype.setAttribute = function (this: HTMLSpanElement, name: string, value: string) {
+    if (name === "style") this.style.cssText = value;
+    else Element.prototype.setAttribute.call(this, name, value);
+  };
+};

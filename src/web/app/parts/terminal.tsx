@@ -1,8 +1,10 @@
 // A terminal as a part of a page. The same `reconnect` comes back to the same terminal, also after the page was closed.
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { failed } from "../shell/toasts.tsx";
 import { Icon } from "./icon.tsx";
+import type { Modifier } from "./terminal-keys.ts";
 import type { TerminalSession, TerminalState } from "./terminal-session.ts";
 
 type TerminalProps = {
@@ -12,7 +14,15 @@ type TerminalProps = {
   readonly label: string;
   readonly onTitle?: (title: string) => void;
   /** The session, for those who search in it or type into it. */
-  readonly onSession?: (session: TerminalSession) => void;
+  readonly onSession?: (session: TerminalSession | undefined) => void;
+  readonly onState?: (state: TerminalState) => void;
+  readonly onSize?: (columns: number, rows: number) => void;
+  readonly onFocus?: () => void;
+  readonly onKey?: (event: KeyboardEvent) => boolean;
+  readonly onModifier?: (modifier: Modifier | undefined) => void;
+  readonly fontSize?: number;
+  /** What can be done when it has ended. */
+  readonly ended?: ComponentChildren;
 };
 
 /** Also where a page came without https from another machine, and the browser keeps its own function back. */
@@ -38,7 +48,9 @@ const WORDS: Partial<Record<TerminalState, string>> = {
   ended: "The terminal has ended.",
 };
 
-export const TerminalBox = ({ agent_id, reconnect, command, label, onTitle, onSession }: TerminalProps) => {
+export const TerminalBox = (props: TerminalProps) => {
+  const { agent_id, reconnect, command, label, onSession, onState, fontSize, ended } = props;
+  const { onTitle, onSize, onFocus, onKey, onModifier } = props;
   const box = useRef<HTMLDivElement>(null);
   const state = useSignal<TerminalState>("connecting");
   const why = useSignal("");
@@ -49,10 +61,12 @@ export const TerminalBox = ({ agent_id, reconnect, command, label, onTitle, onSe
       const { TerminalSession } = await import("./terminal-session.ts");
       if (isOver || !box.current) return;
       session = new TerminalSession({
-        ...{ box: box.current, agent_id, reconnect, command, onTitle },
+        ...{ box: box.current, agent_id, reconnect, command, fontSize },
+        ...{ onTitle, onSize, onFocus, onKey, onModifier },
         onState: (next, reason) => {
           state.value = next;
           why.value = reason;
+          onState?.(next);
         },
       });
       session.terminal.focus();
@@ -61,6 +75,7 @@ export const TerminalBox = ({ agent_id, reconnect, command, label, onTitle, onSe
     open().catch(failed);
     return () => {
       isOver = true;
+      if (session) onSession?.(undefined);
       session?.end();
     };
   }, [agent_id, reconnect, command]);
@@ -72,6 +87,7 @@ export const TerminalBox = ({ agent_id, reconnect, command, label, onTitle, onSe
         <p class={state.value === "cut" ? "notice t-attn" : "notice"} role="status">
           {state.value === "cut" && <Icon name="warn" />}
           {words} {why.value}
+          {state.value === "ended" && ended}
         </p>
       )}
     </div>

@@ -10,6 +10,8 @@ export const PATHS = [
   "/new",
   "/chats",
   "/chats/:chat",
+  "/terminals",
+  "/terminals/:agent",
   "/templates",
   "/templates/:template",
   "/templates/:template/:tab",
@@ -39,6 +41,7 @@ export const PLACES: readonly Place[] = [
   { href: "/", label: "Home", icon: "home", keys: "g h" },
   { href: "/workspaces", label: "Workspaces", icon: "box", keys: "g w" },
   { href: "/chats", label: "Chats", icon: "chat", keys: "g c" },
+  { href: "/terminals", label: "Terminals", icon: "terminal", keys: "g t" },
   { href: "/templates", label: "Templates", icon: "layers", keys: "g p" },
 ];
 

@@ -1,0 +1,65 @@
+// `POST {agent}/files`: a file for the workspace, such as one that was dropped on a terminal (rule PT-8).
+import { Elysia, t } from "elysia";
+import { invalidField } from "#base/errors.ts";
+import { usableAgentAt } from "#domain/agents/find.ts";
+import { AGENT_FILE_LIMIT, uploadToAgent } from "#domain/agents/upload.ts";
+import { UploadedAgentFile } from "#schema/agents/agent-upload.ts";
+import type { ApiContext } from "../context.ts";
+import { bounded } from "../files.ts";
+import { tooLarge } from "../http/body.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+
+const LONGEST_NAME = 255;
+
+/** A name and no path: what would lead elsewhere, or could not be shown, is refused. */
+const nameOf = (name: string): string => {
+  const isPlain = !/[/\\]|\p{Cc}/u.test(name) && name !== "." && name !== "..";
+  if (name === "" || Buffer.byteLength(name) > LONGEST_NAME || !isPlain) {
+    throw invalidField("name", `must be a file name of 1 to ${LONGEST_NAME} bytes`);
+  }
+  return name;
+};
+
+export const agentUpload = (ctx: ApiContext) =>
+  new Elysia().use(callers).post(
+    "/:workspaceagent/files",
+    async ({ caller, params, query, request, status }) => {
+      if (Number(request.headers.get("content-length") ?? 0) > AGENT_FILE_LIMIT) throw tooLarge(AGENT_FILE_LIMIT);
+      const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+      const { name, terminal = "", replace = false } = query;
+      const body = bounded(request, AGENT_FILE_LIMIT);
+      return status(
+        201,
+        await uploadToAgent(ctx, agent_id, {
+          ...{ name: nameOf(name), terminal: terminal.toLowerCase(), replace, body },
+        }),
+      );
+    },
+    {
+      user: true,
+      params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+      query: t.Object({
+        name: t.String({ description: "The file's name, without folders." }),
+        terminal: t.Optional(
+          t.String({
+            format: "uuid",
+            description:
+              "The terminal into whose folder it goes: where its foreground program is now. Default the agent's folder.",
+          }),
+        ),
+        replace: t.Optional(t.Boolean({ description: "Take the place of a file of this name; default 409." })),
+      }),
+      response: { 201: UploadedAgentFile, ...fails(400, 401, 403, 404, 408, 409, 413, 500, 503) },
+      detail: operation({
+        // The body goes to the agent as it comes in.
+        reads: "stream",
+        limit: AGENT_FILE_LIMIT,
+        accepts: ["application/octet-stream"],
+        tags: ["Agents"],
+        summary: "Upload a file into a workspace",
+        description: `The bytes as the body, at most ${AGENT_FILE_LIMIT}, written by the workspace's user at once or not at all. 400 when the agent is not connected; the message names its state.`,
+      }),
+    },
+  );

@@ -1,0 +1,53 @@
+// Searching in what a terminal has shown.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { IconButton } from "../../parts/button.tsx";
+import type { TerminalSession } from "../../parts/terminal-session.ts";
+
+type FindProps = { readonly session: () => TerminalSession | undefined; readonly onClose: () => void };
+
+export const Find = ({ session, onClose }: FindProps) => {
+  const words = useSignal("");
+  const isMissing = useSignal(false);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    input.current?.focus();
+    return () => {
+      session()?.search.clearDecorations();
+      session()?.terminal.focus();
+    };
+  }, []);
+  const look = (way: "next" | "before", isNew = false): void => {
+    const search = session()?.search;
+    if (!search) return;
+    const found =
+      way === "next" ? search.findNext(words.value, { incremental: isNew }) : search.findPrevious(words.value);
+    isMissing.value = words.value !== "" && !found;
+  };
+  return (
+    <div class="line find" role="search">
+      <input
+        ref={input}
+        class="input"
+        type="search"
+        aria-label="Search in the terminal"
+        placeholder="Search in the terminal"
+        value={words.value}
+        onInput={(event) => {
+          words.value = event.currentTarget.value;
+          look("before", true);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") onClose();
+          else if (event.key === "Enter") look(event.shiftKey ? "next" : "before");
+        }}
+      />
+      <span class="small mut" role="status">
+        {isMissing.value ? "Not found" : ""}
+      </span>
+      <IconButton icon="up" small label="Further up" onPress={() => look("before")} />
+      <IconButton icon="down" small label="Further down" onPress={() => look("next")} />
+      <IconButton icon="x" small label="Close the search" onPress={onClose} />
+    </div>
+  );
+};

@@ -1,0 +1,46 @@
+// Keys that a phone's keyboard lacks, below the terminal. Ctrl and Alt count for the next character.
+import type { Signal } from "@preact/signals";
+import { type Modifier, ROW, ROW_END, type RowKey } from "../../parts/terminal-keys.ts";
+import type { TerminalSession } from "../../parts/terminal-session.ts";
+
+type KeysRowProps = {
+  readonly session: () => TerminalSession | undefined;
+  readonly modifier: Signal<Modifier | undefined>;
+};
+
+// Pressing one must not take the focus from the terminal: a phone's keyboard would go away.
+const keep = (event: Event): void => event.preventDefault();
+
+export const KeysRow = ({ session, modifier }: KeysRowProps) => {
+  const key = ({ label, name, data }: RowKey) => (
+    <button
+      key={label}
+      type="button"
+      class="btn sm"
+      aria-label={name}
+      onPointerDown={keep}
+      onClick={() => session()?.type(data)}
+    >
+      {label}
+    </button>
+  );
+  const held = (name: Modifier, label: string) => (
+    <button
+      type="button"
+      class="btn sm"
+      aria-pressed={modifier.value === name}
+      onPointerDown={keep}
+      onClick={() => session()?.modify(modifier.value === name ? undefined : name)}
+    >
+      {label}
+    </button>
+  );
+  return (
+    <div class="keysrow" role="toolbar" aria-label="Keys" tabIndex={0}>
+      {ROW.map(key)}
+      {held("ctrl", "Ctrl")}
+      {held("alt", "Alt")}
+      {ROW_END.map(key)}
+    </div>
+  );
+};

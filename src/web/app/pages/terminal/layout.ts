@@ -1,0 +1,89 @@
+// Which terminals of an agent are open, and how they lie: tabs, each of columns, each of terminals one above the other. Pure, but for
+// what is kept by the browser, so that a reload and another day come back to the same terminals.
+
+/** Terminals by id: columns from left to right, in each from above. */
+export type Tab = { readonly columns: readonly (readonly string[])[] };
+export type Layout = { readonly tabs: readonly Tab[]; readonly tab: number; readonly pane: string };
+
+/** The daemon keeps 100 in all. */
+export const MOST_PANES = 24;
+const PREFIX = "slipway.terminals.";
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export const panesOf = ({ columns }: Tab): readonly string[] => columns.flat();
+export const allPanes = ({ tabs }: Layout): readonly string[] => tabs.flatMap(panesOf);
+const firstOf = (tab: Tab | undefined): string => tab?.columns[0]?.[0] ?? "";
+
+export const begun = (id: string): Layout => ({ tabs: [{ columns: [[id]] }], tab: 0, pane: id });
+
+/** A terminal in a tab of its own, behind the others. */
+export const opened = ({ tabs }: Layout, id: string): Layout => ({
+  tabs: [...tabs, { columns: [[id]] }],
+  tab: tabs.length,
+  pane: id,
+});
+
+/** A terminal beside the current one. */
+export const split = (layout: Layout, way: "right" | "below", id: string): Layout => {
+  const columns = (layout.tabs[layout.tab]?.columns ?? []).flatMap((column) => {
+    const at = column.indexOf(layout.pane);
+    if (at < 0) return [column];
+    return way === "right" ? [column, [id]] : [column.toSpliced(at + 1, 0, id)];
+  });
+  return { ...layout, tabs: layout.tabs.with(layout.tab, { columns }), pane: id };
+};
+
+/** Without one terminal; undefined when it was the last. */
+export const closed = (layout: Layout, id: string): Layout | undefined => {
+  const tabs = layout.tabs
+    .map(({ columns }) => ({
+      columns: columns.map((column) => column.filter((one) => one !== id)).filter(({ length }) => length > 0),
+    }))
+    .filter(({ columns }) => columns.length > 0);
+  const went = tabs.length < layout.tabs.length && layout.tabs.findIndex((tab) => panesOf(tab).includes(id));
+  const tab = Math.min(went !== false && went < layout.tab ? layout.tab - 1 : layout.tab, tabs.length - 1);
+  const here = tabs[tab];
+  if (!here) return undefined;
+  return { tabs, tab, pane: panesOf(here).includes(layout.pane) ? layout.pane : firstOf(here) };
+};
+
+/** The same place, another terminal in it. */
+export const replaced = (layout: Layout, before: string, after: string): Layout => {
+  const swap = (id: string): string => (id === before ? after : id);
+  return {
+    ...layout,
+    tabs: layout.tabs.map(({ columns }) => ({ columns: columns.map((column) => column.map(swap)) })),
+    pane: swap(layout.pane),
+  };
+};
+
+export const atTab = (layout: Layout, tab: number): Layout =>
+  layout.tabs[tab] ? { ...layout, tab, pane: firstOf(layout.tabs[tab]) } : layout;
+
+export const atPane = (layout: Layout, pane: string): Layout => ({ ...layout, pane });
+
+/** What was kept; undefined for what is not a layout. */
+export const readLayout = (text: string | null): Layout | undefined => {
+  try {
+    const { tabs, tab } = JSON.parse(text ?? "") as Layout;
+    const clean = tabs.map(({ columns }) => ({ columns: columns.map((column) => column.filter((id) => ID.test(id))) }));
+    const isWhole =
+      clean.length > 0 && clean.every(({ columns }) => columns.length > 0 && columns.every((c) => c.length));
+    if (!isWhole) return undefined;
+    const at = clean[tab] ? tab : 0;
+    return { tabs: clean, tab: at, pane: firstOf(clean[at]) };
+  } catch {
+    return undefined;
+  }
+};
+
+export const keptLayout = (agent: string): Layout | undefined => readLayout(localStorage.getItem(PREFIX + agent));
+
+export const keepLayout = (agent: string, layout: Layout | undefined): void => {
+  try {
+    if (layout) localStorage.setItem(PREFIX + agent, JSON.stringify(layout));
+    else localStorage.removeItem(PREFIX + agent);
+  } catch {
+    // A full or forbidden store costs the way back, not the terminal.
+  }
+};

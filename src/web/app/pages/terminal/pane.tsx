@@ -1,0 +1,68 @@
+// One terminal of the page: its bar, its screen, and where files can be dropped.
+import { useSignal } from "@preact/signals";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { TerminalBox } from "../../parts/terminal.tsx";
+import type { Terminals } from "./session.ts";
+import { uploadFiles } from "./upload.ts";
+
+type PaneProps = { readonly all: Terminals; readonly id: string; readonly number: number; readonly isOn: boolean };
+
+export const Pane = ({ all, id, number, isOn }: PaneProps) => {
+  const isOver = useSignal(false);
+  const command = all.begins?.id === id ? all.begins.command : undefined;
+  return (
+    <section
+      class={isOn ? "on" : undefined}
+      aria-label={`Terminal ${number}${isOn ? ", active" : ""}`}
+      onDragOver={(event) => {
+        event.preventDefault();
+        isOver.value = true;
+      }}
+      onDragLeave={() => {
+        isOver.value = false;
+      }}
+      onDrop={(event) => {
+        event.preventDefault();
+        isOver.value = false;
+        void uploadFiles(all.agent, id, [...(event.dataTransfer?.files ?? [])]);
+      }}
+    >
+      <header>
+        <Icon name="terminal" small />
+        <span class="clip">{all.titles.value[id] || command || "Shell"}</span>
+        <span class="push line">
+          <IconButton icon="x" small label={`Close terminal ${number}`} onPress={() => all.close(id)} />
+        </span>
+      </header>
+      <TerminalBox
+        agent_id={all.agent}
+        reconnect={id}
+        command={command}
+        label={`Screen of terminal ${number}`}
+        fontSize={all.fontSize.value}
+        onFocus={() => all.look(id)}
+        onKey={all.key}
+        onTitle={(title) => {
+          all.titles.value = { ...all.titles.value, [id]: title };
+        }}
+        onSession={(session) => {
+          if (session) all.sessions.set(id, session);
+          else all.sessions.delete(id);
+        }}
+        onModifier={(modifier) => {
+          all.modifier.value = modifier;
+        }}
+        onSize={(columns, rows) => {
+          all.size.value = `${columns} × ${rows}`;
+        }}
+        ended={
+          <Button small onPress={() => all.again(id)}>
+            Open another
+          </Button>
+        }
+      />
+      {isOver.value && <p class="drop-here">Drop to upload into the folder of this terminal</p>}
+    </section>
+  );
+};

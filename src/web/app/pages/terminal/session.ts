@@ -1,0 +1,124 @@
+// What the page of terminals knows and does: which are open, which one is looked at, the size of its letters.
+import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { newId } from "../../parts/terminal.tsx";
+import type { Modifier } from "../../parts/terminal-keys.ts";
+import type { TerminalSession } from "../../parts/terminal-session.ts";
+import { failed } from "../../shell/toasts.tsx";
+import * as layouts from "./layout.ts";
+
+const FONT = "slipway.terminal-font";
+const FONT_SIZE = 13;
+export const SIZES = [10, 11, 12, 13, 14, 16, 18, 20];
+
+export class Terminals {
+  readonly agent: string;
+  /** The sessions of what was drawn, by terminal. */
+  readonly sessions = new Map<string, TerminalSession>();
+  readonly searches = signal(false);
+  readonly modifier: Signal<Modifier | undefined> = signal(undefined);
+  /** Columns and rows of the one that was sized last. */
+  readonly size = signal("");
+  readonly titles = signal<Readonly<Record<string, string>>>({});
+  readonly fontSize = signal(Number(localStorage.getItem(FONT)) || FONT_SIZE);
+  /** A command that one terminal begins with. */
+  readonly begins: { readonly id: string; readonly command: string } | undefined;
+  readonly #layout: Signal<layouts.Layout>;
+  readonly #isOver: () => void;
+
+  /** `isOver` is called when the last terminal was closed. */
+  constructor(agent: string, command: string | undefined, isOver: () => void) {
+    this.agent = agent;
+    this.#isOver = isOver;
+    const kept = layouts.keptLayout(agent);
+    const first = kept && !command ? kept : kept ? layouts.opened(kept, newId()) : layouts.begun(newId());
+    this.begins = command ? { id: first.pane, command } : undefined;
+    this.#layout = signal(first);
+    layouts.keepLayout(agent, first);
+  }
+
+  get layout(): ReadonlySignal<layouts.Layout> {
+    return this.#layout;
+  }
+
+  /** The one that is looked at, once it is drawn. */
+  get current(): TerminalSession | undefined {
+    return this.sessions.get(this.#layout.value.pane);
+  }
+
+  add(way: "tab" | "right" | "below"): void {
+    const now = this.#layout.value;
+    if (layouts.allPanes(now).length >= layouts.MOST_PANES) {
+      failed(new Error(`There are ${layouts.MOST_PANES} terminals already. Close one first.`));
+    } else this.#set(way === "tab" ? layouts.opened(now, newId()) : layouts.split(now, way, newId()));
+  }
+
+  close(id: string): void {
+    this.#set(layouts.closed(this.#layout.value, id));
+  }
+
+  /** In the place of one that has ended. */
+  again(id: string): void {
+    this.#set(layouts.replaced(this.#layout.value, id, newId()));
+  }
+
+  toTab(at: number): void {
+    this.#set(layouts.atTab(this.#layout.value, at));
+  }
+
+  /** `pane` has the keyboard now. */
+  look(pane: string): void {
+    if (this.#layout.value.pane !== pane) this.#layout.value = layouts.atPane(this.#layout.value, pane);
+  }
+
+  /** The next or the one before in this tab. */
+  step(by: 1 | -1): void {
+    const { tabs, tab, pane } = this.#layout.value;
+    const panes = layouts.panesOf(tabs[tab] ?? { columns: [] });
+    this.#set(layouts.atPane(this.#layout.value, panes.at((panes.indexOf(pane) + by) % panes.length) ?? pane));
+  }
+
+  search(is: boolean): void {
+    this.searches.value = is;
+  }
+
+  resize(pixels: number): void {
+    this.fontSize.value = pixels;
+    localStorage.setItem(FONT, String(pixels));
+    for (const session of this.sessions.values()) session.fontSize = pixels;
+  }
+
+  /** Takes the page's own keys: false when it did. What a shell may need itself stays with it. */
+  readonly key = (event: KeyboardEvent): boolean => {
+    const act = event.type === "keydown" ? this.#actOf(event) : undefined;
+    if (!act) return true;
+    event.preventDefault();
+    act();
+    return false;
+  };
+
+  #actOf({ altKey, ctrlKey, shiftKey, code }: KeyboardEvent): (() => void) | undefined {
+    const number = Number(/^Digit([1-9])$/.exec(code)?.[1] ?? 0);
+    if (altKey && !ctrlKey && number > 0)
+      return this.#layout.value.tabs[number - 1] ? () => this.toTab(number - 1) : undefined;
+    if (ctrlKey && shiftKey && code === "KeyF") return () => this.search(true);
+    if (!altKey || !shiftKey || ctrlKey) return undefined;
+    const acts: Record<string, () => void> = {
+      KeyT: () => this.add("tab"),
+      KeyR: () => this.add("right"),
+      KeyB: () => this.add("below"),
+      ArrowRight: () => this.step(1),
+      ArrowLeft: () => this.step(-1),
+    };
+    return acts[code];
+  }
+
+  #set(next: layouts.Layout | undefined): void {
+    layouts.keepLayout(this.agent, next);
+    if (!next) {
+      this.#isOver();
+      return;
+    }
+    this.#layout.value = next;
+    queueMicrotask(() => this.current?.terminal.focus());
+  }
+}

@@ -1,0 +1,158 @@
+// The terminals of an agent: tabs and splits, kept by the browser, so that a reload or another day comes back to what still runs.
+import { useComputed } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { workspaceState } from "../../data/states.ts";
+import * as actions from "../../data/workspace-actions.ts";
+import { workspaces } from "../../data/workspaces.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Empty } from "../../parts/empty.tsx";
+import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { State } from "../../parts/state.tsx";
+import { Find } from "./find.tsx";
+import { KeysRow } from "./keys-row.tsx";
+import { allPanes, panesOf, type Tab } from "./layout.ts";
+import { Pane } from "./pane.tsx";
+import { SIZES, Terminals } from "./session.ts";
+
+export default function TerminalPage() {
+  const agent = useRoute().params.agent ?? "";
+  return <OneAgent key={agent} agent={agent} />;
+}
+
+const OneAgent = ({ agent }: { agent: string }) => {
+  const { query, route, path } = useLocation();
+  const here = useComputed(() =>
+    [...workspaces.value.values()].find((one) => one.agents.some(({ id }) => id === agent)),
+  ).value;
+  const place = useRef("/terminals");
+  place.current = here ? `/workspaces/${here.id}` : "/terminals";
+  const open = useRef<Terminals>(undefined);
+  open.current ??= new Terminals(agent, query.command, () => route(place.current));
+  const all = open.current;
+  useEffect(() => {
+    // The command was for one terminal; a reload would run it again.
+    if (query.command) route(path, true);
+  }, []);
+  const name = here?.name ?? "Terminal";
+  useEffect(() => {
+    document.title = `${name} · Terminal · Slipway`;
+  }, [name]);
+  const { pane } = all.layout.value;
+  return (
+    <>
+      <h1 class="vh">Terminal of {name}</h1>
+      <div class="term">
+        <Bar all={all} here={here} />
+        {all.searches.value && <Find key={pane} session={() => all.current} onClose={() => all.search(false)} />}
+        {here && here.status !== "running" ? (
+          <Empty icon="terminal" title={`${name} does not run`} text="Its terminals open again when it does.">
+            <Button look="primary" icon="play" onPress={() => actions.start(here)}>
+              Start
+            </Button>
+          </Empty>
+        ) : (
+          <Tabs all={all} />
+        )}
+        <div>
+          <KeysRow session={() => all.current} modifier={all.modifier} />
+          <footer class="foot desk">
+            <span>Comes back by itself, terminal {pane.slice(0, 4)}</span>
+            <span class="num">{all.size.value}</span>
+            <span class="push">Drop files to upload them into the terminal's folder</span>
+          </footer>
+        </div>
+      </div>
+    </>
+  );
+};
+
+const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined }) => {
+  const { tabs, tab } = all.layout.value;
+  const agent = here?.agents.find(({ id }) => id === all.agent);
+  const menu = (): MenuItem[] => [
+    { icon: "cols", label: "Split right", note: "Alt Shift R", act: () => all.add("right") },
+    { icon: "list", label: "Split below", note: "Alt Shift B", act: () => all.add("below") },
+    ...(panesOf(tabs[tab] ?? { columns: [] }).length > 1
+      ? [{ icon: "chev" as const, label: "Next terminal", note: "Alt Shift Right", act: () => all.step(1) }]
+      : []),
+    { icon: "search", label: "Search", note: "Ctrl Shift F", act: () => all.search(true) },
+    "line",
+    ...SIZES.map(
+      (pixels): MenuItem => ({
+        label: `Letters of ${pixels} pixels`,
+        ...(pixels === all.fontSize.value ? { icon: "check" as const } : {}),
+        act: () => all.resize(pixels),
+      }),
+    ),
+  ];
+  return (
+    <header class="bar">
+      {here ? (
+        <State kind={workspaceState(here)}>
+          <a class="med clip" href={`/workspaces/${here.id}`}>
+            {here.name}
+          </a>
+        </State>
+      ) : (
+        <span class="mut">Terminal</span>
+      )}
+      {agent && <span class="dim small desk">agent {agent.name}</span>}
+      <span class="push line">
+        {tabs.length > 1 && (
+          <span class="group tabs-of" role="group" aria-label="Tabs">
+            {tabs.map((one, at) => (
+              <Button
+                key={panesOf(one)[0]}
+                small
+                label={`Tab ${at + 1}`}
+                keys={at < 9 ? `Alt ${at + 1}` : undefined}
+                pressed={at === tab}
+                onPress={() => all.toTab(at)}
+              >
+                {at + 1} <span class="clip desk">{titleOf(all, one)}</span>
+              </Button>
+            ))}
+          </span>
+        )}
+        <IconButton icon="plus" label="New terminal" onPress={() => all.add("tab")} />
+        <IconButton icon="cols" class="desk" label="Split right" onPress={() => all.add("right")} />
+        <IconButton
+          icon="search"
+          label="Search in the terminal"
+          pressed={all.searches.value}
+          onPress={() => all.search(!all.searches.value)}
+        />
+        <Menu label="Splits and letters" items={menu} />
+      </span>
+    </header>
+  );
+};
+
+const titleOf = ({ titles }: Terminals, tab: Tab): string => titles.value[panesOf(tab)[0] ?? ""] ?? "";
+
+/** What was looked at stays drawn, so that coming back shows all it has written meanwhile. */
+const Tabs = ({ all }: { all: Terminals }) => {
+  const { tabs, tab, pane } = all.layout.value;
+  const seen = useRef(new Set<string>());
+  for (const id of panesOf(tabs[tab] ?? { columns: [] })) seen.current.add(id);
+  const numbers = allPanes(all.layout.value);
+  return (
+    <>
+      {tabs
+        .filter((one) => panesOf(one).some((id) => seen.current.has(id)))
+        .map((one) => (
+          <div key={panesOf(one)[0]} class="columns" hidden={one !== tabs[tab]}>
+            {one.columns.map((column) => (
+              <div key={column[0]} class="column">
+                {column.map((id) => (
+                  <Pane key={id} all={all} id={id} number={numbers.indexOf(id) + 1} isOn={id === pane} />
+                ))}
+              </div>
+            ))}
+          </div>
+        ))}
+    </>
+  );
+};

@@ -1,0 +1,62 @@
+// Where terminals can be opened: the agents of what runs, and how many terminals this browser has open in each.
+import { workspaceState } from "../../data/states.ts";
+import { workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
+import { ButtonLink } from "../../parts/button.tsx";
+import { Empty } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { allPanes, keptLayout } from "../terminal/layout.ts";
+
+const SHOWN = 100;
+
+/** How many are open in an agent, in words. */
+const openIn = (agent: string): string => {
+  const layout = keptLayout(agent);
+  const count = layout ? allPanes(layout).length : 0;
+  return count === 0 ? "" : count === 1 ? "1 terminal open" : `${count} terminals open`;
+};
+
+export default function TerminalsPage() {
+  const running = workspacesByUse.value.filter(({ status }) => status === "running").slice(0, SHOWN);
+  const agents = running.flatMap((workspace) => workspace.agents.map((agent) => ({ workspace, agent })));
+  return (
+    <Frame title="Terminals">
+      <div class="page narrow">
+        {agents.length > 0 ? (
+          <section class="panel" aria-label="Running workspaces">
+            <ul class="list">
+              {agents.map(({ workspace, agent }) => (
+                <li key={agent.id}>
+                  <a class="item" href={`/terminals/${agent.id}`}>
+                    <State kind={workspaceState(workspace)}>
+                      <span class="clip">
+                        {workspace.name}
+                        {workspace.agents.length > 1 && ` / ${agent.name}`}
+                      </span>
+                    </State>
+                    <Time at={workspace.last_used_at} class="dim small" />
+                    <span class="sub clip">
+                      {[agent.status === "connected" ? openIn(agent.id) : agent.status, workspace.template_display_name]
+                        .filter(Boolean)
+                        .join(" · ")}
+                    </span>
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </section>
+        ) : workspacesLoaded.value ? (
+          <Empty icon="terminal" title="Nothing runs" text="A terminal opens in a workspace that runs.">
+            <ButtonLink look="primary" href="/workspaces">
+              Workspaces
+            </ButtonLink>
+          </Empty>
+        ) : (
+          <Skeleton lines={4} />
+        )}
+      </div>
+    </Frame>
+  );
+}

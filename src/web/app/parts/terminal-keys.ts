@@ -1,0 +1,36 @@
+// Keys that a phone's keyboard lacks: what they type, and what Ctrl or Alt makes of the next character. Pure.
+
+export type Modifier = "ctrl" | "alt";
+
+/** What a character is with the key held: Ctrl and a letter is a control character, Alt puts an escape before it. */
+export const withModifier = (data: string, modifier: Modifier | undefined): string => {
+  if (modifier === "alt") return `\x1b${data}`;
+  if (modifier !== "ctrl" || data.length !== 1) return data;
+  if (data === " ") return "\0";
+  if (data === "?") return "\x7f";
+  const code = data.toUpperCase().charCodeAt(0);
+  return code >= 64 && code < 96 ? String.fromCharCode(code & 31) : data;
+};
+
+export type RowKey = { readonly label: string; readonly name: string; readonly data: string };
+
+const arrow = (label: string, name: string, letter: string): RowKey => ({ label, name, data: `\x1b[${letter}` });
+
+/** Before the keys that are held. */
+export const ROW: readonly RowKey[] = [
+  { label: "Esc", name: "Escape", data: "\x1b" },
+  { label: "Tab", name: "Tab", data: "\t" },
+];
+
+/** Behind them. */
+export const ROW_END: readonly RowKey[] = [
+  ...["|", "/", "-", "~"].map((label) => ({ label, name: label, data: label })),
+  arrow("\u2191", "Up", "A"),
+  arrow("\u2193", "Down", "B"),
+  arrow("\u2190", "Left", "D"),
+  arrow("\u2192", "Right", "C"),
+];
+
+/** Programs that asked for it get arrows in the other of their two forms. */
+export const asAsked = (data: string, isApplication: boolean): string =>
+  isApplication && data.length === 3 && data.startsWith("\x1b[") ? data.replace("[", "O") : data;

@@ -1,0 +1,77 @@
+// A file that a person brings into a workspace, as the terminal's page does when one is dropped on it.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { uuid } from "#base/ids.ts";
+import { AGENT_FILE_LIMIT } from "#domain/agents/upload.ts";
+import { type Seeded, seedAgent, seedUser } from "#test/support/seed.ts";
+import { type Reachable, startReachable, TestTerminal } from "./reach.ts";
+
+let world: Reachable;
+beforeAll(async () => {
+  world = await startReachable();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const bring = async (
+  query: Record<string, string>,
+  body: string | Uint8Array<ArrayBuffer>,
+  agent: Pick<Seeded, "agent_id" | "owner_token"> = world.seeded,
+) => {
+  const url = new URL(
+    `/api/v2/workspaceagents/${agent.agent_id}/files?${new URLSearchParams(query)}`,
+    world.server.url,
+  );
+  const headers = { "service-session-token": agent.owner_token, "content-type": "application/octet-stream" };
+  const response = await fetch(url, { method: "POST", body: new Blob([body]), headers });
+  const answer = (await response.json()) as { path?: string; message?: string };
+  return { status: response.status, ...answer };
+};
+
+test("[PT-8] a file goes to the folder the terminal is in, byte for byte, and replaces another only when told to", async () => {
+  mkdirSync(join(world.home, "deep/er"), { recursive: true });
+  using terminal = await TestTerminal.open(world);
+  terminal.say({ data: "cd deep/er && echo he''re\n" });
+  await terminal.until(/here/);
+  const bytes = new Uint8Array(3_000_000).map((_, at) => at * 7);
+  const path = join(world.home, "deep/er/büro 1.bin");
+  const query = { name: "büro 1.bin", terminal: terminal.id };
+  expect(await bring(query, bytes)).toEqual({ status: 201, path });
+  expect(new Uint8Array(readFileSync(path)).every((byte, at) => byte === bytes[at])).toBe(true);
+  expect(await bring(query, "other")).toMatchObject({ status: 409 });
+  expect(readFileSync(path).byteLength).toBe(bytes.byteLength);
+  expect(await bring({ ...query, replace: "true" }, "other")).toMatchObject({ status: 201 });
+  expect(readFileSync(path, "utf8")).toBe("other");
+  expect(readdirSync(join(world.home, "deep/er"))).toEqual(["büro 1.bin"]);
+  // What runs in the foreground counts, and a terminal that is gone or was never there leads to the agent's folder.
+  terminal.say({ data: "sh -c 'cd ..; echo of-''the-child; cat'\n" });
+  await terminal.until(/of-the-child/);
+  expect(await bring({ name: "b.txt", terminal: terminal.id }, "x")).toMatchObject({
+    path: join(world.home, "deep/b.txt"),
+  });
+  expect(await bring({ name: "a.txt", terminal: uuid() }, "")).toEqual({
+    status: 201,
+    path: join(world.home, "a.txt"),
+  });
+});
+
+test("[PT-8] names with folders, more than 32 MiB, folders of the name and strangers are refused", async () => {
+  for (const name of ["", ".", "..", "../a", "a/b", "a\\b", "a\nb", "ä".repeat(200)])
+    expect([name, (await bring({ name }, "x")).status]).toEqual([name, 400]);
+  mkdirSync(join(world.home, "folder"));
+  expect((await bring({ name: "folder", replace: "true" }, "x")).status).toBe(400);
+  const before = readdirSync(world.home);
+  expect((await bring({ name: "big" }, new Uint8Array(AGENT_FILE_LIMIT + 1))).status).toBe(413);
+  // Without a declared length it is noticed on the way, and nothing of it is kept.
+  const endless = new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1_000_000)) });
+  const streamed = await fetch(new URL(world.path("files?name=big"), world.server.url), {
+    ...{ method: "POST", body: endless, headers: { "service-session-token": world.seeded.owner_token } },
+  });
+  expect(streamed.status).toBe(413);
+  const never = await seedAgent(world.server);
+  expect((await bring({ name: "a" }, "x", never)).status).toBe(400);
+  const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
+  const { status } = await world.owner.as(stranger.token).fetch("POST", world.path("files?name=a"));
+  expect(status).toBe(404);
+  expect(readdirSync(world.home)).toEqual(before);
+});

@@ -1,0 +1,40 @@
+// Runs a story of this folder under node, in a real Chromium, and hears what it asks for meanwhile: a line `@name` on its standard output
+// is answered by the act of that name, and the story goes on (ask.mjs).
+import { needs } from "#test/support/needs.ts";
+
+/** What a story tells at its end. */
+export type Told = Record<string, unknown> & { readonly requests: string[]; readonly complaints: string[] };
+type Acts = Readonly<Record<string, () => unknown>>;
+
+/** `given` follows the browser's program on the story's command line. Throws with its standard error when it fails. */
+export const runStory = async (script: string, given: readonly string[], acts: Acts = {}): Promise<Told> => {
+  await using child = Bun.spawn([needs.node.file, script, needs.chromium.file, ...given], {
+    ...{ stdin: "pipe", stdout: "pipe", stderr: "pipe" },
+  });
+  const errors = child.stderr.text();
+  let told: Told | undefined;
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stdout) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (!line.startsWith("@")) told = JSON.parse(line) as Told;
+      else {
+        await acts[line.slice(1)]?.();
+        child.stdin.write("done\n");
+        child.stdin.flush();
+      }
+    }
+  }
+  if ((await child.exited) !== 0 || !told) throw new Error(`the browser's story failed:\n${await errors}`);
+  return told;
+};
+
+/** Complaints of the browser that are not about the page: answers of 4xx that the story provokes, and graphics by software. */
+export const ownComplaints = ({ complaints }: Told): string[] =>
+  complaints.filter((text) => !/^Failed to load resource|GPU stall|WebSocket connection to|net::ERR/.test(text));
+
+/** Requests that left the server. */
+export const strayRequests = ({ requests }: Told, origin: string): string[] =>
+  requests.filter((one) => !/^(data|blob):/.test(one) && !one.startsWith(origin));

@@ -1,0 +1,167 @@
+// The page of terminals: job control, splits, tabs, search, a file by drop, letters, keys of a phone, and the way back after a reload and
+// after the server was killed. node terminal.mjs CHROMIUM URL EMAIL PASSWORD AGENT [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { askTest, signIn } from "./ask.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, agent, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  const look = async (name) => wrong.push(...(await lookAt(page, name, folder)));
+  const pane = (n) => page.getByRole("region", { name: new RegExp(`^Terminal ${n}\\b`) });
+  const rows = (n) => pane(n).locator(".xterm-rows");
+  const fits = (n, pattern) =>
+    page.waitForFunction(
+      ([name, wanted]) => {
+        const all = [...document.querySelectorAll("section[aria-label]")];
+        const found = all.find((one) => one.getAttribute("aria-label").split(",")[0] === name);
+        return new RegExp(wanted).test(found?.querySelector(".xterm-rows")?.textContent ?? "");
+      },
+      [`Terminal ${n}`, pattern],
+    );
+  const shows = (n, text) => fits(n, text.replace(/[.$]/g, "\\$&"));
+  const ready = (n) => fits(n, "[#$%>] ");
+  const type = async (text) => {
+    await page.keyboard.type(text);
+    await page.keyboard.press("Enter");
+  };
+
+  await signIn(page, at("/terminals"), email, password);
+  await page.waitForURL("**/terminals");
+  await page.getByRole("link", { name: /^story/ }).waitFor();
+  await look("terminals");
+  await page.getByRole("link", { name: /^story/ }).click();
+  await page.waitForURL(`**/terminals/${agent}`);
+  await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
+
+  // Job control: a program is stopped, goes on in the background, comes back, is interrupted.
+  await type("kept=$((6*7)); mkdir -p deep; cd deep; sleep 1000");
+  await page.keyboard.press("Control+z");
+  await shows(1, "Stopped");
+  await type("bg; jobs");
+  await shows(1, "Running");
+  await type("fg");
+  await page.keyboard.press("Control+c");
+  await type("echo code-$? kept-$kept");
+  await shows(1, "code-130 kept-42");
+
+  // Splits, each a shell of its own; then a tab.
+  await page.keyboard.press("Alt+Shift+R");
+  await pane(2).waitFor();
+  await page.waitForFunction(() => document.querySelectorAll(".xterm-rows").length === 2);
+  await ready(2);
+  await type("echo other-$kept-$((1+1))");
+  await shows(2, "other--2");
+  await page.getByRole("button", { name: "Splits and letters" }).click();
+  await page.getByRole("button", { name: /Split below/ }).click();
+  await ready(3);
+  await type("for i in $(seq 1 500); do echo line-$i; done; printf '\\e]0;counting\\a'; echo https://example.com/x");
+  await shows(3, "example.com/x");
+  await pane(3).getByText("counting").waitFor();
+  await look("terminal-splits");
+
+  // Search goes up through what has scrolled away.
+  await page.keyboard.press("Control+Shift+F");
+  const search = page.getByRole("searchbox", { name: "Search in the terminal" });
+  await search.fill("line-77");
+  await shows(3, "line-77");
+  await look("terminal-search");
+  await search.fill("nothing-like-it");
+  await page.getByText("Not found").waitFor();
+  await page.keyboard.press("Escape");
+
+  // A file that is dropped on the first goes into the folder that it is in.
+  const drop = async (text) => {
+    const data = await page.evaluateHandle((content) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([content], "dropped.txt", { type: "text/plain" }));
+      return transfer;
+    }, text);
+    await pane(1).dispatchEvent("dragover", { dataTransfer: data });
+    await page.getByText("Drop to upload").waitFor();
+    await pane(1).dispatchEvent("drop", { dataTransfer: data });
+  };
+  await drop("first of two");
+  await page.getByText(/Uploaded .*deep\/dropped.txt/).waitFor();
+  await drop("second of two");
+  await page.getByRole("button", { name: "Replace file" }).waitFor();
+  await look("terminal-replace");
+  await page.getByRole("button", { name: "Replace file" }).click();
+  await pane(1).locator(".xterm-screen").click();
+  await type("cat dropped.txt");
+  await shows(1, "second of two");
+
+  // Ctrl-C copies what is selected.
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await type("echo copy''-me");
+  await shows(1, "copy-me");
+  const box = await rows(1)
+    .locator("div", { hasText: /^copy-me/ })
+    .first()
+    .boundingBox();
+  await page.mouse.dblclick(box.x + 10, box.y + 6);
+  await page.keyboard.press("Control+c");
+  await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("copy"));
+  result.copied = await page.evaluate(() => navigator.clipboard.readText());
+
+  // Colours of 24 bits, which the policy of the page would stop as style attributes.
+  await type("printf '\\e[38;2;200;30;40mtr''ue\\e[0m\\n'");
+  await shows(1, "true");
+  result.colour = await rows(1)
+    .locator("span", { hasText: /^true$/ })
+    .first()
+    .evaluate((span) => getComputedStyle(span).color);
+
+  // Letters.
+  const columns = () => page.locator(".foot .num").textContent();
+  const before = await columns();
+  await page.getByRole("button", { name: "Splits and letters" }).click();
+  await page.getByRole("button", { name: "Letters of 18 pixels" }).click();
+  await page.waitForFunction((was) => document.querySelector(".foot .num").textContent !== was, before);
+
+  // A tab of its own; then all of it again after a reload, and after the server was killed.
+  await page.getByRole("button", { name: "New terminal" }).click();
+  await ready(4);
+  await type("echo in-tab-$((40+2))");
+  await shows(4, "in-tab-42");
+  await page.keyboard.press("Alt+1");
+  await shows(1, "second of two");
+  await page.reload();
+  await shows(1, "second of two");
+  result.panes = await page.locator(".column > section").count();
+  await askTest("restart");
+  await page.getByText("The line is cut").first().waitFor({ state: "detached" });
+  await pane(1).locator(".xterm-screen").click();
+  await type("echo still-$kept");
+  await shows(1, "still-42");
+  await look("terminal");
+
+  // On a phone one at a time, with the keys that its keyboard lacks.
+  await page.setViewportSize({ width: 390, height: 844 });
+  const keys = page.getByRole("toolbar", { name: "Keys" });
+  await type("sleep 1000");
+  await keys.getByRole("button", { name: "Ctrl" }).click();
+  await keys.getByRole("button", { name: "Ctrl", pressed: true }).waitFor();
+  await page.keyboard.type("c");
+  await type("echo after-$?");
+  await shows(1, "after-130");
+  await keys.getByRole("button", { name: "Up" }).click();
+  await page.keyboard.press("Enter");
+  await shows(1, "after-0");
+  result.shown = await page.locator(".column > section:visible").count();
+  await page.setViewportSize({ width: 1440, height: 900 });
+
+  // The end of a shell offers another; closing takes a pane away.
+  await pane(1).locator(".xterm-screen").click();
+  await type("exit");
+  await pane(1).getByRole("button", { name: "Open another" }).click();
+  await ready(1);
+  for (const n of [3, 2]) await page.getByRole("button", { name: `Close terminal ${n}` }).click();
+  result.left = await page.locator(".column > section:visible").count();
+  return result;
+});
+process.exit(0);

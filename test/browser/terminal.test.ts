@@ -1,0 +1,37 @@
+// The page of terminals in a real browser, on a real local workspace; its server is killed and comes back in between.
+import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { ownComplaints, runStory, strayRequests } from "./story.ts";
+
+const SCRIPT = fileURLToPath(new URL("terminal.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[TE-1][TE-2][TE-3][TE-4][TE-5][WB-4][WB-6] terminals lie side by side, are searched, take files, and are there again after a reload and after the server was killed",
+  async () => {
+    await using story = await openPlace(async () => "http://127.0.0.1:9/v1");
+    const { place, world, workspace_id, home } = story;
+    const workspace = await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
+    const agent = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
+    const given = [place.client.url.href, ADMIN.email, ADMIN.password, agent, process.env.SLIPWAY_PICTURES ?? ""];
+    const told = await runStory(SCRIPT, given, {
+      restart: async () => {
+        place.newest.kill("SIGKILL");
+        await place.newest.ended;
+        await place.start({ env: STORY_ENV });
+      },
+    });
+    expect(told).toMatchObject({ wrong: [], colour: "rgb(200, 30, 40)", panes: 3, shown: 1, left: 1 });
+    expect(told.copied).toMatch(/^copy/);
+    expect(readFileSync(join(home, "deep/dropped.txt"), "utf8")).toBe("second of two");
+    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
+    expect(ownComplaints(told)).toEqual([]);
+  },
+  240_000,
+);
