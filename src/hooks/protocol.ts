@@ -1,16 +1,9 @@
 // The words of lifecycle hooks: which events there are, what a request says of its chat, what an answer may hold, and how a dispatch can
 // fail. The contract for consumers is docs/hooks.md.
 
-export const HOOK_EVENTS = [
-  "session_start",
-  "user_prompt_submit",
-  "pre_tool_use",
-  "post_tool_use",
-  "pre_compact",
-  "post_compact",
-  "stop",
-] as const;
-export type HookEvent = (typeof HOOK_EVENTS)[number];
+import { HOOK_EVENTS, type HookEvent } from "#schema/chats/hook-event.ts";
+
+export { HOOK_EVENTS, type HookEvent };
 
 /** Version of the request's layout, in `meta.schema_version`. */
 export const SCHEMA_VERSION = 1;

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { sha256 } from "#base/ids.ts";
+import { HOOK_EVENTS } from "#schema/chats/hook-event.ts";
 import { strictObject } from "#schema/strict.ts";
-import { HOOK_EVENTS } from "#src/hooks/protocol.ts";
 import { readContextFile } from "../context/file.ts";
 
 /** Below the workspace's folder. */
