@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import ssh2 from "ssh2";
+import { makeSshKeyPair } from "#base/ssh-key.ts";
 import { commandOf } from "#src/daemon/ssh/session.ts";
 import { kindOf, SessionCounts } from "#src/daemon/ssh/session-counts.ts";
 import { ANSWER, encodePacket, Fields, MAX_PACKET, PacketReader, REQUEST, STATUS } from "#src/daemon/ssh/sftp/codec.ts";
@@ -19,6 +21,19 @@ test("[WN-6] sessions are counted by what they are for, each once, and no longer
     end();
   }
   expect(counts.open).toEqual({ vscode: 0, jetbrains: 0, ssh: 0 });
+});
+
+test("[WN-1] every key pair can be read again, also one whose point begins with a zero", () => {
+  const points = new Set<boolean>();
+  // One in 256 begins so.
+  for (let i = 0; i < 500 || points.size < 2; i++) {
+    const { private_key, public_key } = makeSshKeyPair();
+    const key = ssh2.utils.parseKey(private_key);
+    if (key instanceof Error) throw key;
+    const blob = Buffer.from(public_key.split(" ")[1] ?? "", "base64");
+    expect((Array.isArray(key) ? key[0] : key)?.getPublicSSH().equals(blob)).toBe(true);
+    points.add(blob.at(-32) === 0);
+  }
 });
 
 test("[WN-1] a first line names what runs the rest", () => {

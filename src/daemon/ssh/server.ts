@@ -2,6 +2,7 @@
 // them. The protocol is ssh2's, loaded with the first connection; the host key is fresh at every start, since the tunnel says who this is. [WN-1]
 import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
+import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { nodeStream } from "#src/wire/node-stream.ts";
 import { Forwards } from "./forwards.ts";
@@ -37,7 +38,11 @@ export class SshServer {
       connection.reset("There are too many clients.");
       return;
     }
-    this.#server ??= this.#load();
+    this.#server ??= this.#load().catch((error: unknown) => {
+      // The next client tries again.
+      this.#server = undefined;
+      throw error;
+    });
     const server = await this.#server;
     server.injectSocket(nodeStream(connection) as never);
     await connection.closed;
@@ -50,9 +55,15 @@ export class SshServer {
 
   async #load(): Promise<ssh2.Server> {
     const { default: ssh } = await import("ssh2");
-    const { private: hostKey } = ssh.utils.generateKeyPairSync("ed25519");
+    // Not the library's own: it loses the first byte of one point in 256, which is zero, and cannot read the key that it has written.
+    const { private_key } = makeSshKeyPair();
     const options = {
-      ...{ hostKeys: [hostKey], ident: "Slipway", keepaliveInterval: KEEPALIVE_MS, keepaliveCountMax: MAX_UNANSWERED },
+      ...{
+        hostKeys: [private_key],
+        ident: "Slipway",
+        keepaliveInterval: KEEPALIVE_MS,
+        keepaliveCountMax: MAX_UNANSWERED,
+      },
       // Compression would be paid for twice: what crosses the network is in WireGuard.
       algorithms: { compress: ["none" as const] },
     };

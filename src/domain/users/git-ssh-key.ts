@@ -1,10 +1,11 @@
 // The key pair with which a user's workspaces reach git servers (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Made on first need, sealed
 // in the store.
+
+import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { findGitSshKey, type GitSshKeyRow, insertGitSshKey, replaceGitSshKey } from "#db/users/git-ssh-keys.ts";
-import { makeSshKeyPair } from "#src/identity/ssh-key.ts";
 import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "encryption">;

@@ -1,5 +1,5 @@
 // Ed25519 key pairs in the forms that OpenSSH and git servers read (openssh-key-v1, authorized_keys). Used for the key pair with which
-// workspaces reach git servers.
+// workspaces reach git servers, and as the host keys of their SSH servers.
 import { createHash, generateKeyPairSync } from "node:crypto";
 
 export type SshKeyPair = {
