@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
 import { ApiError, Client } from "#src/client.ts";
-import { makeSshKeyPair } from "#src/base/ssh-key.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
