@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
-import { ownProgram } from "#base/program.ts";
+import { runVerb } from "./by-hand.ts";
 import { newestBackup, removeOld } from "./kept.ts";
 
 const RETRY_MS = 600_000;
@@ -72,7 +72,7 @@ export class ScheduledBackups {
       clock,
       folder,
       keep,
-      make = (signal) => runVerb(this.#options, signal),
+      make = (signal) => runBackup(this.#options, signal),
     } = this.#options;
     try {
       await make(this.#stopping.signal);
@@ -102,21 +102,5 @@ export const scheduledBackups = (config: Config, clock: Clock): ScheduledBackups
     ...{ keep: config.backup_keep, rateMb: config.backup_rate_mb },
   });
 
-const runVerb = async ({ data_dir, folder, rateMb }: ScheduleOptions, signal: AbortSignal): Promise<void> => {
-  const settings = [`--data-dir=${resolve(data_dir)}`, `--backup-rate-mb=${rateMb}`];
-  const child = Bun.spawn([...ownProgram(), "backup", resolve(folder), ...settings], {
-    stdin: "ignore",
-    stdout: "ignore",
-    stderr: "pipe",
-    env: {},
-  });
-  const stop = (): void => child.kill("SIGTERM");
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    const said = await new Response(child.stderr).text();
-    if ((await child.exited) !== 0)
-      throw new Error(said.trim() || `it ended with ${child.exitCode ?? child.signalCode}`);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
-};
+const runBackup = ({ data_dir, folder, rateMb }: ScheduleOptions, signal: AbortSignal): Promise<void> =>
+  runVerb(["backup", resolve(folder), `--data-dir=${resolve(data_dir)}`, `--backup-rate-mb=${rateMb}`], signal);

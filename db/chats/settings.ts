@@ -20,6 +20,8 @@ export type ChatSettings = {
   allow_model_overrides: boolean;
   plan_mode_instructions: string;
   system_prompt: { text: string; include_default: boolean };
+  /** Of new chats of people who have set none of their own; null: everything is allowed. */
+  permissions: ChatPermissions | null;
 };
 
 export const CHAT_DEFAULTS: Readonly<ChatSettings> = {
@@ -31,13 +33,14 @@ export const CHAT_DEFAULTS: Readonly<ChatSettings> = {
   allow_model_overrides: false,
   plan_mode_instructions: "",
   system_prompt: { text: "", include_default: true },
+  permissions: null,
 };
 
 /** Of one user. */
 export type UserChatSettings = {
   prompt: string;
   debug_logging: boolean;
-  /** Of chats that are begun without any; null: everything is allowed. */
+  /** Of chats that are begun without any; null: those of the deployment. */
   permissions: ChatPermissions | null;
 };
 

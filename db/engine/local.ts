@@ -1,6 +1,5 @@
 // The store of a single server: SQLite in this process, one group-committing writer, reader Workers, a checkpoint Worker.
 import type { Database, Statement as Prepared } from "bun:sqlite";
-import type { Touch } from "../schema/touching.ts";
 import { Checkpointer } from "./checkpoint.ts";
 import { openDatabase } from "./open.ts";
 import { Readers } from "./readers.ts";
@@ -74,6 +73,10 @@ export class LocalStore implements Store {
 
   get callersVersion(): number {
     return this.#versions.callers;
+  }
+
+  get auditVersion(): number {
+    return this.#versions.audit;
   }
 
   versionOf(workspace_id: string): number {

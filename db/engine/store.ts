@@ -47,6 +47,8 @@ export interface Store {
   readonly shownVersion?: number;
   /** The same for what decides who a caller is: keys, users and memberships. */
   readonly callersVersion?: number;
+  /** The same for the audit log. */
+  readonly auditVersion?: number;
   /** The same for what is shown of one workspace; what only agents of others have written leaves it alone. */
   versionOf?(workspace_id: string): number;
   /**

@@ -14,6 +14,8 @@ export class Versions {
   shown = 0;
   /** The same for what decides who a caller is. */
   callers = 0;
+  /** The same for the audit log. */
+  audit = 0;
   /** Writes of what several workspaces may show, and those of one workspace's agents by its id. */
   #shared = 0;
   readonly #ofAgents = new Map<string, number>();
@@ -31,6 +33,7 @@ export class Versions {
       await write();
     } finally {
       if (touched.has("callers")) this.callers += 1;
+      if (touched.has("audit")) this.audit += 1;
       const isOfOne = !touched.has("workspaces");
       if (!isOfOne || touched.has("agents")) {
         this.shown += 1;

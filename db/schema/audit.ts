@@ -3,12 +3,14 @@
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
-import { quietTable } from "./touching.ts";
+import { tableTouching } from "./touching.ts";
 
 /** Field -> what it was and is; secrets without their values. */
 export type AuditDiff = Readonly<Record<string, { old: unknown; new: unknown; secret: boolean }>>;
 
-export const audit_logs = quietTable(
+const auditTable = tableTouching("audit");
+
+export const audit_logs = auditTable(
   "audit_logs",
   {
     /** In the order of commits: tells apart what happened in the same millisecond. */

@@ -4,9 +4,9 @@ import { type SQLiteTable, sqliteTable } from "drizzle-orm/sqlite-core";
 
 /**
  * workspaces: lists of workspaces, and each of them. agents: one workspace, that of the agent the row belongs to. callers: who a caller is
- * and what they may do.
+ * and what they may do. audit: the audit log.
  */
-export type Touch = "workspaces" | "agents" | "callers";
+export type Touch = "workspaces" | "agents" | "callers" | "audit";
 
 const declared = new WeakMap<SQLiteTable, readonly Touch[]>();
 

@@ -1,7 +1,8 @@
 // Linked accounts at external-auth providers. Written by src/api/external-auth, which guards every change with the row's version.
-import { and, eq, sql } from "drizzle-orm";
+import { and, asc, eq, sql } from "drizzle-orm";
 import { build, deleteBy, query, statement } from "../engine/sql.ts";
 import { external_auth_links } from "../schema/external-auth.ts";
+import { users } from "../schema/users.ts";
 
 export type LinkRow = typeof external_auth_links.$inferSelect;
 
@@ -11,6 +12,16 @@ const oneLink = and(ofUser, eq(external_auth_links.provider_id, place("provider_
 const known = and(oneLink, eq(external_auth_links.version, place("known_version")));
 
 export const findLink = query(build.select().from(external_auth_links).where(oneLink));
+/** Of everybody, with their names: the first thousand by name. */
+export const listAllLinks = query(
+  build
+    .select({ link: external_auth_links, username: users.username })
+    .from(external_auth_links)
+    .innerJoin(users, eq(users.id, external_auth_links.user_id))
+    .where(eq(users.deleted, false))
+    .orderBy(asc(users.username), asc(external_auth_links.provider_id))
+    .limit(1_000),
+);
 export const listLinks = query(build.select().from(external_auth_links).where(ofUser));
 
 const tokens = {

@@ -1,5 +1,6 @@
 // Every resource of the API, one line each. A new resource is added here and nowhere else.
 import { type AnyElysia, Elysia } from "elysia";
+import { administration } from "./administration/index.ts";
 import { agents } from "./agents/index.ts";
 import { initScripts } from "./agents/programs.ts";
 import { applications } from "./applications/index.ts";
@@ -32,6 +33,7 @@ import { workspaces } from "./workspaces/index.ts";
 const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   buildinfo,
   deployment,
+  administration,
   organizations,
   mcp,
   provisionerDaemons,

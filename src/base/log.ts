@@ -3,6 +3,7 @@
 // a message or a property: nothing here can tell a secret from another text.
 import { configureSync, getLogger, type Logger, type LogLevel, type LogRecord, resetSync } from "@logtape/logtape";
 import { rfc3339 } from "./clock.ts";
+import { recentLog } from "./recent-log.ts";
 
 export type { Logger };
 
@@ -40,7 +41,12 @@ export const configureLogging = ({ level, format, write }: LogOptions): void => 
   traceWanted = traceLevel === "debug" || traceLevel === "trace";
   configureSync({
     reset: true,
-    sinks: { out: (record) => write(formatted(record)) },
+    sinks: {
+      out: (record) => {
+        write(formatted(record));
+        remember(record);
+      },
+    },
     loggers: [
       { category: [ROOT], lowestLevel: nameOfTheirs(general), sinks: ["out"] },
       ...own.map(([area, its]) => ({
@@ -61,6 +67,14 @@ export const resetLogging = (): void => {
   resetSync();
 };
 
+const remember = (record: LogRecord): void =>
+  recentLog.add({
+    at: record.timestamp,
+    level: levelName(record),
+    area: areaOf(record),
+    text: plain(said(record) + factsOf(record)),
+  });
+
 function jsonLine(record: LogRecord): string {
   const head = {
     time: rfc3339(record.timestamp),
@@ -74,10 +88,16 @@ function jsonLine(record: LogRecord): string {
 
 function textLine(record: LogRecord): string {
   const head = `${rfc3339(record.timestamp)} ${levelName(record).toUpperCase().padEnd(5)} ${areaOf(record)}: ${said(record)}`;
-  const facts = Object.entries(record.properties).map(([key, value]) => ` ${key}=${textValue(value)}`);
-  // Control characters come from outside (names, paths, errors of others) and must not move the reader's cursor.
-  return `${(head + facts.join("")).replace(/(?![\n\t])\p{Cc}/gu, "\ufffd")}\n`;
+  return `${plain(head + factsOf(record))}\n`;
 }
+
+const factsOf = (record: LogRecord): string =>
+  Object.entries(record.properties)
+    .map(([key, value]) => ` ${key}=${textValue(value)}`)
+    .join("");
+
+/** Control characters come from outside (names, paths, errors of others) and must not move the reader's cursor. */
+const plain = (text: string): string => text.replace(/(?![\n\t])\p{Cc}/gu, "\ufffd");
 
 const levelName = (record: LogRecord): string => (record.level === "warning" ? "warn" : record.level);
 

@@ -21,7 +21,8 @@ import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
 import { Topics } from "#base/topics.ts";
-import { type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
+import { BackupsByHand } from "#db/backup/by-hand.ts";
+import { backupFolder, type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
@@ -127,6 +128,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly prebuilds: Workspaces["prebuilds"];
   readonly scheduler: Scheduler;
   readonly backups: ScheduledBackups;
+  /** Backups that somebody asks for. */
+  readonly backupsByHand: BackupsByHand;
   readonly usage: Usage;
   /** Makes the templates that come with the server, once what they need is there. */
   readonly readyTemplates: ReadyTemplates;
@@ -161,6 +164,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.agents = agents.agents;
     this.blobs = new Blobs(config.data_dir);
     this.backups = scheduledBackups(config, clock);
+    const { data_dir, backup_interval: interval, backup_keep: keep, backup_rate_mb: rateMb } = config;
+    this.backupsByHand = new BackupsByHand({ clock, data_dir, folder: backupFolder(config), interval, keep, rateMb });
     this.workers = new Workers(clock);
     this.jobs = new JobQueue(config.provisioner_slots, this.workers);
     this.provisioners = makeProvisioners(options, clock, base.accessUrl, this.workers);
@@ -273,6 +278,7 @@ export class Context implements ApiContext, AsyncDisposable {
     for (const one of this.provisioners.values()) one.stop?.();
     await this.readyTemplates.stop();
     await this.backups.stop();
+    await this.backupsByHand.stop();
     // Builds that run go on after the next start; what they say until then still finds its actor.
     await this.jobs.stop();
     this.uses.stop();

@@ -222,3 +222,10 @@ export const mayDriveChat = (caller: UserCaller, chat: ChatTarget): boolean => c
 export const mayConfigureChats = (caller: UserCaller): boolean => isOwner(caller);
 
 export const mayCreateChat = (caller: UserCaller, organization: string): boolean => isMember(caller, organization);
+
+// The server itself.
+
+/** Its settings, health, backups and log. 403. */
+export const checkServerAdmin = (caller: UserCaller): void => {
+  if (!isOwner(caller)) throw forbidden("Only an owner may see this.");
+};

@@ -20,6 +20,7 @@ import type { Config, LoadedConfig } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { Topics } from "#base/topics.ts";
+import type { BackupsByHand } from "#db/backup/by-hand.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { AgentsDialer } from "#domain/agents/dialer.ts";
@@ -38,6 +39,8 @@ export interface DomainContext {
   readonly sources: LoadedConfig["sources"] | undefined;
   /** How the deployment fares. */
   readonly health: Health;
+  /** Backups that somebody asks for. */
+  readonly backupsByHand: BackupsByHand;
   readonly clock: Clock;
   readonly store: Store;
   readonly topics: Topics<Events>;

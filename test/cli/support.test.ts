@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { redacted } from "#src/cli/server/redact.ts";
+import { redacted } from "#base/redact.ts";
 import { announced, tempDirectory } from "#test/support/server.ts";
 import { command } from "../crash/server.ts";
 import { runHere } from "./run-verb.ts";

@@ -100,7 +100,7 @@ test(
 );
 
 test(
-  "[PV-10] a worker killed in the middle of a build loses it to another",
+  "[PV-10] [AD-1] a worker killed in the middle of a build loses it to another",
   async () => {
     await using world = await open();
     const { id: template_id } = await makeTemplate(
@@ -119,9 +119,11 @@ test(
     expect(after.latest_build.id).toBe(before.latest_build.id);
     const statuses = Object.fromEntries((await daemonsOf(world)).map(({ name, status }) => [name, status]));
     expect(statuses).toEqual({ first: "offline", second: "busy" });
-    expect((await daemonsOf(world)).find(({ name }) => name === "second")?.current_job?.id).toBe(
-      after.latest_build.job.id,
-    );
+    const second_job = (await daemonsOf(world)).find(({ name }) => name === "second")?.current_job;
+    expect(second_job).toMatchObject({
+      ...{ id: after.latest_build.job.id, type: "workspace_build", workspace_id: id, workspace_name: after.name },
+      template_name: after.template_name,
+    });
     await awaitLine(world.admin, after.latest_build.id, "begun", 2);
     await awaitLine(world.admin, after.latest_build.id, "begun", 2);
     await cancel(world.admin, after.latest_build.id);

@@ -1,4 +1,4 @@
-// The audit log as a file: one JSON object a line, newest first, page by page as fast as the reader takes it, so that neither a long log
+// The audit log as a file: one JSON object or row of a table a line, newest first, page by page as fast as the reader takes it, so that neither a long log
 // nor a slow reader costs memory (rule AU-13). It ends when its reader may not see it any more.
 import { AppError } from "#base/errors.ts";
 import type { AuditFilter } from "#db/reports/audit/plan.ts";
@@ -7,16 +7,33 @@ import { listAudit } from "#db/reports/audit/search.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { presentEntry } from "#domain/audit/present.ts";
 import { scopesOf } from "#domain/users/keys.ts";
+import type { AuditLog } from "#schema/audit.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
+import { csvHead, csvLine } from "./csv.ts";
 
 const PAGE = 250;
+
+export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
+export type Format = (typeof EXPORT_FORMATS)[number];
+
+const FORMATS: Readonly<Record<Format, { readonly head: string; readonly line: (entry: AuditLog) => string }>> = {
+  ndjson: { head: "", line: (entry) => `${JSON.stringify(entry)}\n` },
+  csv: { head: csvHead, line: csvLine },
+};
 
 type Deps = Pick<ApiContext, "store" | "clock" | "draining">;
 
 /** What matches now; entries that come meanwhile are newer and not part of it. */
-export const exported = (ctx: Deps, filter: AuditFilter, caller: UserCaller): ReadableStream<Uint8Array> => {
+export const exported = (
+  ctx: Deps,
+  filter: AuditFilter,
+  caller: UserCaller,
+  format: Format = "ndjson",
+): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder();
+  const { head, line } = FORMATS[format];
+  let begun = head === "";
   let cursor: AuditCursor | undefined;
   return new ReadableStream(
     {
@@ -29,8 +46,11 @@ export const exported = (ctx: Deps, filter: AuditFilter, caller: UserCaller): Re
         const last = rows.at(-1)?.entry;
         if (last) {
           cursor = { time: last.time, key: last.key };
-          controller.enqueue(encoder.encode(rows.map((row) => `${JSON.stringify(presentEntry(row))}\n`).join("")));
+          const text = rows.map((row) => line(presentEntry(row))).join("");
+          controller.enqueue(encoder.encode(begun ? text : head + text));
+          begun = true;
         }
+        if (rows.length < PAGE && !begun) controller.enqueue(encoder.encode(head));
         if (rows.length < PAGE) controller.close();
       },
     },

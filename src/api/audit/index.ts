@@ -9,14 +9,16 @@ import { presentEntry } from "#domain/audit/present.ts";
 import { auditedPlaces, auditFilter } from "#domain/audit/query.ts";
 import { setAuditRetention } from "#domain/audit/retention.ts";
 import { AuditLogs, AuditRetention } from "#schema/audit.ts";
+import { feed } from "../administration/feed.ts";
 import * as setting from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
-import { fails } from "../http/responses.ts";
-import { exported } from "./export.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { EXPORT_FORMATS, exported, type Format } from "./export.ts";
+import { auditAccess, followAudit } from "./watch.ts";
 
 const tags = ["Audit"];
 const user = true;
@@ -27,6 +29,14 @@ const q = t.Optional(
       "A resource_type as a word, and key:value terms; keys: resource_type, action, resource_id, resource_target, request_id, username (or `me`), email, organization, build_reason, date_from, date_to.",
   }),
 );
+
+const TYPES: Readonly<Record<Format, string>> = { ndjson: "application/x-ndjson", csv: "text/csv" };
+
+const formatOf = (text = "ndjson"): Format => {
+  const found = EXPORT_FORMATS.find((one) => one === text);
+  if (!found) throw invalidField("format", `must be one of ${EXPORT_FORMATS.join(", ")}`);
+  return found;
+};
 
 export const audit = (ctx: ApiContext) =>
   new Elysia({ prefix: "/audit" })
@@ -70,24 +80,51 @@ export const audit = (ctx: ApiContext) =>
       "/export",
       async ({ caller, query }) => {
         const filter = await auditFilter(ctx.store, query.q ?? "", caller);
+        const format = formatOf(query.format);
         await ctx.refused.settled();
-        return new Response(exported(ctx, filter, caller), {
+        return new Response(exported(ctx, filter, caller, format), {
           headers: {
-            "content-type": "application/x-ndjson; charset=utf-8",
-            "content-disposition": 'attachment; filename="audit.ndjson"',
+            "content-type": `${TYPES[format]}; charset=utf-8`,
+            "content-disposition": `attachment; filename="audit.${format}"`,
           },
         });
       },
       {
         user,
-        query: t.Object({ q }),
+        query: t.Object({
+          q,
+          format: t.Optional(t.String({ description: "ndjson (default), or csv for a spreadsheet." })),
+        }),
         detail: operation({
           tags,
           summary: "Export the audit log",
-          description: "Every entry that matches, one JSON object a line, newest first.",
-          answers: ["application/x-ndjson"],
+          description: "Every entry that matches, one JSON object a line or as a table, newest first.",
+          answers: ["application/x-ndjson", "text/csv"],
         }),
         response: fails(400, 401, 403, 503),
+      },
+    )
+    .get(
+      "/watch",
+      async ({ caller, query, request }) => {
+        const filter = await auditFilter(ctx.store, query.q ?? "", caller);
+        const access = auditAccess(caller, auditedPlaces(caller));
+        const after = query.after_id && (await ctx.store.get(findAuditCursor({ id: query.after_id })))?.key;
+        if (after === undefined && query.after_id) throw invalidField("after_id", "names no entry");
+        return feed(ctx, caller, request, access, (out) =>
+          followAudit(ctx, { filter, after: after || undefined }, out),
+        );
+      },
+      {
+        user,
+        query: t.Object({ q, after_id: pageQuery.after_id }),
+        response: { 101: Upgraded, ...fails(400, 401, 403, 503) },
+        detail: {
+          tags,
+          summary: "Follow the audit log",
+          description:
+            "A WebSocket of text messages, each a list of new entries that match, the oldest first. What was there before is in the list.",
+        },
       },
     )
     .get(

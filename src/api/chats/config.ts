@@ -5,6 +5,7 @@ import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/prompt/system-prompt.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
 import { mayConfigureChats } from "#domain/access.ts";
+import { permissionsOf } from "#domain/chats/permission-rules.ts";
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { forcedRecording, setChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig } from "#schema/chats/chat-config.ts";
@@ -71,6 +72,11 @@ const SINGLES: readonly Single[] = [
   {
     ...{ path: "plan-mode-instructions", setting: "plan_mode_instructions", member: "plan_mode_instructions" },
     ...{ check: promptOf, summary: "what chats in plan mode are told" },
+  },
+  {
+    ...{ path: "default-permissions", setting: "permissions", member: "permissions", forAll: true },
+    ...{ check: (_: string, given: never) => permissionsOf(given) },
+    summary: "permissions of new chats of people who have set none",
   },
 ];
 

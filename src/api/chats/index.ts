@@ -28,6 +28,7 @@ import { chatFiles } from "./files.ts";
 import { forkChat } from "./fork.ts";
 import { chatGit } from "./git.ts";
 import { listChats, sharersOf } from "./list.ts";
+import { localModels } from "./local-models.ts";
 import { chatMessages } from "./messages.ts";
 import { modelConfigs } from "./model-configs.ts";
 import { availableModels } from "./models.ts";
@@ -124,6 +125,7 @@ export const chats = (ctx: ApiContext) =>
     .use(modelProviders(ctx))
     .use(modelConfigs(ctx))
     .use(tryModelConfig(ctx))
+    .use(localModels(ctx))
     .use(availableModels(ctx))
     .get("/:chat", async ({ caller, params }) => readChat(ctx, (await visibleChat(ctx, params.chat, caller)).id), {
       user: true,

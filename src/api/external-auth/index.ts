@@ -1,17 +1,15 @@
 // External accounts of the caller: which providers there are, linking by sign-in at the provider or by device code, what a link says,
 // and unlinking. Everybody handles their own and nobody else's (rules EA-5 to EA-11). The pages do everything through these routes.
 import { Elysia, t } from "elysia";
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, invalid } from "#base/errors.ts";
-import { type LinkRow, listLinks } from "#db/users/external-auth.ts";
+import { listLinks } from "#db/users/external-auth.ts";
+import { presentLink, presentProvider } from "#domain/external-auth/present.ts";
 import {
   ExternalAuth,
   ExternalAuthCallback,
   ExternalAuthDevice,
-  type ExternalAuthLink,
   ExternalAuthList,
   ExternalAuthPoll,
-  type ExternalAuthProvider,
   ExternalAuthStart,
   ExternalAuthUnlinked,
 } from "#schema/users/external-auth.ts";
@@ -45,7 +43,9 @@ const reading = (ctx: ApiContext) =>
         const { providers } = ctx.links;
         return {
           providers: [...providers.values()].map(presentProvider),
-          links: rows.filter((row) => providers.has(row.provider_id)).map((row) => presentLink(row, ctx)),
+          links: rows
+            .filter((row) => providers.has(row.provider_id))
+            .map((row) => presentLink(row, providers.get(row.provider_id), ctx.clock.now())),
         };
       },
       {
@@ -194,29 +194,4 @@ const asAnswer = (error: unknown): never => {
   if (error.kind === "denied")
     throw new AppError("invalid", "The provider did not agree.", { detail: error.code || error.message });
   throw new AppError("overloaded", "The provider cannot be asked now.", { detail: error.message });
-};
-
-const presentProvider = (provider: Provider): ExternalAuthProvider => ({
-  id: provider.id,
-  type: provider.type,
-  display_name: provider.display_name,
-  display_icon: provider.display_icon,
-  device: provider.device_flow,
-  allow_refresh: !provider.no_refresh,
-  allow_validate: provider.validate_url !== undefined,
-  supports_revocation: provider.revocation !== undefined,
-});
-
-const presentLink = (row: LinkRow, { clock, links }: ApiContext): ExternalAuthLink => {
-  const renews = row.has_refresh_token && links.providers.get(row.provider_id)?.no_refresh === false;
-  const hasEnded = !renews && row.expires_at !== null && row.expires_at <= clock.now();
-  return {
-    provider_id: row.provider_id,
-    created_at: rfc3339(row.created_at),
-    updated_at: rfc3339(row.updated_at),
-    expires: rfc3339OrAbsent(row.expires_at),
-    has_refresh_token: row.has_refresh_token,
-    authenticated: row.failure === "" && !hasEnded,
-    validate_error: row.failure || (hasEnded ? "The token has expired." : ""),
-  };
 };

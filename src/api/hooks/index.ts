@@ -10,7 +10,8 @@ import {
   listHookDispatchesOfChat,
 } from "#db/hook-dispatches.ts";
 import { isOwner } from "#domain/access.ts";
-import { type HookDispatch, HookDispatches } from "#schema/chats/hook-dispatch.ts";
+import { hookConsumer, tryHookConsumer } from "#domain/administration/hook-consumer.ts";
+import { HookConsumer, type HookDispatch, HookDispatches, TriedHookConsumer } from "#schema/chats/hook-dispatch.ts";
 import { DECISIONS, FAILURES, HOOK_EVENTS } from "#src/hooks/protocol.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -24,33 +25,70 @@ const EVENTS: readonly string[] = HOOK_EVENTS;
 type Query = { event?: string; result?: string; chat_id?: string; after_id?: string; limit?: number };
 
 export const hooks = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/hooks" }).use(callers).get(
-    "/dispatches",
-    async ({ caller, query }) => {
-      if (!isOwner(caller)) throw forbidden("Only the site's owner may read it.");
-      const { limit, ...filter } = await filterOf(ctx, query);
-      const list = filter.chat_id === null ? listHookDispatches : listHookDispatchesOfChat;
-      const rows = await ctx.store.scan(list({ ...filter, limit: limit + 1 }));
-      return { dispatches: rows.slice(0, limit).map(presentDispatch), has_more: rows.length > limit };
-    },
-    {
-      user: true,
-      query: t.Object({
-        event: t.Optional(t.String({ description: "Only of this event." })),
-        result: t.Optional(t.String({ description: "Only with this result." })),
-        chat_id: t.Optional(t.String({ description: "Only of this chat." })),
-        after_id: t.Optional(t.String({ description: "Go on behind the dispatch with this id." })),
-        limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
-      }),
-      response: { 200: HookDispatches, ...fails(400, 401, 403) },
-      detail: {
-        tags: ["Hooks"],
-        summary: "See what lifecycle hooks have decided",
-        description:
-          "Newest first. Contents only with the setting `hook_ledger_contents`; they go with their chat, the rest after `hook_ledger_days`.",
+  new Elysia({ prefix: "/hooks" })
+    .use(callers)
+    .use(consumer(ctx))
+    .get(
+      "/dispatches",
+      async ({ caller, query }) => {
+        if (!isOwner(caller)) throw forbidden("Only the site's owner may read it.");
+        const { limit, ...filter } = await filterOf(ctx, query);
+        const list = filter.chat_id === null ? listHookDispatches : listHookDispatchesOfChat;
+        const rows = await ctx.store.scan(list({ ...filter, limit: limit + 1 }));
+        return { dispatches: rows.slice(0, limit).map(presentDispatch), has_more: rows.length > limit };
       },
-    },
-  );
+      {
+        user: true,
+        query: t.Object({
+          event: t.Optional(t.String({ description: "Only of this event." })),
+          result: t.Optional(t.String({ description: "Only with this result." })),
+          chat_id: t.Optional(t.String({ description: "Only of this chat." })),
+          after_id: t.Optional(t.String({ description: "Go on behind the dispatch with this id." })),
+          limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
+        }),
+        response: { 200: HookDispatches, ...fails(400, 401, 403) },
+        detail: {
+          tags: ["Hooks"],
+          summary: "See what lifecycle hooks have decided",
+          description:
+            "Newest first. Contents only with the setting `hook_ledger_contents`; they go with their chat, the rest after `hook_ledger_days`.",
+        },
+      },
+    );
+
+/** The consumer that the settings name. */
+const consumer = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/consumer",
+      ({ caller }) => {
+        if (!isOwner(caller)) throw forbidden("Only the site's owner may see it.");
+        return hookConsumer(ctx);
+      },
+      {
+        user: true,
+        response: { 200: HookConsumer, ...fails(401, 403) },
+        detail: { tags: ["Hooks"], summary: "See the consumer of lifecycle hooks", description: "Never its secret." },
+      },
+    )
+    .post(
+      "/consumer/try",
+      ({ caller }) => {
+        if (!isOwner(caller)) throw forbidden("Only the site's owner may try it.");
+        return tryHookConsumer(ctx);
+      },
+      {
+        user: true,
+        response: { 200: TriedHookConsumer, ...fails(400, 401, 403, 409) },
+        detail: {
+          tags: ["Hooks"],
+          summary: "Try the consumer of lifecycle hooks",
+          description:
+            "Sends it one signed event of no chat; what it answers counts for nothing. 409 when there is none.",
+        },
+      },
+    );
 
 const filterOf = async ({ store }: ApiContext, query: Query) => {
   const { event = null, result = null, chat_id = null, after_id, limit = PAGE } = query;

@@ -28,6 +28,7 @@ const TAGS: { name: string; description: string }[] = [
   { name: "Agents", description: "Workspace agents as people see them: state and logs." },
   { name: "Applications", description: "Apps and ports on hosts of their own." },
   { name: "Chats", description: "Sessions with a coding agent: messages, queues, turns, and how to follow them." },
+  { name: "Administration", description: "The server itself, for owners: its health, settings, backups and log." },
   { name: "Hooks", description: "What programs of the deployment have decided about chats." },
   { name: "Models", description: "Who provides language models, and the models that chats can use." },
   { name: "Skills", description: "Instructions that people have written for all of their chats." },

@@ -45,6 +45,7 @@ const RULES: readonly Rule[] = [
 
   ["audit", reads("audit_log:read")],
   ["audit/export", reads("audit_log:read")],
+  ["audit/watch", reads("audit_log:read")],
   ["insights/**", reads("template:view_insights")],
   ["templates/*/daus", reads("template:view_insights")],
 
@@ -63,6 +64,7 @@ const RULES: readonly Rule[] = [
   ["chats/**", updates("chat")],
 
   ["organizations/*/mcp-servers/*/oauth2/**", { ...updates("mcp_server"), GET: "mcp_server:update" }],
+  ["organizations/*/mcp-servers/*/try", { POST: "mcp_server:update" }],
   ["organizations/*/mcp-servers/**", everything("mcp_server")],
   ["organizations/*/provisionerdaemons", reads("provisioner_daemon:read")],
   ["organizations/*/provisionerkeys/**", everything("provisioner_key")],

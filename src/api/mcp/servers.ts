@@ -7,8 +7,9 @@ import { findLink } from "#db/users/external-auth.ts";
 import { mayUpdateOrganization } from "#domain/access.ts";
 import { openSecrets, providerIdOf } from "#domain/mcp/access.ts";
 import { addServer, changeServer, findAdministeredServer, findServer, removeServer } from "#domain/mcp/servers.ts";
+import { tryServer } from "#domain/mcp/try-server.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
-import { CreateMcpServer, McpServerConfig, UpdateMcpServer } from "#schema/chats/mcp-server.ts";
+import { CreateMcpServer, McpServerConfig, TriedMcpServer, UpdateMcpServer } from "#schema/chats/mcp-server.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -101,6 +102,21 @@ export const mcpServers = (ctx: ApiContext) => {
           description: "Secrets that are not given stay, unless the server moves to another origin or kind of sign-in.",
           audit: target.writes(target.mcpServer),
         }),
+      },
+    )
+    .post(
+      "/:organization/mcp-servers/:server/try",
+      async ({ caller, params, request }) =>
+        tryServer(ctx, await findAdministeredServer(ctx, params, caller), caller, request.signal),
+      {
+        user: true,
+        params: serverPath,
+        response: { 200: TriedMcpServer, ...fails(400, 401, 403, 404) },
+        detail: {
+          tags,
+          summary: "Try an MCP server",
+          description: "Connects in the caller's name and lists its tools; 30 seconds at most.",
+        },
       },
     )
     .delete(

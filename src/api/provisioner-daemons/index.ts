@@ -1,12 +1,12 @@
 // Workers that are processes of their own (`slipway provisioner`): listing them, and the WebSocket over which they take jobs.
 import { Elysia, t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
-import { listProvisionerDaemons, type ProvisionerDaemonRow } from "#db/templates/provisioners.ts";
+import { listProvisionerDaemons } from "#db/templates/provisioners.ts";
 import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/users/organizations.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { register } from "#domain/provisioners/daemon.ts";
+import { presentDaemon } from "#domain/provisioners/present.ts";
 import { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
 import { parseTags } from "#src/provisioners/external/tags.ts";
 import type { ApiContext } from "../context.ts";
@@ -19,19 +19,6 @@ import { WorkerConnection } from "./worker-connection.ts";
 const tags = ["Provisioners"];
 const params = organizationPath;
 const KINDS = ["local", "docker", "echo"];
-
-const presentDaemon = (ctx: ApiContext, row: ProvisionerDaemonRow): ProvisionerDaemon => {
-  const worker = ctx.workers.find(row.id);
-  const job = worker?.jobs[0];
-  const { id, organization_id, key_id, name, version, provisioners, tags, slots } = row;
-  return {
-    ...{ id, organization_id, key_id, name, version, provisioners, tags, slots },
-    status: worker ? (job ? "busy" : "idle") : "offline",
-    current_job: job ? { id: job, status: "running" } : null,
-    created_at: rfc3339(row.created_at),
-    last_seen_at: rfc3339(worker ? ctx.clock.now() - Math.round(worker.silence) : row.last_seen_at),
-  };
-};
 
 const short = (description: string, maxLength = 1_024) => t.Optional(t.String({ maxLength, description }));
 
@@ -84,7 +71,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
         const rows = await ctx.store.all(listProvisionerDaemons({ organization_id: id }));
-        return rows.map((row) => presentDaemon(ctx, row));
+        return Promise.all(rows.map((row) => presentDaemon(ctx, row, caller)));
       },
       {
         ...{ user: true, params },

@@ -153,6 +153,17 @@ export const networks: Kind<readonly string[]> = listOf(
   true,
 );
 
+/** Addresses of servers, without a path; may be empty. */
+export const origins: Kind<readonly string[]> = listOf(
+  "addresses such as http://127.0.0.1:11434",
+  "URLS",
+  (item) => {
+    const url = URL.canParse(item) ? new URL(item) : undefined;
+    return url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
+  },
+  true,
+);
+
 /** Text that matches `pattern`; `accepts` says the same in words. */
 export const matching = (pattern: RegExp, accepts: string, placeholder = "TEXT"): Kind<string> => ({
   accepts,

@@ -16,6 +16,7 @@ import {
   hosts,
   matching,
   networks,
+  origins,
   path,
   text,
   whole,
@@ -28,6 +29,9 @@ import { optional, setting, type Values } from "./setting.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
+
+/** Where Ollama, LM Studio, vLLM and llama.cpp listen when nobody says otherwise. */
+const LOCAL_MODEL_SERVERS = [11_434, 1_234, 8_000, 8_080].map((port) => `http://127.0.0.1:${port}`);
 
 export const SERVER_SETTINGS = {
   config: optional(path, {
@@ -142,6 +146,10 @@ export const SERVER_SETTINGS = {
     help: "Hosts that base URLs of model providers may name although they are not on the public internet.",
     absent:
       "none; while only this machine uses the server (loopback as address and access URL, no proxy), all loopback and private addresses",
+  }),
+  local_model_servers: setting(origins, LOCAL_MODEL_SERVERS, {
+    group: "Chats",
+    help: "Where servers of models (Ollama, LM Studio, vLLM, llama.cpp) are looked for when an owner adds the first model. Empty: nowhere.",
   }),
   subchat_slots: setting(whole(1, 10_000), 10, {
     group: "Chats",

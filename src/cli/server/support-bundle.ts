@@ -7,6 +7,7 @@ import { holdProcess, rfc3339 } from "#base/clock.ts";
 import { shownSettings } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { loadConfig } from "#base/config.ts";
+import { redacted } from "#base/redact.ts";
 import { usageError } from "#base/usage-error.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import { Flow } from "#db/backup/flow.ts";
@@ -15,7 +16,6 @@ import { inspectDatabase, tableSizes } from "#db/engine/inspect.ts";
 import { onlyWord, takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 import { findingsOf } from "./doctor.ts";
-import { redacted } from "./redact.ts";
 
 const LOG_LINES = 2000;
 

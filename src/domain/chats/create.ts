@@ -4,7 +4,8 @@ import { admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
-import { readUserChatSetting } from "#db/chats/settings.ts";
+import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
+import type { Store } from "#db/engine/store.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { Chat, CreateChat } from "#schema/chats/chat.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -42,7 +43,7 @@ export const createChat = async (
   const labels = labelsOf(body.labels ?? {});
   const permissions =
     body.permissions === undefined
-      ? await readUserChatSetting(ctx.store, caller.user_id, "permissions")
+      ? await defaultPermissions(ctx.store, caller.user_id)
       : permissionsOf(body.permissions);
   const dynamic_tools = dynamicToolsOf(body.unsafe_dynamic_tools);
   const client_type = clientTypeOf(body.client_type);
@@ -105,3 +106,7 @@ export const modelOf = ({ models }: DomainContext, id: string | undefined): stri
   if (id !== undefined) throw invalidField("model_config_id", "names no model you can use");
   throw new AppError("invalid", "There is no model yet: an administrator must add a provider.");
 };
+
+/** What a chat that brings none may do without asking: as its owner says, else as the deployment says. */
+const defaultPermissions = async (store: Store, user_id: string) =>
+  (await readUserChatSetting(store, user_id, "permissions")) ?? readChatSetting(store, "permissions");

@@ -1,5 +1,6 @@
 // Wire shapes of the chat settings: those of the deployment and those of one user (specification, "config"; facts/chats 4.15).
 import { type TSchema, Type as t } from "@sinclair/typebox";
+import { ChatPermissions } from "./chat-permissions.ts";
 
 /** Bytes of a prompt, after cleaning. */
 export const PROMPT_BYTES = 131_072;
@@ -25,6 +26,9 @@ export const ChatConfig = {
   allow_users: t.Boolean({ description: "Users may switch this on for themselves." }),
   debug_logging_enabled: t.Boolean({ description: "This user's model calls are recorded." }),
   user_toggle_allowed: t.Boolean({ description: "The user may switch it." }),
+  permissions: t.Union([ChatPermissions, t.Null()], {
+    description: "Of new chats of people who have set none of their own; null: everything is allowed.",
+  }),
   forced_by_deployment,
 } satisfies Record<string, TSchema>;
 

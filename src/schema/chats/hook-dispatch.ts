@@ -28,3 +28,22 @@ export const HookDispatches = t.Object({
   dispatches: t.Array(HookDispatch),
   has_more: t.Boolean({ description: "There are older ones." }),
 });
+
+export const HookConsumer = t.Object({
+  configured: t.Boolean({ description: "The settings name a consumer." }),
+  enabled: t.Boolean(),
+  mode: oneOf(["enforce", "observe"], "Whether its decisions count."),
+  url: t.String({ description: "Without credentials and query; empty when there is none." }),
+  timeout_ms: t.Integer(),
+  has_previous_secret: t.Boolean({ description: "The secret is being changed: both are accepted." }),
+  keeps_contents: t.Boolean({ description: "The ledger keeps what was sent and answered." }),
+  ledger_days: t.Integer({ description: "How long dispatches are kept." }),
+});
+export type HookConsumer = Static<typeof HookConsumer>;
+
+export const TriedHookConsumer = t.Object({
+  works: t.Boolean(),
+  problem: t.Optional(t.String({ description: "Why it gives no valid answer." })),
+  took_ms: t.Integer(),
+});
+export type TriedHookConsumer = Static<typeof TriedHookConsumer>;

@@ -69,3 +69,17 @@ export const McpServerConfig = t.Object({
   updated_at: t.String({ format: "date-time" }),
 });
 export type McpServerConfig = Static<typeof McpServerConfig>;
+
+export const TriedMcpServer = t.Object({
+  works: t.Boolean(),
+  problem: t.Optional(t.String({ description: "Why it does not answer, in words." })),
+  tools: t.Array(
+    t.Object({
+      name: t.String(),
+      description: t.String(),
+      offered: t.Boolean({ description: "The lists of what is allowed and denied let chats use it." }),
+    }),
+  ),
+  took_ms: t.Integer({ description: "Until it had named its tools." }),
+});
+export type TriedMcpServer = Static<typeof TriedMcpServer>;

@@ -36,6 +36,17 @@ export type NewProvisionerKey = Static<typeof NewProvisionerKey>;
 
 const DAEMON_STATUSES = ["offline", "idle", "busy"] as const;
 
+const CurrentJob = t.Object({
+  id: t.String({ format: "uuid" }),
+  status: t.Literal("running"),
+  type: t.String({ description: "workspace_build, template_version_import or template_version_dry_run." }),
+  workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], { description: "Of a build." }),
+  workspace_name: t.String({ description: "Empty for what is no build." }),
+  template_name: t.String({ description: "Empty for a template that is not there yet." }),
+  started_at: t.Union([t.String({ format: "date-time" }), t.Null()]),
+});
+export type CurrentJob = Static<typeof CurrentJob>;
+
 export const ProvisionerDaemon = t.Object({
   id: t.String({ format: "uuid" }),
   organization_id: t.String({ format: "uuid" }),
@@ -46,9 +57,7 @@ export const ProvisionerDaemon = t.Object({
   tags: Tags,
   slots: t.Integer({ description: "How many jobs it does at the same time." }),
   status: oneOf(DAEMON_STATUSES, "`busy` while it works on a job."),
-  current_job: t.Union([t.Object({ id: t.String({ format: "uuid" }), status: t.Literal("running") }), t.Null()], {
-    description: "The first of the jobs it works on.",
-  }),
+  current_job: t.Union([CurrentJob, t.Null()], { description: "The first of the jobs it works on." }),
   created_at: t.String({ format: "date-time" }),
   last_seen_at: t.String({ format: "date-time" }),
 });

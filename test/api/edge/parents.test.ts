@@ -75,6 +75,7 @@ const CASES: Record<string, Case> = {
   "GET /api/v2/organizations/{organization}/mcp-servers/{server}": { path: mcp },
   "PATCH /api/v2/organizations/{organization}/mcp-servers/{server}": { path: mcp, body: { display_name: "no" } },
   "DELETE /api/v2/organizations/{organization}/mcp-servers/{server}": { path: mcp },
+  "POST /api/v2/organizations/{organization}/mcp-servers/{server}/try": { path: () => `${mcp()}/try` },
   "POST /api/v2/organizations/{organization}/mcp-servers/{server}/oauth2/start": {
     path: () => `${mcp()}/oauth2/start`,
   },

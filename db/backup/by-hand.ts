@@ -1,0 +1,176 @@
+// Backups that somebody asks for while the server runs: made, and looked through, each by a process of its own (snapshot.ts says why), one at a
+// time. How far it is, is read from the files it writes. Whoever watches is told of each step.
+import { existsSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { type Clock, rfc3339, type Timer } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { ownProgram } from "#base/program.ts";
+import type { Backup, Backups, BackupWork } from "#schema/administration/backup.ts";
+import { backupsIn } from "./kept.ts";
+import { BackupError, DATABASE, readManifest, timeOfName } from "./manifest.ts";
+
+export type ByHandOptions = {
+  readonly clock: Clock;
+  readonly data_dir: string;
+  readonly folder: string;
+  readonly interval: number | undefined;
+  readonly keep: number;
+  readonly rateMb: number;
+};
+
+/** Something is under way already. */
+export class BusyError extends Error {
+  override readonly name = "BusyError";
+}
+
+const STEP_MS = 500;
+/** What a backup, and the check of one, is called while it is written. */
+const UNFINISHED = /^\.(slipway-.*\.part|check-.*)$/;
+
+type Checked = { readonly at: number; readonly problem: string };
+
+export class BackupsByHand {
+  readonly #options: ByHandOptions;
+  readonly #stopping = new AbortController();
+  readonly #checked = new Map<string, Checked>();
+  readonly #listeners = new Set<() => void>();
+  #work: BackupWork | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #failure = "";
+  #timer: Timer | undefined;
+
+  constructor(options: ByHandOptions) {
+    this.#options = options;
+  }
+
+  /** Hears of each step of the work. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Everything there is and goes on. */
+  async list(): Promise<Backups> {
+    const { folder, interval, keep, clock } = this.#options;
+    const names = (await backupsIn(folder, clock.now())).reverse();
+    return {
+      ...{ folder: resolve(folder), interval_ms: interval ?? null, keep },
+      ...{ work: this.#work ?? null, failure: this.#failure },
+      backups: names.map((name) => this.#shown(name)),
+    };
+  }
+
+  /** Begins to make one; throws BusyError. */
+  make(): void {
+    const { data_dir, folder, rateMb } = this.#options;
+    const settings = [`--data-dir=${resolve(data_dir)}`, `--backup-rate-mb=${rateMb}`];
+    this.#begin({ kind: "make", name: "" }, async () => {
+      const database = await stat(join(data_dir, DATABASE));
+      this.#far({ total_bytes: database.size });
+      await runVerb(["backup", resolve(folder), ...settings], this.#stopping.signal);
+    });
+  }
+
+  /** Begins to read this one whole; false when there is none of this name. Throws BusyError. */
+  async check(name: string): Promise<boolean> {
+    const { folder, clock } = this.#options;
+    if (!(await backupsIn(folder, clock.now())).includes(name)) return false;
+    this.#begin({ kind: "check", name }, async () => {
+      this.#far({ total_bytes: this.#shown(name).bytes });
+      try {
+        await runVerb(["restore", join(resolve(folder), name), "--check"], this.#stopping.signal);
+        this.#checked.set(name, { at: clock.now(), problem: "" });
+      } catch (error) {
+        if (!this.#stopping.signal.aborted) this.#checked.set(name, { at: clock.now(), problem: messageOf(error) });
+        throw error;
+      }
+    });
+    return true;
+  }
+
+  /** Ends what is under way; half a backup has no name, and is removed by a later one. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error("the server is stopping"));
+    await this.#running;
+  }
+
+  #begin(what: Pick<BackupWork, "kind" | "name">, act: () => Promise<void>): void {
+    if (this.#work) throw new BusyError(`a backup is being ${this.#work.kind === "make" ? "made" : "checked"} already`);
+    const { clock, folder } = this.#options;
+    this.#failure = "";
+    this.#work = { ...what, started_at: rfc3339(clock.now()), bytes: 0, total_bytes: 0 };
+    this.#timer = clock.every(STEP_MS, () => void bytesUnder(folder).then((bytes) => this.#far({ bytes })));
+    this.#tell();
+    this.#running = this.#run(act);
+  }
+
+  async #run(act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) {
+        this.#failure = messageOf(error);
+        log("backup").error("a backup that was asked for has failed", { error });
+      }
+    } finally {
+      this.#timer?.cancel();
+      this.#work = undefined;
+      this.#tell();
+    }
+  }
+
+  #far(step: Partial<Pick<BackupWork, "bytes" | "total_bytes">>): void {
+    if (!this.#work) return;
+    this.#work = { ...this.#work, ...step };
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  #shown(name: string): Backup {
+    const checked = this.#checked.get(name);
+    const about = { name, checked_at: checked ? rfc3339(checked.at) : null };
+    try {
+      const { created_at, files, version } = readManifest(join(this.#options.folder, name));
+      const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+      return { ...about, created_at, bytes, files: files.length, version, problem: checked?.problem ?? "" };
+    } catch (error) {
+      if (!(error instanceof BackupError)) throw error;
+      const created_at = rfc3339(timeOfName(name));
+      return { ...about, created_at, bytes: 0, files: 0, version: "", problem: error.message };
+    }
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Bytes of what is unfinished in the folder; what goes meanwhile counts as nothing. */
+const bytesUnder = async (folder: string): Promise<number> => {
+  if (!existsSync(folder)) return 0;
+  let sum = 0;
+  for (const name of (await readdir(folder)).filter((one) => UNFINISHED.test(one))) {
+    const inside = await readdir(join(folder, name), { recursive: true }).catch(() => []);
+    for (const file of inside) {
+      const found = await stat(join(folder, name, file)).catch(() => undefined);
+      if (found?.isFile()) sum += found.size;
+    }
+  }
+  return sum;
+};
+
+/** A verb of this program. Rejects with what it says when it fails. */
+export const runVerb = async (argv: readonly string[], signal: AbortSignal): Promise<void> => {
+  const child = Bun.spawn([...ownProgram(), ...argv], { stdin: "ignore", stdout: "ignore", stderr: "pipe", env: {} });
+  const stop = (): void => child.kill("SIGTERM");
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const said = await new Response(child.stderr).text();
+    if ((await child.exited) !== 0)
+      throw new Error(said.trim() || `it ended with ${child.exitCode ?? child.signalCode}`);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+};

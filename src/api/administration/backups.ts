@@ -1,0 +1,90 @@
+// Backups of the server's own folder: listed, made and checked while it runs, and how far that is.
+import { Elysia, t } from "elysia";
+import { checkServerAdmin } from "#domain/access.ts";
+import { checkBackup, makeBackupNow } from "#domain/administration/backups.ts";
+import { Backups } from "#schema/administration/backup.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { ownersFeed } from "./feed.ts";
+
+const tags = ["Administration"];
+
+/** Routes below `/deployment/backups`. */
+export const backups = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/deployment/backups" })
+    .use(callers)
+    .get(
+      "",
+      ({ caller }) => {
+        checkServerAdmin(caller);
+        return ctx.backupsByHand.list();
+      },
+      {
+        user: true,
+        response: { 200: Backups, ...fails(401, 403) },
+        detail: { tags, summary: "List backups", description: "Those in the folder of the setting backup_dir." },
+      },
+    )
+    .post(
+      "",
+      async ({ caller, status }) => {
+        checkServerAdmin(caller);
+        return status(202, await makeBackupNow(ctx));
+      },
+      {
+        user: true,
+        response: { 202: Backups, ...fails(400, 401, 403, 409) },
+        detail: {
+          tags,
+          summary: "Make a backup",
+          description: "Begins to; `work` and the stream say how far it is. One at a time.",
+        },
+      },
+    )
+    .post(
+      "/:backup/check",
+      async ({ caller, params, status }) => {
+        checkServerAdmin(caller);
+        return status(202, await checkBackup(ctx, params.backup));
+      },
+      {
+        user: true,
+        params: t.Object({ backup: t.String({ maxLength: 64, description: "Name of the backup." }) }),
+        response: { 202: Backups, ...fails(400, 401, 403, 404, 409) },
+        detail: {
+          tags,
+          summary: "Check a backup",
+          description: "Begins to read it whole, as a restore would; needs as much room beside it as it has bytes.",
+        },
+      },
+    )
+    .get(
+      "/watch",
+      ({ caller, request }) => {
+        checkServerAdmin(caller);
+        return ownersFeed(ctx, caller, request, (feed) => {
+          let isReading = false;
+          const tell = async (): Promise<void> => {
+            if (isReading) return;
+            isReading = true;
+            const shown = await ctx.backupsByHand.list().finally(() => {
+              isReading = false;
+            });
+            feed.send(JSON.stringify(shown));
+          };
+          void tell().catch(feed.fail);
+          return ctx.backupsByHand.onChange(() => void tell().catch(feed.fail));
+        });
+      },
+      {
+        user: true,
+        response: { 101: Upgraded, ...fails(400, 401, 403, 503) },
+        detail: {
+          tags,
+          summary: "Watch backups",
+          description:
+            "A WebSocket of text messages, each the whole list: at once, and after each step of what is under way.",
+        },
+      },
+    );

@@ -1,0 +1,67 @@
+// A WebSocket that tells and is told nothing, for who looks after the server: it ends with their key and with their right to see it.
+import type { Access } from "#domain/live-access.ts";
+import type { ApiContext } from "../context.ts";
+import type { UserCaller } from "../http/caller.ts";
+import { closeWhenAccessLost } from "../http/revocation.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
+import { Heartbeat } from "../workspaces/heartbeat.ts";
+
+export type Feed = {
+  /** False when its reader is gone. */
+  readonly send: (text: string) => boolean;
+  /** What should be told cannot be read. */
+  readonly fail: () => void;
+};
+
+/** Begins to tell, and gives how to stop. */
+type Begin = (feed: Feed) => () => void;
+
+const PING = '{"type":"ping"}';
+const beats = new WeakMap<ApiContext, Heartbeat>();
+
+const beatsOf = (ctx: ApiContext): Heartbeat => {
+  const known = beats.get(ctx) ?? new Heartbeat(ctx.clock);
+  beats.set(ctx, known);
+  return known;
+};
+
+export const feed = (ctx: ApiContext, caller: UserCaller, request: Request, access: Access, begin: Begin): Response => {
+  const handler = closeWhenAccessLost(ctx, caller, access, new FeedSocket(beatsOf(ctx), begin));
+  return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
+};
+
+/** The same for owners of the site. */
+export const ownersFeed = (ctx: ApiContext, caller: UserCaller, request: Request, begin: Begin): Response =>
+  feed(ctx, caller, request, ownerAccess(caller), begin);
+
+const ownerAccess = ({ user_id }: UserCaller): Access => ({
+  ...{ key: "owner", topic: user_id, lost: "you are no longer an owner" },
+  holds: async ({ roles }) => roles.includes("owner"),
+});
+
+class FeedSocket implements SocketHandler {
+  readonly #beats: Heartbeat;
+  readonly #begin: Begin;
+  #ends: readonly (() => void)[] = [];
+
+  constructor(beats: Heartbeat, begin: Begin) {
+    this.#beats = beats;
+    this.#begin = begin;
+  }
+
+  open(socket: Socket): void {
+    const stop = this.#begin({
+      send: (text) => socket.send(text, true),
+      fail: () => socket.close(CLOSE.internal, "it cannot be read now"),
+    });
+    this.#ends = [stop, this.#beats.join(() => socket.send(PING))];
+  }
+
+  message(socket: Socket): void {
+    socket.close(CLOSE.policy, "this stream takes no messages");
+  }
+
+  close(): void {
+    for (const end of this.#ends) end();
+  }
+}

@@ -1,0 +1,30 @@
+// The server itself, for owners of the site: its backups and log, and who has linked external accounts.
+import { Elysia } from "elysia";
+import { checkServerAdmin } from "#domain/access.ts";
+import { externalAccounts } from "#domain/administration/external-accounts.ts";
+import { ExternalAccounts } from "#schema/administration/external-accounts.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+import { backups } from "./backups.ts";
+import { serverLog } from "./logs.ts";
+
+const tags = ["Administration"];
+
+export const administration = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/deployment/external-auth",
+      ({ caller }) => {
+        checkServerAdmin(caller);
+        return externalAccounts(ctx);
+      },
+      {
+        user: true,
+        response: { 200: ExternalAccounts, ...fails(401, 403) },
+        detail: { tags, summary: "See who has linked external accounts", description: "Never their tokens." },
+      },
+    )
+    .use(backups(ctx))
+    .use(serverLog(ctx));

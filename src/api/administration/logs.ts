@@ -1,0 +1,105 @@
+// The last lines of the server's own log, and those that come.
+import { Elysia, type Static, t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { logLevels } from "#base/config/log-levels.ts";
+import { invalidField } from "#base/errors.ts";
+import { type RecentLine, recentLog } from "#base/recent-log.ts";
+import { checkServerAdmin } from "#domain/access.ts";
+import { LOG_LEVELS, ServerLog, type ServerLogLine } from "#schema/administration/server-log.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails, Upgraded } from "../http/responses.ts";
+import { ownersFeed } from "./feed.ts";
+
+const tags = ["Administration"];
+const MOST = 2_000;
+/** Lines that come within this time are one message. */
+const GATHER_MS = 100;
+
+const query = t.Object({
+  level: t.Optional(t.String({ description: "This level and those that are worse: trace, debug, info, warn, error." })),
+  area: t.Optional(t.String({ maxLength: 64, description: "Only of this part of the server." })),
+  search: t.Optional(
+    t.String({ maxLength: 256, description: "Only lines that hold this text, whatever the letter case." }),
+  ),
+  after_id: t.Optional(t.Integer({ description: "Only lines behind the one with this id." })),
+});
+
+const levelOf = (text: string | undefined): number => {
+  if (text === undefined) return 0;
+  const at = LOG_LEVELS.indexOf(text as ServerLogLine["level"]);
+  if (at < 0) throw invalidField("level", `must be one of ${LOG_LEVELS.join(", ")}`);
+  return at;
+};
+
+const presentLine = ({ id, at, level, area, text }: RecentLine): ServerLogLine => ({
+  ...{ id, time: rfc3339(at), level: level as ServerLogLine["level"], area, text },
+});
+
+const wanted = ({ level, area, search }: Static<typeof query>): ((line: RecentLine) => boolean) => {
+  const least = levelOf(level);
+  const words = search?.toLowerCase();
+  return (line) =>
+    LOG_LEVELS.indexOf(line.level as ServerLogLine["level"]) >= least &&
+    (area === undefined || line.area === area) &&
+    (words === undefined || line.text.toLowerCase().includes(words));
+};
+
+/** Routes below `/deployment/logs`. */
+export const serverLog = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/deployment/logs" })
+    .use(callers)
+    .get(
+      "",
+      ({ caller, query }) => {
+        checkServerAdmin(caller);
+        const lines = recentLog.after(query.after_id ?? 0, MOST, wanted(query)).map(presentLine);
+        return { level: logLevels.print(ctx.config.log_level), lines };
+      },
+      {
+        user: true,
+        query,
+        response: { 200: ServerLog, ...fails(400, 401, 403) },
+        detail: {
+          tags,
+          summary: "See the server's log",
+          description:
+            "The last two thousand lines of this process, kept in memory; what could be a secret or an e-mail address is left out.",
+        },
+      },
+    )
+    .get(
+      "/watch",
+      ({ caller, query, request }) => {
+        checkServerAdmin(caller);
+        const fits = wanted(query);
+        return ownersFeed(ctx, caller, request, (feed) => {
+          let last = query.after_id ?? 0;
+          // A process that has begun anew counts from the beginning.
+          if (last > recentLog.last) last = 0;
+          let isPlanned = false;
+          const tell = (): void => {
+            isPlanned = false;
+            const lines = recentLog.after(last, MOST, fits);
+            last = recentLog.last;
+            if (lines.length > 0) feed.send(JSON.stringify(lines.map(presentLine)));
+          };
+          tell();
+          return recentLog.onMore(() => {
+            if (isPlanned) return;
+            isPlanned = true;
+            ctx.clock.after(GATHER_MS, tell);
+          });
+        });
+      },
+      {
+        user: true,
+        query,
+        response: { 101: Upgraded, ...fails(400, 401, 403, 503) },
+        detail: {
+          tags,
+          summary: "Follow the server's log",
+          description: "A WebSocket of text messages, each a list of lines: those there are, then those that come.",
+        },
+      },
+    );

@@ -1,0 +1,56 @@
+// New entries of the audit log as they are written. Nobody announces entries: they are in the batches of all kinds of changes. What is looked at
+// each second is a number in memory; the log is read when that has moved.
+import type { AuditFilter } from "#db/reports/audit/plan.ts";
+import { listAudit } from "#db/reports/audit/search.ts";
+import { presentEntry } from "#domain/audit/present.ts";
+import { auditedPlaces } from "#domain/audit/query.ts";
+import type { Access } from "#domain/live-access.ts";
+import type { Feed } from "../administration/feed.ts";
+import type { ApiContext } from "../context.ts";
+import type { UserCaller } from "../http/caller.ts";
+
+const LOOK_MS = 1_000;
+/** Of one look; who misses some reads the list. */
+const MOST = 100;
+
+/** They may read the audit log as far as they could when they began. */
+export const auditAccess = ({ user_id, roles }: UserCaller, within: readonly string[] | undefined): Access => ({
+  ...{ key: `audit ${roles.join()} ${within?.join() ?? ""}`, topic: user_id },
+  lost: "you may no longer read this part of the audit log",
+  holds: async (caller) => {
+    try {
+      const now = auditedPlaces(caller);
+      return now === undefined || within?.every((id) => now.includes(id)) === true;
+    } catch {
+      return false;
+    }
+  },
+});
+
+/** Sends lists of entries that match, the oldest first, behind the one with the key `after` or from now on; gives how to stop. */
+export const followAudit = (
+  { store, clock }: ApiContext,
+  { filter, after }: { readonly filter: AuditFilter; readonly after: number | undefined },
+  feed: Feed,
+): (() => void) => {
+  let seen = after;
+  let version: number | undefined;
+  let isLooking = false;
+  const newest = async () => (await listAudit(store, { filter, limit: seen === undefined ? 1 : MOST })).rows;
+  const look = async (): Promise<void> => {
+    if (isLooking || (seen !== undefined && version !== undefined && store.auditVersion === version)) return;
+    isLooking = true;
+    version = store.auditVersion;
+    try {
+      const rows = await newest();
+      const fresh = seen === undefined ? [] : rows.filter(({ entry }) => entry.key > (seen ?? 0)).reverse();
+      seen = Math.max(seen ?? 0, rows[0]?.entry.key ?? 0);
+      if (fresh.length > 0) feed.send(JSON.stringify(fresh.map(presentEntry)));
+    } finally {
+      isLooking = false;
+    }
+  };
+  void look().catch(feed.fail);
+  const timer = clock.every(LOOK_MS, () => void look().catch(feed.fail));
+  return () => timer.cancel();
+};

@@ -1,0 +1,55 @@
+// The last lines of this process's own log, kept in memory for administrators who look at them in the browser. Bounded in lines and bytes; what
+// could be a secret or name a person is taken out when a line is read (./redact.ts), not when it is written: most are never looked at.
+import { redacted } from "./redact.ts";
+
+export type RecentLine = {
+  /** Grows by one with each line since the start of the process. */
+  readonly id: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly level: string;
+  readonly area: string;
+  readonly text: string;
+};
+
+const MOST_LINES = 2_000;
+const MOST_CHARACTERS = 2 * 1024 * 1024;
+const LONGEST = 8_192;
+
+export class RecentLog {
+  readonly #lines: RecentLine[] = [];
+  readonly #listeners = new Set<() => void>();
+  #characters = 0;
+  #last = 0;
+
+  add(line: Omit<RecentLine, "id">): void {
+    this.#last += 1;
+    const text = line.text.length > LONGEST ? `${line.text.slice(0, LONGEST)}…` : line.text;
+    this.#lines.push({ ...line, id: this.#last, text });
+    this.#characters += text.length;
+    while (this.#lines.length > MOST_LINES || this.#characters > MOST_CHARACTERS) {
+      this.#characters -= this.#lines.shift()?.text.length ?? 0;
+    }
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Lines with a higher id, the oldest first, the newest `most` of them; without secrets. */
+  after(id: number, most: number, fits: (line: RecentLine) => boolean = () => true): RecentLine[] {
+    const found = this.#lines.filter((line) => line.id > id && fits(line)).slice(-most);
+    return found.map((line) => ({ ...line, text: redacted(line.text) }));
+  }
+
+  /** The id of the newest line; 0 before the first. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Hears that there are more. The listener must not write to the log, nor throw. */
+  onMore(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+}
+
+/** Of this process. */
+export const recentLog = new RecentLog();

@@ -1,0 +1,35 @@
+// The consumer of lifecycle hooks as the settings name it, and whether it answers; for the owner of the site. Its secret is never told.
+import { consumerOf } from "#actors/hooks/open.ts";
+import { conflict } from "#base/errors.ts";
+import type { HookConsumer, TriedHookConsumer } from "#schema/chats/hook-dispatch.ts";
+import { probeConsumer } from "#src/hooks/probe.ts";
+import type { DomainContext } from "../context.ts";
+
+export const hookConsumer = ({ config }: Pick<DomainContext, "config">): HookConsumer => ({
+  configured: consumerOf(config) !== undefined,
+  enabled: config.hook_enabled,
+  mode: config.hook_mode,
+  url: config.hook_url ? plainAddress(config.hook_url) : "",
+  timeout_ms: config.hook_timeout,
+  has_previous_secret: config.hook_previous_secret !== undefined,
+  keeps_contents: config.hook_ledger_contents,
+  ledger_days: config.hook_ledger_days,
+});
+
+const plainAddress = (text: string): string => {
+  const { origin, pathname } = new URL(text);
+  return `${origin}${pathname}`;
+};
+
+/** Sends it one signed event whose answer counts for nothing. 409 when the settings name none. */
+export const tryHookConsumer = async ({
+  config,
+  clock,
+}: Pick<DomainContext, "config" | "clock">): Promise<TriedHookConsumer> => {
+  const consumer = consumerOf(config);
+  if (!consumer) throw conflict("No consumer is set up: hook_url and hook_secret name one.");
+  const begun = clock.monotonic();
+  const problem = await probeConsumer(clock, consumer);
+  const took_ms = Math.round(clock.monotonic() - begun);
+  return problem === undefined ? { works: true, took_ms } : { works: false, problem, took_ms };
+};

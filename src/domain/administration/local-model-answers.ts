@@ -1,0 +1,71 @@
+// What servers of models say of themselves, read with care: anything may listen at these ports. Pure.
+import type { LocalModelServer } from "#schema/administration/local-models.ts";
+
+type Model = LocalModelServer["models"][number];
+type Kind = LocalModelServer["kind"];
+
+const MOST = 200;
+const LONGEST = 256;
+
+const membersOf = (value: unknown): Record<string, unknown> =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+
+/** The text under this name; empty for none. */
+export const textOf = (value: unknown, name: string): string => {
+  const text = membersOf(value)[name];
+  return typeof text === "string" ? text.slice(0, LONGEST) : "";
+};
+
+const whole = (value: unknown): number | null =>
+  typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : null;
+
+const named = (model: string): Model => ({ model, size_bytes: null, parameters: "", context_limit: null, tools: null });
+
+/** Ollama's `/api/tags`; undefined when it is something else. */
+export const ollamaModels = (answer: unknown): Model[] | undefined => {
+  const { models } = membersOf(answer);
+  if (!Array.isArray(models)) return undefined;
+  return models.slice(0, MOST).flatMap((one) => {
+    const model = textOf(one, "name") || textOf(one, "model");
+    if (model === "") return [];
+    const { size, details } = membersOf(one);
+    return [{ ...named(model), size_bytes: whole(size), parameters: textOf(details, "parameter_size") }];
+  });
+};
+
+/** With what Ollama's `/api/show` adds: what it can do, and how much it reads. */
+export const ollamaModel = (model: Model, answer: unknown): Model => {
+  const { capabilities, model_info } = membersOf(answer);
+  const info = membersOf(model_info);
+  const length = Object.entries(info).find(([key]) => key.endsWith(".context_length"))?.[1];
+  return {
+    ...model,
+    context_limit: whole(length),
+    tools: Array.isArray(capabilities) ? capabilities.includes("tools") : null,
+  };
+};
+
+const OWNERS: readonly (readonly [RegExp, Kind, string])[] = [
+  [/^llamacpp$/i, "llama.cpp", "llama.cpp"],
+  [/^vllm$/i, "vllm", "vLLM"],
+  [/^organization_owner$/i, "lm-studio", "LM Studio"],
+];
+
+/** The list of a server of OpenAI's protocol, and which one it is by what it calls the owner; undefined when it is something else. */
+export const listOfModels = (answer: unknown): { kind: Kind; name: string; models: Model[] } | undefined => {
+  const { data } = membersOf(answer);
+  if (!Array.isArray(data)) return undefined;
+  const models = data.slice(0, MOST).flatMap((one) => {
+    const model = textOf(one, "id");
+    const { max_model_len, meta } = membersOf(one);
+    const context_limit = whole(max_model_len) ?? whole(membersOf(meta).n_ctx_train);
+    return model === "" ? [] : [{ ...named(model), context_limit }];
+  });
+  const owner = textOf(data[0], "owned_by");
+  const [, kind, name] = OWNERS.find(([pattern]) => pattern.test(owner)) ?? [
+    undefined,
+    "other" as const,
+    "Server of models",
+  ];
+  return { kind, name, models };
+};

@@ -1,0 +1,82 @@
+// Looks for servers of models on this machine, at the addresses that the setting `local_model_servers` names, so that a first model can be chosen
+// instead of typed. All at once, each bounded in time and bytes; one that is not there, or speaks otherwise, is left out.
+import { Outbound } from "#base/outbound.ts";
+import type { LocalModelServer, LocalModelServers } from "#schema/administration/local-models.ts";
+import type { DomainContext } from "../context.ts";
+import { listOfModels, ollamaModel, ollamaModels, textOf } from "./local-model-answers.ts";
+
+const EACH_MS = 1_500;
+const MOST_BYTES = 1024 * 1024;
+/** Of how many of Ollama's models it is asked what they can do. */
+const MOST_ASKED = 20;
+const LOOPBACK = ["127.0.0.0/8", "::1/128"];
+
+type Deps = Pick<DomainContext, "clock" | "config" | "modelSettings">;
+type Found = Omit<LocalModelServer, "provider_id">;
+
+export const localModelServers = async (deps: Deps): Promise<LocalModelServers> => {
+  const { config, clock, modelSettings } = deps;
+  const limits = { timeout_ms: EACH_MS, max_bytes: MOST_BYTES };
+  const outbound = new Outbound({ clock, allowed: [...LOOPBACK, ...config.allowed_private_networks], ...limits });
+  const { providers } = await modelSettings.list();
+  const found = await Promise.all(config.local_model_servers.map((at) => new Looking(outbound, new URL(at)).look()));
+  const servers = found
+    .filter((one) => one !== undefined)
+    .map((one) => ({
+      ...one,
+      provider_id: providers.find(({ base_url }) => base_url && sameAddress(base_url, one.base_url))?.id ?? null,
+    }));
+  return { servers };
+};
+
+const sameAddress = (one: string, other: string): boolean => {
+  const plain = (text: string): string => text.replace(/\/+$/, "").replace("//localhost", "//127.0.0.1");
+  return plain(one) === plain(other);
+};
+
+class Looking {
+  readonly #outbound: Outbound;
+  readonly #at: URL;
+
+  constructor(outbound: Outbound, at: URL) {
+    this.#outbound = outbound;
+    this.#at = at;
+  }
+
+  async look(): Promise<Found | undefined> {
+    return (await this.#ollama()) ?? (await this.#compatible());
+  }
+
+  async #ollama(): Promise<Found | undefined> {
+    const named = ollamaModels(await this.#json("/api/tags"));
+    if (!named) return undefined;
+    const version = textOf(await this.#json("/api/version"), "version");
+    const asked = named.slice(0, MOST_ASKED).map(async (one) => {
+      return ollamaModel(one, await this.#json("/api/show", { model: one.model }));
+    });
+    const models = [...(await Promise.all(asked)), ...named.slice(MOST_ASKED)];
+    return { kind: "ollama", name: "Ollama", version, base_url: this.#base(), models };
+  }
+
+  async #compatible(): Promise<Found | undefined> {
+    const list = listOfModels(await this.#json("/v1/models"));
+    if (!list) return undefined;
+    const version = list.kind === "vllm" ? textOf(await this.#json("/version"), "version") : "";
+    return { kind: list.kind, name: list.name, version, base_url: this.#base(), models: list.models };
+  }
+
+  #base(): string {
+    return new URL("/v1", this.#at).href;
+  }
+
+  /** What it answers with 200 and as JSON; undefined for everything else. */
+  async #json(path: string, body?: object): Promise<unknown> {
+    const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    try {
+      const { status, text } = await this.#outbound.fetch(new URL(path, this.#at), body ? post : {});
+      return status === 200 ? JSON.parse(text) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}

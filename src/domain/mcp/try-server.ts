@@ -1,0 +1,44 @@
+// Asks an MCP server what it offers, so that whoever adds one sees at once whether it answers: in the name of the caller, over a connection of
+// its own that is closed again. Bounded in time by the connection itself (rule MC-4).
+import { AppError } from "#base/errors.ts";
+import type { McpServerRow } from "#db/models/mcp-servers.ts";
+import type { TriedMcpServer } from "#schema/chats/mcp-server.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { McpConnection, McpError } from "#src/mcp/connection.ts";
+import { httpTransport } from "#src/mcp/http.ts";
+import { isAllowed } from "#src/mcp/names.ts";
+import type { DomainContext } from "../context.ts";
+import { mcpAccess } from "./access.ts";
+
+type Deps = Pick<DomainContext, "clock" | "encryption" | "links" | "mcpOutbound">;
+
+/** Its tools, and which of them chats are offered; or in words why it does not answer. */
+export const tryServer = async (
+  deps: Deps,
+  row: McpServerRow,
+  { user_id }: UserCaller,
+  stop: AbortSignal,
+): Promise<TriedMcpServer> => {
+  const begun = deps.clock.monotonic();
+  const took = (): number => Math.round(deps.clock.monotonic() - begun);
+  try {
+    const target = await mcpAccess(deps)(row, user_id);
+    if (!target) return { works: false, problem: "Sign in there first: the server is asked in your name.", ...NONE };
+    const fetch = (url: string | URL, init?: RequestInit) => deps.mcpOutbound.open(new URL(url), init);
+    const connection = await McpConnection.open(deps.clock, () => httpTransport({ ...target, fetch }), stop);
+    const tools = connection.tools.map(({ name, description }) => ({
+      name,
+      description: description.slice(0, LONGEST),
+      offered: isAllowed(name, row.tool_allow_list, row.tool_deny_list),
+    }));
+    void connection.close();
+    return { works: true, tools, took_ms: took() };
+  } catch (error) {
+    stop.throwIfAborted();
+    if (!(error instanceof McpError || error instanceof AppError)) throw error;
+    return { works: false, problem: error.message, tools: [], took_ms: took() };
+  }
+};
+
+const NONE = { tools: [], took_ms: 0 };
+const LONGEST = 1_024;

@@ -1,0 +1,49 @@
+// A worker as people see it: what it can do, and what it works on now. Whose workspace that is, is said only to who may see the workspace.
+import { rfc3339 } from "#base/clock.ts";
+import type { ProvisionerDaemonRow } from "#db/templates/provisioners.ts";
+import { findTemplate } from "#db/templates/templates.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { CurrentJob, ProvisionerDaemon } from "#schema/templates/provisioner.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { maySeeWorkspace } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+type Deps = Pick<DomainContext, "store" | "workers" | "clock">;
+
+export const presentDaemon = async (
+  deps: Deps,
+  row: ProvisionerDaemonRow,
+  caller: UserCaller,
+): Promise<ProvisionerDaemon> => {
+  const worker = deps.workers.find(row.id);
+  const job = worker?.jobs[0];
+  const { id, organization_id, key_id, name, version, provisioners, tags, slots } = row;
+  return {
+    ...{ id, organization_id, key_id, name, version, provisioners, tags, slots },
+    status: worker ? (job ? "busy" : "idle") : "offline",
+    current_job: job === undefined ? null : await presentJob(deps, job, caller),
+    created_at: rfc3339(row.created_at),
+    last_seen_at: rfc3339(worker ? deps.clock.now() - Math.round(worker.silence) : row.last_seen_at),
+  };
+};
+
+const presentJob = async ({ store }: Deps, id: string, caller: UserCaller): Promise<CurrentJob> => {
+  const job = await store.get(findJob({ id }));
+  const { workspace_build_id, template_version_id } = job?.input ?? {};
+  const build = workspace_build_id ? await store.get(findBuild({ id: workspace_build_id })) : undefined;
+  const workspace = build ? await store.get(findWorkspacePlace({ id: build.workspace_id })) : undefined;
+  const shown = workspace && maySeeWorkspace(caller, workspace) ? workspace : undefined;
+  const version = template_version_id ? await store.get(findTemplateVersion({ id: template_version_id })) : undefined;
+  const template_id = workspace?.template_id ?? version?.template_id ?? undefined;
+  const template = template_id ? await store.get(findTemplate({ id: template_id })) : undefined;
+  return {
+    ...{ id, status: "running", type: job?.type ?? "workspace_build" },
+    workspace_id: shown?.id ?? null,
+    workspace_name: shown?.name ?? "",
+    template_name: template?.name ?? "",
+    started_at: job?.started_at ? rfc3339(job.started_at) : null,
+  };
+};

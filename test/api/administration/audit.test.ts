@@ -1,0 +1,59 @@
+// The audit log followed as it is written, and as a table; what chats may do when nobody has said.
+import { expect, test } from "bun:test";
+import type { AuditLog } from "#schema/audit.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ClientSocket } from "#src/client.ts";
+import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import { newPerson } from "../users/people.ts";
+
+/** The next list of entries; pings are left out. */
+const nextList = async (socket: ClientSocket): Promise<AuditLog[]> => {
+  for (;;) {
+    const one = await socket.json<AuditLog[] | { type: "ping" }>();
+    if (Array.isArray(one)) return one;
+  }
+};
+
+test("[AD-10] new entries come within what was asked for; the table holds every entry and no formula", async () => {
+  await using world = await openModelWorld();
+  const { owner } = world;
+  const auditor = await newPerson(owner, "grace", ["auditor"]);
+  const [newest] = (await auditor.client.get<{ audit_logs: AuditLog[] }>("/api/v2/audit?limit=1")).audit_logs;
+  const q = encodeURIComponent("resource_type:organization");
+  using socket = await auditor.client.socket(`/api/v2/audit/watch?q=${q}&after_id=${newest?.id}`);
+  await owner.put("/api/v2/users/admin/profile", { username: "admin", name: "Ada" });
+  await owner.post("/api/v2/organizations", { name: "harbour", description: "=1+1" });
+  const heard = await nextList(socket);
+  expect(heard).toMatchObject([{ action: "create", resource_target: "harbour" }]);
+  await owner.delete("/api/v2/organizations/harbour");
+  expect(await nextList(socket)).toMatchObject([{ action: "delete", resource_target: "harbour" }]);
+
+  await owner.post("/api/v2/users", { username: "eve", name: "=cmd()", service_account: true, login_type: "none" });
+  const sent = await auditor.client.fetch("GET", "/api/v2/audit/export?format=csv");
+  expect(sent.headers.get("content-type")).toStartWith("text/csv");
+  const rows = (await sent.text()).trimEnd().split("\r\n");
+  expect(rows[0]).toStartWith("time,user,action,resource_type,resource_target");
+  const { count } = await auditor.client.get<{ count: number }>("/api/v2/audit?limit=1");
+  expect(rows.length - 1).toBeGreaterThanOrEqual(count);
+  expect(rows.some((row) => row.includes(",harbour,"))).toBe(true);
+  expect((await auditor.client.fetch("GET", "/api/v2/audit/export?format=xls")).status).toBe(400);
+  await owner.put(`/api/v2/users/${auditor.user.id}/roles`, { roles: [] });
+  expect((await socket.closed).code).toBe(1008);
+}, 60_000);
+
+test("[AD-9] chats of people who have set no permissions begin with those of the deployment", async () => {
+  await using world = await openModelWorld();
+  const { owner, organization_id } = world;
+  await addModel(world);
+  const permissions = { default: "ask" as const, rules: [{ tool: "read_file", action: "allow" as const }] };
+  await owner.put("/api/v2/chats/config/default-permissions", { permissions });
+  expect(await owner.get<unknown>("/api/v2/chats/config/default-permissions")).toEqual({ permissions });
+  const begin = () =>
+    owner.post<Chat>("/api/v2/chats", { organization_id, content: [{ type: "text", text: "hello" }] });
+  expect((await begin()).permissions).toEqual(permissions);
+  const mine = { default: "deny" as const, rules: [] };
+  await owner.put("/api/v2/chats/config/user-permissions", { permissions: mine });
+  expect((await begin()).permissions).toEqual(mine);
+  const wrong = { permissions: { default: "ask", rules: [{ tool: "execut", action: "deny" }] } };
+  expect((await owner.fetch("PUT", "/api/v2/chats/config/default-permissions", wrong)).status).toBe(400);
+}, 60_000);

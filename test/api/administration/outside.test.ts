@@ -1,0 +1,94 @@
+// What the administration asks of the world around: servers of models on this machine, MCP servers, the consumer of hooks, external accounts.
+import { expect, test } from "bun:test";
+import type { ExternalAccounts } from "#schema/administration/external-accounts.ts";
+import type { LocalModelServers } from "#schema/administration/local-models.ts";
+import type { HookConsumer, TriedHookConsumer } from "#schema/chats/hook-dispatch.ts";
+import type { McpServerConfig, TriedMcpServer } from "#schema/chats/mcp-server.ts";
+import { Client } from "#src/client.ts";
+import { Consumer, SECRET } from "#test/hooks/world.ts";
+import { startMcpHost } from "#test/mcp/support.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { FakeProvider } from "../external-auth/provider.ts";
+import { LOCAL, link, startWith } from "../external-auth/world.ts";
+import { startOllama, startVllm } from "./model-servers.ts";
+
+const asOwner = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+
+test("[AD-5] Ollama and vLLM on this machine are found with their models; what is silent or something else is not", async () => {
+  using ollama = startOllama();
+  using vllm = startVllm();
+  using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<h1>Somebody's page</h1>") });
+  const silent = Promise.withResolvers<void>();
+  using hanging = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => silent.promise.then(() => new Response()) });
+  const at = [ollama, vllm, other, hanging].map(({ port }) => `http://127.0.0.1:${port}`);
+  await using server = await startTestServer({ env: { SLIPWAY_LOCAL_MODEL_SERVERS: at.join(",") } });
+  const owner = await asOwner(server);
+  const look = () => owner.get<LocalModelServers>("/api/v2/chats/providers/local");
+  const { servers } = await look();
+  expect(servers.map(({ kind, version, base_url }) => [kind, version, base_url])).toEqual([
+    ["ollama", "0.13.1", `${at[0]}/v1`],
+    ["vllm", "0.11.0", `${at[1]}/v1`],
+  ]);
+  expect(servers[0]?.models).toEqual([
+    { model: "qwen3-coder:30b", size_bytes: 19_000_000_000, parameters: "30.5B", context_limit: 262_144, tools: true },
+    { model: "gemma3:12b", size_bytes: 8_100_000_000, parameters: "12.2B", context_limit: 131_072, tools: false },
+  ]);
+  expect(servers[1]?.models).toMatchObject([{ model: "mistral-small", context_limit: 32_768, tools: null }]);
+
+  const provider = { provider: "openai-compat", display_name: "Ollama", base_url: `${at[0]}/v1`, enabled: true };
+  const made = await owner.post<{ id: string }>("/api/v2/chats/providers", provider);
+  expect((await look()).servers.map(({ provider_id }) => provider_id)).toEqual([made.id, null]);
+  silent.resolve();
+}, 60_000);
+
+test("[AD-6] an MCP server that is tried lists its tools and which chats have, or says why it does not answer", async () => {
+  await using host = startMcpHost();
+  await using server = await startTestServer({ env: LOCAL });
+  const owner = await asOwner(server);
+  const base = "/api/v2/organizations/default/mcp-servers";
+  const entry = { slug: "sums", url: `${host.url}/mcp`, tool_deny_list: ["fail"] };
+  const { id } = await owner.post<McpServerConfig>(base, entry);
+  const tried = await owner.post<TriedMcpServer>(`${base}/${id}/try`);
+  expect(tried.works).toBe(true);
+  expect(tried.tools.find(({ name }) => name === "add")).toMatchObject({ description: "The tool add.", offered: true });
+  expect(tried.tools.find(({ name }) => name === "fail")?.offered).toBe(false);
+  host.refuse = () => new Response("no", { status: 500 });
+  const refused = await owner.post<TriedMcpServer>(`${base}/${id}/try`);
+  expect([refused.works, refused.tools, refused.problem === ""]).toEqual([false, [], false]);
+}, 60_000);
+
+testNeeding(
+  [needs.python3],
+  "[AD-7] the consumer of hooks is shown without its secret, tried, and told to be gone",
+  async () => {
+    await using consumer = await Consumer.start();
+    const env = consumer.env({ SLIPWAY_HOOK_URL: `${consumer.url}?key=hush` });
+    await using server = await startTestServer({ env });
+    const owner = await asOwner(server);
+    const shown = await (await owner.fetch("GET", "/api/v2/hooks/consumer")).text();
+    expect(shown).not.toContain(SECRET);
+    expect(shown).not.toContain("hush");
+    expect(JSON.parse(shown) as HookConsumer).toMatchObject({ configured: true, mode: "enforce", url: consumer.url });
+    expect(await owner.post<TriedHookConsumer>("/api/v2/hooks/consumer/try")).toMatchObject({ works: true });
+    expect(await consumer.seen("stop")).toHaveLength(1);
+    await consumer.kill();
+    const tried = await owner.post<TriedHookConsumer>("/api/v2/hooks/consumer/try");
+    expect([tried.works, tried.problem?.startsWith("connection_failed")]).toEqual([false, true]);
+  },
+  60_000,
+);
+
+test("[AD-8] the owner sees who has linked accounts where, and no token", async () => {
+  using provider = new FakeProvider();
+  await using server = await startWith([provider.setting("hub")]);
+  const owner = await asOwner(server);
+  await link(owner, provider, "hub");
+  const text = await (await owner.fetch("GET", "/api/v2/deployment/external-auth")).text();
+  const { providers, links } = JSON.parse(text) as ExternalAccounts;
+  expect(providers).toMatchObject([{ id: "hub", link_count: 1 }]);
+  expect(providers[0]?.callback_url).toBe(new URL("/external-auth/hub/callback", server.url).href);
+  expect(links).toMatchObject([{ provider_id: "hub", username: ADMIN.username, authenticated: true }]);
+  // Tokens of the provider are called so.
+  expect(text).not.toMatch(/access-|refresh-|sealed/);
+}, 60_000);

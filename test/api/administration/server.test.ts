@@ -1,0 +1,91 @@
+// The server itself as its owners see it: log and backups, against the real thing.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { configureLogging, log, resetLogging } from "#base/log.ts";
+import { RecentLog } from "#base/recent-log.ts";
+import type { Backups } from "#schema/administration/backup.ts";
+import type { ServerLog, ServerLogLine } from "#schema/administration/server-log.ts";
+import { Client, type ClientSocket } from "#src/client.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { newPerson } from "../users/people.ts";
+
+let server: TestServer;
+let owner: Client;
+beforeAll(async () => {
+  server = await startTestServer();
+  owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+}, 60_000);
+afterAll(() => server[Symbol.asyncDispose](), 30_000);
+
+/** The first message that fits; pings are left out. */
+const message = async <T>(socket: ClientSocket, fits: (one: T) => boolean): Promise<T> => {
+  for (;;) {
+    const one = await socket.json<T & { type?: string }>();
+    if (one.type !== "ping" && fits(one)) return one;
+  }
+};
+
+test("[AD-3] lines are kept within bounds, the newest of them", () => {
+  const kept = new RecentLog();
+  for (let at = 1; at <= 2_500; at++) kept.add({ at, level: "info", area: "db", text: `line ${at}` });
+  expect(kept.after(0, 10_000).map(({ id }) => id)).toHaveLength(2_000);
+  expect(kept.after(2_499, 10)).toMatchObject([{ id: 2_500, text: "line 2500" }]);
+  kept.add({ at: 1, level: "info", area: "db", text: "x".repeat(100_000) });
+  expect(kept.after(2_500, 1)[0]?.text.length).toBeLessThan(10_000);
+});
+
+test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined)(
+  "[AD-3] [AD-2] the log is read by level and text and followed, without secrets, until one is an owner no more",
+  async () => {
+    configureLogging({ level: "info", format: "text", write: () => {} });
+    try {
+      log("db").info("the first boat", { token: "abcdefghijklmnop", by: "ada@example.com" });
+      log("http").error("the second boat is late");
+      const { lines } = await owner.get<ServerLog>("/api/v2/deployment/logs?search=BOAT");
+      expect(lines.map(({ level, area, text }) => [level, area, text])).toEqual([
+        ["info", "db", "the first boat token=(hidden) by=(e-mail)"],
+        ["error", "http", "the second boat is late"],
+      ]);
+      const worse = await owner.get<ServerLog>("/api/v2/deployment/logs?level=warn&search=boat");
+      expect(worse.lines).toHaveLength(1);
+      expect((await owner.fetch("GET", "/api/v2/deployment/logs?level=loud")).status).toBe(400);
+
+      const helper = await newPerson(owner, "helper", ["owner"]);
+      const last = lines.at(-1)?.id;
+      using socket = await helper.client.socket(`/api/v2/deployment/logs/watch?after_id=${last}&search=boat`);
+      log("db").warn("the third boat");
+      const heard = await message<ServerLogLine[]>(socket, () => true);
+      expect(heard).toMatchObject([{ level: "warn", text: "the third boat" }]);
+      await owner.put(`/api/v2/users/${helper.user.id}/roles`, { roles: [] });
+      expect((await socket.closed).code).toBe(1008);
+    } finally {
+      resetLogging();
+    }
+  },
+  60_000,
+);
+
+test("[AD-4] a backup is made and checked while the server runs; a damaged one is found out", async () => {
+  using socket = await owner.socket("/api/v2/deployment/backups/watch");
+  expect(await message<Backups>(socket, () => true)).toMatchObject({ backups: [], work: null });
+  const begun = await owner.post<Backups>("/api/v2/deployment/backups");
+  expect(begun.work).toMatchObject({ kind: "make", name: "" });
+  expect((await owner.fetch("POST", "/api/v2/deployment/backups")).status).toBe(409);
+  const made = await message<Backups>(socket, ({ work, backups }) => work === null && backups.length > 0);
+  const [backup] = made.backups;
+  expect(backup).toMatchObject({ problem: "", checked_at: null });
+  expect(backup?.bytes).toBeGreaterThan(10_000);
+
+  const path = `/api/v2/deployment/backups/${backup?.name}/check`;
+  await owner.post(path);
+  const checked = await message<Backups>(socket, ({ work, backups }) => !work && backups[0]?.checked_at !== null);
+  expect([checked.failure, checked.backups[0]?.problem]).toEqual(["", ""]);
+
+  writeFileSync(join(made.folder, backup?.name ?? "", "slipway.db"), "no database");
+  await owner.post(path);
+  const damaged = await message<Backups>(socket, ({ work, failure }) => work === null && failure !== "");
+  expect(damaged.backups[0]?.problem).not.toBe("");
+  expect(readdirSync(made.folder).filter((name) => name.startsWith(".check-"))).toEqual([]);
+  expect((await owner.fetch("POST", "/api/v2/deployment/backups/..%2f..%2fetc/check")).status).toBe(404);
+}, 120_000);
