@@ -12,6 +12,7 @@ export const DOCKER = "docker";
 export type Example = {
   readonly display_name: string;
   readonly description: string;
+  readonly markdown: string;
   readonly archive: () => Uint8Array;
 };
 
@@ -28,6 +29,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     {
       display_name: "Local",
       description: "A process on the server's own machine, in a folder of its own.",
+      markdown: localReadme,
       archive: () => archiveOf({ "template.yaml": localManifest, "README.md": localReadme }),
     },
   ],
@@ -36,6 +38,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     {
       display_name: "Docker",
       description: "A Debian container with git and a home that is kept while it is stopped.",
+      markdown: dockerReadme,
       archive: () => archiveOf({ "template.yaml": dockerManifest, "README.md": dockerReadme }),
     },
   ],

@@ -10,6 +10,8 @@ import { managedTemplateAt, presentTemplate, templateAt, templatePath } from "#d
 import { Generic } from "#schema/generic.ts";
 import { Manifest } from "#schema/templates/manifest.ts";
 import { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
+import { TemplateExample } from "#schema/templates/template-version.ts";
+import { EXAMPLES } from "#src/starter/examples.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -40,6 +42,7 @@ export const templates = (ctx: ApiContext) => {
     presentTemplate(shown, await times.of(shown.template.id));
   return new Elysia({ name: "templates" })
     .use(manifestSchema())
+    .use(examples())
     .use(inOrganization(ctx, show))
     .use(oneTemplate(ctx, show))
     .use(templateVersionsOf(ctx))
@@ -61,6 +64,26 @@ const manifestSchema = () =>
         description:
           "The format of the file that makes a folder a template; for editors that check YAML. Needs no sign-in.",
         security: [],
+      },
+    },
+  );
+
+const examples = () =>
+  new Elysia({ prefix: "/templates" }).use(callers).get(
+    "/examples",
+    () =>
+      [...EXAMPLES].map(([id, { display_name, description, markdown }]) => ({
+        ...{ id, name: display_name, description, markdown },
+        // Each is named after the provisioner that it needs.
+        provisioner: id,
+      })),
+    {
+      user: true,
+      response: { 200: t.Array(TemplateExample), ...fails(401) },
+      detail: {
+        tags,
+        summary: "List the templates that come with the server",
+        description: "A template version is made of one by its id as example_id.",
       },
     },
   );

@@ -3,7 +3,8 @@ import { AppError, forbidden, invalid, invalidField, notFound } from "#base/erro
 import { uuid } from "#base/ids.ts";
 import { findFile } from "#db/templates/files.ts";
 import { findTemplate } from "#db/templates/templates.ts";
-import { sealVariables } from "#db/templates/variables.ts";
+import { openVariables, sealVariables } from "#db/templates/variables.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { OrganizationRow } from "#db/users/organizations.ts";
 import type { CreateTemplateVersion } from "#schema/templates/template-version.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -27,7 +28,9 @@ export const createVersion = async (
     ? await ctx.store.get(findTemplate({ id: body.template_id.toLowerCase() }))
     : undefined;
   if (body.template_id && template?.organization_id !== organization.id) throw notFound();
-  const variable_values = variablesOf(body.user_variable_values ?? []);
+  const given = variablesOf(body.user_variable_values ?? []);
+  const before = template ? await valuesOfActive(ctx, template.active_version_id) : {};
+  const variable_values = { ...before, ...given };
   const id = uuid();
   await ctx.versions.ask(id, "create", {
     job_id: uuid(),
@@ -41,6 +44,12 @@ export const createVersion = async (
     created_by: caller.user_id,
   });
   return id;
+};
+
+/** The values that the active version of the template was given: nobody can read the secret ones to give them again. */
+const valuesOfActive = async (ctx: DomainContext, id: string): Promise<Record<string, string>> => {
+  const version = await ctx.store.get(findTemplateVersion({ id }));
+  return version ? openVariables(ctx.encryption, version) : {};
 };
 
 const fileOf = async (ctx: DomainContext, caller: UserCaller, body: CreateTemplateVersion): Promise<string> => {

@@ -49,7 +49,8 @@ export const CreateTemplateVersion = t.Object({
   user_variable_values: t.Optional(
     t.Array(t.Object({ name: t.String({ maxLength: 64 }), value: t.String({ maxLength: 65_536 }) }), {
       maxItems: 128,
-      description: "Values of the template's variables.",
+      description:
+        "Values of the template's variables. With template_id, those left out have what the active version was given.",
     }),
   ),
 });
@@ -132,3 +133,12 @@ export const PlannedResource = t.Object({
   ),
 });
 export type PlannedResource = Static<typeof PlannedResource>;
+
+export const TemplateExample = t.Object({
+  id: t.String({ description: "Send it as example_id of a template version." }),
+  name: t.String(),
+  description: t.String(),
+  provisioner: t.String({ description: "What brings its workspaces to life." }),
+  markdown: t.String({ description: "Its README." }),
+});
+export type TemplateExample = Static<typeof TemplateExample>;

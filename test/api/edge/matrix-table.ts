@@ -229,6 +229,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "POST /api/v2/files": { is: "401 401 401 403 403 403 201", sends: "application/x-tar" },
   "GET /api/v2/files/{file}": "401 401 401 404 404 404 200",
   "GET /api/v2/templates/schema": OPEN,
+  "GET /api/v2/templates/examples": EVERY_USER,
   "GET /api/v2/templates": EVERY_USER,
   [`GET ${O}/templates`]: MEMBERS,
   [`POST ${O}/templates`]: { is: as(LEADS, 400), body: { name: "local", template_version_id: "{templateversion}" }, why: "400: the version belongs to another template" },

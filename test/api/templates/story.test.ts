@@ -5,6 +5,7 @@ import type { Template } from "#schema/templates/template.ts";
 import type {
   PlannedResource,
   Preset,
+  TemplateExample,
   TemplateParameter,
   TemplateVersion,
 } from "#schema/templates/template-version.ts";
@@ -288,6 +289,20 @@ test("[TP-8] the JSON Schema of template.yaml is public", async () => {
   const schema = await new Client(server.url).get<{ $schema: string; required: string[] }>("/api/v2/templates/schema");
   expect(schema.$schema).toContain("json-schema.org");
   expect(schema.required).toEqual(["provisioner", "resources"]);
+});
+
+test("[TP-36] the templates that come with the server are listed, and each is imported as it is", async () => {
+  const examples = await admin.get<TemplateExample[]>("/api/v2/templates/examples");
+  expect(examples.map(({ id }) => id)).toEqual(["local", "docker"]);
+  for (const { id, name, markdown } of examples) {
+    expect([id, name === "", markdown.startsWith("#")]).toEqual([id, false, true]);
+    const made = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
+      example_id: id,
+    });
+    await followImport(admin, made.id);
+    const version = await admin.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
+    expect([version.job.status, version.readme]).toEqual(["succeeded", markdown]);
+  }
 });
 
 test("[TP-24][TP-19] a workspace is made with a preset by the id that was shown; its template cannot be deleted", async () => {

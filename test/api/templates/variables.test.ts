@@ -108,4 +108,37 @@ describe("values of template variables", () => {
       .get(id);
     expect(row).toMatchObject({ old: "{}", sealed: expect.stringMatching(/^v1\./) });
   });
+
+  test("[TP-35] are those of the active version where a new one is given none", async () => {
+    await using world = await openWorld();
+    const { admin } = world;
+    const user_variable_values = [
+      { name: "region", value: "north" },
+      { name: "registry_password", value: SECRET },
+    ];
+    const first = await importVersion(admin, YAML, { user_variable_values });
+    const template = await admin.post<{ id: string }>(`/api/v2/organizations/${first.organization_id}/templates`, {
+      name: "with-values",
+      template_version_id: first.id,
+    });
+    const next = await importVersion(admin, WITH_SECRET, { template_id: template.id });
+    expect(next.job.status).toBe("succeeded");
+    await admin.fetch("PATCH", `/api/v2/templates/${template.id}/versions`, { id: next.id });
+    const { id } = await createWorkspace(admin, template.id, "kept");
+    const build = await awaitBuild(admin, id);
+    const agent = build.latest_build.resources[0]?.agents[0];
+    expect(agent?.environment_variables).toMatchObject({ REGISTRY: `user:${SECRET}` });
+    const other = await importVersion(admin, YAML, {
+      template_id: template.id,
+      user_variable_values: [{ name: "region", value: "south" }],
+    });
+    const shown = await admin.get<TemplateVariable[]>(`/api/v2/templateversions/${other.id}/variables`);
+    expect(shown.map(({ name, value }) => [name, value])).toEqual([
+      ["region", "south"],
+      ["registry_password", ""],
+    ]);
+    // Without a template there is nothing to begin from.
+    const alone = await importVersion(admin, YAML);
+    expect(alone.job.error).toBe("variable region: a value is required");
+  });
 });

@@ -26,7 +26,14 @@ import type {
 import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
 import type { BuildInsights, ChatInsights, TemplateInsights, UserActivity, UserLatency } from "#schema/insights.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
-import type { CreateTemplateVersion, Preset, TemplateVersion } from "#schema/templates/template-version.ts";
+import type {
+  CreateTemplateVersion,
+  PlannedResource,
+  Preset,
+  TemplateExample,
+  TemplateVariable,
+  TemplateVersion,
+} from "#schema/templates/template-version.ts";
 import type { ApiKey, Session } from "#schema/users/api-key.ts";
 import type { ExternalAuthList, ExternalAuthUnlinked, VersionExternalAuth } from "#schema/users/external-auth.ts";
 import type { GitSshKey } from "#schema/users/git-ssh-key.ts";
@@ -36,6 +43,8 @@ import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-
 import type { CreateUser, User } from "#schema/users/user.ts";
 import type { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/users/user-skill.ts";
 import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
+import type { CreateDryRun } from "#schema/workspaces/dry-run.ts";
+import type { ProvisionerJob } from "#schema/workspaces/job.ts";
 import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
 import type { PortShare, UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
@@ -129,6 +138,7 @@ export interface Calls {
   "PATCH /workspacebuilds/:workspacebuild/cancel": Call;
   "GET /workspaceagents/:workspaceagent/listening-ports": Call<ListeningPorts>;
   "GET /templates": Call<Template[]>;
+  "GET /templates/examples": Call<TemplateExample[]>;
   "GET /templates/:template": Call<Template>;
   "PATCH /templates/:template": Call<Template, PatchTemplate>;
   "DELETE /templates/:template": Call;
@@ -139,6 +149,10 @@ export interface Calls {
   "POST /templateversions/:templateversion/archive": Call;
   "POST /templateversions/:templateversion/unarchive": Call;
   "GET /templateversions/:templateversion": Call<TemplateVersion>;
+  "GET /templateversions/:templateversion/variables": Call<TemplateVariable[]>;
+  "POST /templateversions/:templateversion/dry-run": Call<ProvisionerJob, CreateDryRun>;
+  "GET /templateversions/:templateversion/dry-run/:job": Call<ProvisionerJob>;
+  "GET /templateversions/:templateversion/dry-run/:job/resources": Call<PlannedResource[]>;
   "GET /templateversions/:templateversion/presets": Call<Preset[]>;
   "GET /templateversions/:templateversion/external-auth": Call<VersionExternalAuth[]>;
   "GET /external-auth": Call<ExternalAuthList>;

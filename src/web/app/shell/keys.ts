@@ -16,6 +16,7 @@ export const onKeys = (keys: string, act: Handler): (() => void) => {
   };
 };
 
+// In a shadow root, such as that of the code editor, the target of an event is its host; the path begins where it was typed.
 const isWriting = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
@@ -31,7 +32,7 @@ const pressed = (event: KeyboardEvent): void => {
     handler(event);
     return;
   }
-  if (event.altKey || isWriting(event.target) || document.querySelector("dialog[open]")) return;
+  if (event.altKey || isWriting(event.composedPath()[0] ?? null) || document.querySelector("dialog[open]")) return;
   const both = event.timeStamp - at < WAIT_MS ? `${first} ${key}` : "";
   const handler = handlers.get(both) ?? handlers.get(key);
   [first, at] = [key, event.timeStamp];

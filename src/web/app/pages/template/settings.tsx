@@ -22,18 +22,53 @@ const LENGTHS = [
 const SWITCHES = [
   { name: "allow_user_autostart", label: "People choose when a workspace starts by itself" },
   { name: "allow_user_autostop", label: "People choose how long a workspace runs" },
+  { name: "allow_user_cancel_workspace_jobs", label: "People may cancel builds of their workspaces" },
   { name: "require_active_version", label: "Workspaces are always built from the active version" },
 ] as const;
 
+const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
+type Day = (typeof DAYS)[number];
+
+const SHARING = {
+  owner: "Only the owner",
+  organization: "The organization",
+  authenticated: "Who is signed in",
+  public: "Everybody",
+};
+
+/** The days that are ticked below this name. */
+const daysOf = (form: FormData, name: string): Day[] => DAYS.filter((day) => form.has(`${name}.${day}`));
+
 const bodyOf = (form: HTMLFormElement): PatchTemplate => {
-  const values = Object.fromEntries(new FormData(form)) as Record<string, string>;
+  const data = new FormData(form);
+  const values = Object.fromEntries(data) as Record<string, string>;
   const { name = "", display_name = "", description = "", icon = "", deprecation_message = "" } = values;
   return {
     ...{ name, display_name, description, icon, deprecation_message },
     ...Object.fromEntries(LENGTHS.map(({ name, unit }) => [name, Math.round(Number(values[name]) * unit)])),
+    autostop_requirement: { days_of_week: daysOf(data, "autostop"), weeks: Number(values.weeks) },
+    autostart_requirement: { days_of_week: daysOf(data, "autostart") },
+    max_port_share_level: values.max_port_share_level as keyof typeof SHARING,
     ...Object.fromEntries(SWITCHES.map(({ name }) => [name, values[name] === "on"])),
   };
 };
+
+type DaysProps = { name: string; label: string; chosen: readonly string[]; hint: string };
+
+const Days = ({ name, label, chosen, hint }: DaysProps) => (
+  <fieldset class="field">
+    <legend>{label}</legend>
+    <div class="opts">
+      {DAYS.map((day) => (
+        <label key={day}>
+          <input type="checkbox" name={`${name}.${day}`} defaultChecked={chosen.includes(day)} />
+          {day.charAt(0).toUpperCase() + day.slice(1, 3)}
+        </label>
+      ))}
+    </div>
+    <span class="hint">{hint}</span>
+  </fieldset>
+);
 
 type SettingsProps = {
   readonly template: Template;
@@ -122,6 +157,42 @@ export const Settings = ({ template, again, deleted }: SettingsProps) => {
           error={problems.value[name]}
         />
       ))}
+      <Days
+        name="autostop"
+        label="Must stop once on"
+        chosen={template.autostop_requirement.days_of_week}
+        hint="When each of these days begins (midnight, UTC) a workspace that runs is stopped, whatever its owner has set. None: never."
+      />
+      <Field
+        label="Every so many weeks"
+        name="weeks"
+        type="number"
+        min="1"
+        max="16"
+        required
+        defaultValue={String(template.autostop_requirement.weeks || 1)}
+      />
+      <Days
+        name="autostart"
+        label="May start by schedule on"
+        chosen={template.autostart_requirement.days_of_week}
+        hint="On other days a workspace's own schedule starts nothing."
+      />
+      <div class="field">
+        <label for="max-port-share">Ports may be shared with, at most</label>
+        <select
+          class="input"
+          id="max-port-share"
+          name="max_port_share_level"
+          defaultValue={template.max_port_share_level}
+        >
+          {Object.entries(SHARING).map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </div>
       {SWITCHES.map(({ name, label }) => (
         <label key={name} class="line">
           <input class="switch" type="checkbox" role="switch" name={name} defaultChecked={template[name]} />

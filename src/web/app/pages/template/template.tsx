@@ -13,8 +13,10 @@ import { Frame } from "../../shell/frame.tsx";
 import { Markdown } from "../chat/markdown.tsx";
 import { mayManageTemplates } from "../templates/may.ts";
 import { Settings } from "./settings.tsx";
+import { Variables } from "./variables.tsx";
 import { Versions } from "./versions.tsx";
 
+const Editor = lazy(() => import("./editor.tsx"));
 const TemplateInsights = lazy(() => import("./insights.tsx"));
 
 const CRUMBS = [{ label: "Templates", href: "/templates" }];
@@ -47,9 +49,16 @@ export default function TemplatePage() {
   }
   const { template, versions } = data;
   const tab = params.tab ?? "";
+  const active = versions.find(({ id }) => id === template.active_version_id);
   const tabs = [
     ["", "Overview"],
     ["versions", "Versions"],
+    ...(mayManageTemplates.value
+      ? [
+          ["files", "Files"],
+          ["variables", "Variables"],
+        ]
+      : []),
     ...(isAdministrator.value ? [["insights", "Insights"]] : []),
     ...(mayManageTemplates.value ? [["settings", "Settings"]] : []),
   ];
@@ -74,19 +83,25 @@ export default function TemplatePage() {
           </a>
         ))}
       </div>
-      <div class={WIDE.has(tab) ? "page" : "page narrow"}>
-        {tab === "" ? (
-          <Overview template={template} active={versions.find(({ id }) => id === template.active_version_id)} />
-        ) : tab === "versions" ? (
-          <Versions template={template} versions={versions} again={again} />
-        ) : tab === "insights" && isAdministrator.value ? (
-          <TemplateInsights id={template.id} />
-        ) : tab === "settings" && mayManageTemplates.value ? (
-          <Settings key={template.updated_at} template={template} again={again} deleted={() => route("/templates")} />
-        ) : (
-          <Empty icon="search" title="No such section" text="The address names none of these." />
-        )}
-      </div>
+      {tab === "files" && mayManageTemplates.value ? (
+        <Editor template={template} active={active} again={again} />
+      ) : (
+        <div class={WIDE.has(tab) ? "page" : "page narrow"}>
+          {tab === "" ? (
+            <Overview template={template} active={active} />
+          ) : tab === "versions" ? (
+            <Versions template={template} versions={versions} again={again} />
+          ) : tab === "variables" && mayManageTemplates.value ? (
+            <Variables template={template} active={active} again={again} />
+          ) : tab === "insights" && isAdministrator.value ? (
+            <TemplateInsights id={template.id} />
+          ) : tab === "settings" && mayManageTemplates.value ? (
+            <Settings key={template.updated_at} template={template} again={again} deleted={() => route("/templates")} />
+          ) : (
+            <Empty icon="search" title="No such section" text="The address names none of these." />
+          )}
+        </div>
+      )}
     </Frame>
   );
 }

@@ -1,5 +1,6 @@
 // The versions of a template: which one new workspaces are made from, which are put away, and how a new one comes.
 import { useSignal } from "@preact/signals";
+import { useLocation } from "preact-iso";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";
@@ -10,6 +11,7 @@ import { Time } from "../../parts/time.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { Import } from "../templates/import.tsx";
 import { mayManageTemplates } from "../templates/may.ts";
+import { Compare } from "./compare.tsx";
 
 type VersionsProps = {
   readonly template: Template;
@@ -25,7 +27,16 @@ const kindOf = ({ job, archived }: TemplateVersion): StateKind => {
 
 export const Versions = ({ template, versions, again }: VersionsProps) => {
   const isImporting = useSignal(false);
+  const { query } = useLocation();
   const newest = versions.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
+  const base = `/templates/${template.id}/versions`;
+  const [from, to] = [query.from, query.to].map((id) => versions.find((one) => one.id === id));
+  if (from && to && mayManageTemplates.value) return <Compare versions={newest} from={from} to={to} base={base} />;
+  const compared = (version: TemplateVersion): string => {
+    // What came before it, or the active one.
+    const before = newest[newest.indexOf(version) + 1]?.id ?? template.active_version_id;
+    return `${base}?${new URLSearchParams({ from: before, to: version.id })}`;
+  };
   return (
     <section class="stack" aria-labelledby="versions">
       <div class="head">
@@ -45,7 +56,14 @@ export const Versions = ({ template, versions, again }: VersionsProps) => {
       </div>
       <ul class="panel list">
         {newest.map((version) => (
-          <Version key={version.id} template={template} version={version} again={again} />
+          <Version
+            key={version.id}
+            template={template}
+            version={version}
+            again={again}
+            compared={newest.length > 1 ? compared(version) : undefined}
+            withActive={`${base}?${new URLSearchParams({ from: template.active_version_id, to: version.id })}`}
+          />
         ))}
       </ul>
       {isImporting.value && (
@@ -66,9 +84,14 @@ export const Versions = ({ template, versions, again }: VersionsProps) => {
   );
 };
 
-type VersionProps = Omit<VersionsProps, "versions"> & { readonly version: TemplateVersion };
+type VersionProps = Omit<VersionsProps, "versions"> & {
+  readonly version: TemplateVersion;
+  /** Where one sees what it has changed. */
+  readonly compared: string | undefined;
+  readonly withActive: string;
+};
 
-const Version = ({ template, version, again }: VersionProps) => {
+const Version = ({ template, version, again, compared, withActive }: VersionProps) => {
   const isActive = version.id === template.active_version_id;
   const path = { templateversion: version.id };
   const promote = async (): Promise<void> => {
@@ -83,6 +106,11 @@ const Version = ({ template, version, again }: VersionProps) => {
     say(version.archived ? `${version.name} is back` : `${version.name} is archived`);
   };
   const items = (): MenuItem[] => [
+    ...(compared ? [{ icon: "file" as const, label: "What it changed", href: compared }] : []),
+    ...(isActive ? [] : [{ icon: "file" as const, label: "Compare with the active one", href: withActive }]),
+    ...(isActive ? [] : changes()),
+  ];
+  const changes = (): MenuItem[] => [
     ...(version.job.status === "succeeded" && !version.archived
       ? [{ icon: "up" as const, label: "Promote", act: promote }]
       : []),
@@ -96,7 +124,9 @@ const Version = ({ template, version, again }: VersionProps) => {
       <span class="line">
         {isActive && <span class="badge accent">Active</span>}
         {version.archived && <span class="badge">Archived</span>}
-        {mayManageTemplates.value && !isActive && <Menu label={`More for ${version.name}`} items={items} />}
+        {mayManageTemplates.value && (compared || !isActive) && (
+          <Menu label={`More for ${version.name}`} items={items} />
+        )}
       </span>
       <span class={version.job.error ? "sub t-bad" : "sub"}>
         {version.job.error ?? (version.message || "No message")}, by {version.created_by.username},{" "}

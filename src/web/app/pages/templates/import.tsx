@@ -14,13 +14,15 @@ import { packDropped, packFolder, upload } from "./pack.ts";
 type ImportProps = {
   /** The template that gets a version; without it a new one is made. */
   readonly template?: Template;
+  /** What was dropped on the page already. */
+  readonly dropped?: Blob;
   readonly onDone: (template: Template, version: TemplateVersion) => void;
   readonly onClose: () => void;
 };
 
-export const Import = ({ template, onDone, onClose }: ImportProps) => {
+export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
   const version = useSignal<TemplateVersion | undefined>(undefined);
-  const archive = useSignal<Blob | undefined>(undefined);
+  const archive = useSignal<Blob | undefined>(dropped);
   const problem = useSignal("");
   const feed = useMemo(() => new LogFeed(), []);
   useEffect(() => () => feed.end(), []);

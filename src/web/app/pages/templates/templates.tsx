@@ -1,5 +1,6 @@
 // The templates one sees, as cards; those who look after them bring new ones.
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
@@ -9,13 +10,37 @@ import { Empty, Failed } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
+import { failed } from "../../shell/toasts.tsx";
+import { Examples } from "./examples.tsx";
 import { Import } from "./import.tsx";
 import { mayManageTemplates } from "./may.ts";
+import { packDropped } from "./pack.ts";
 
 export default function TemplatesPage() {
   const { route } = useLocation();
   const { state, again } = useResource("templates", () => call("GET /templates"));
   const isImporting = useSignal(false);
+  const dropped = useSignal<Blob | undefined>(undefined);
+  const drop = async (items: DataTransferItemList): Promise<void> => {
+    dropped.value = await packDropped(items);
+    if (dropped.value) isImporting.value = true;
+  };
+  useEffect(() => {
+    const over = (event: DragEvent): void => event.preventDefault();
+    const dropIt = (event: DragEvent): void => {
+      // A field of the dialog takes what is dropped on it by itself.
+      if (event.defaultPrevented || !event.dataTransfer) return;
+      event.preventDefault();
+      void drop(event.dataTransfer.items).catch(failed);
+    };
+    if (!mayManageTemplates.value) return;
+    document.addEventListener("dragover", over);
+    document.addEventListener("drop", dropIt);
+    return () => {
+      document.removeEventListener("dragover", over);
+      document.removeEventListener("drop", dropIt);
+    };
+  }, [mayManageTemplates.value]);
   const { data, error } = state.value;
   const add = mayManageTemplates.value && (
     <Button
@@ -50,12 +75,20 @@ export default function TemplatesPage() {
             ))}
           </div>
         )}
+        {data && mayManageTemplates.value && (
+          <>
+            <Examples templates={data} made={({ id }) => route(`/templates/${id}`)} />
+            <p class="dim small desk">A folder or an archive with a template can be dropped anywhere on this page.</p>
+          </>
+        )}
       </div>
       {isImporting.value && (
         <Import
+          {...(dropped.value ? { dropped: dropped.value } : {})}
           onDone={({ id }) => route(`/templates/${id}`)}
           onClose={() => {
             isImporting.value = false;
+            dropped.value = undefined;
             void again();
           }}
         />

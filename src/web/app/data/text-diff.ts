@@ -1,0 +1,2 @@
+// What finds the differences of texts, in a chunk of its own.
+export { structuredPatch } from "diff";

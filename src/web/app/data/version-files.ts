@@ -1,0 +1,77 @@
+// The files of a template version, read from its archive in the browser, and what differs between those of two. The unpacker and the
+// differ are loaded when they are first used.
+import { Problem } from "./api.ts";
+
+/** A file as text; `undefined` where it is none. Bytes stay as they were. */
+export type VersionFile = { readonly bytes: Uint8Array; readonly text: string | undefined };
+export type VersionFiles = ReadonlyMap<string, VersionFile>;
+
+/** What the archive may unfold to: it lies in the page's memory. */
+const LARGEST = 50_000_000;
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+export const textOf = (bytes: Uint8Array): string | undefined => {
+  if (bytes.subarray(0, 8_000).includes(0)) return undefined;
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+};
+
+/** By path, in order. Throws Problem. */
+export const readVersionFiles = async (file_id: string): Promise<VersionFiles> => {
+  const [{ unzipSync }, response] = await Promise.all([
+    import("./unzip.ts"),
+    fetch(`/api/v2/files/${encodeURIComponent(file_id)}?format=zip`).catch(() => {
+      throw new Problem(0, { message: "The server cannot be reached." });
+    }),
+  ]);
+  if (!response.ok) throw new Problem(response.status, await response.json());
+  let size = 0;
+  const entries = unzipSync(new Uint8Array(await response.arrayBuffer()), {
+    filter: ({ name, originalSize }) => {
+      size += originalSize;
+      if (size > LARGEST) throw new Error("The archive is too large to be shown here.");
+      return !name.endsWith("/");
+    },
+  });
+  const paths = Object.keys(entries).sort();
+  return new Map(
+    paths.map((path) => {
+      const bytes = entries[path] as Uint8Array;
+      return [path.replace(/^\.\//, ""), { bytes, text: textOf(bytes) }] as const;
+    }),
+  );
+};
+
+const CONTEXT = 3;
+
+/** A unified diff of all that differs, as git writes it; empty when nothing does. */
+export const diffOf = async (before: VersionFiles, after: VersionFiles): Promise<string> => {
+  const { structuredPatch } = await import("./text-diff.ts");
+  const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return paths
+    .map((path) => {
+      const [old, now] = [before.get(path), after.get(path)];
+      if (old && now && sameBytes(old.bytes, now.bytes)) return "";
+      const head = [`diff --git a/${path} b/${path}`];
+      if (!old) head.push("new file mode 100644");
+      if (!now) head.push("deleted file mode 100644");
+      if ((old && old.text === undefined) || (now && now.text === undefined)) {
+        return `${[...head, `Binary files a/${path} and b/${path} differ`].join("\n")}\n`;
+      }
+      const { hunks } = structuredPatch(path, path, old?.text ?? "", now?.text ?? "", "", "", { context: CONTEXT });
+      head.push(old ? `--- a/${path}` : "--- /dev/null", now ? `+++ b/${path}` : "+++ /dev/null");
+      const lines = hunks.flatMap((hunk) => [
+        `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
+        ...hunk.lines,
+      ]);
+      return `${[...head, ...lines].join("\n")}\n`;
+    })
+    .join("");
+};
+
+const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, at) => byte === b[at]);

@@ -1,0 +1,65 @@
+// What differs between the files of two versions. Both stand in the address.
+import { useLocation } from "preact-iso";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
+import { useResource } from "../../data/resource.ts";
+import { diffOf, readVersionFiles } from "../../data/version-files.ts";
+import { ButtonLink } from "../../parts/button.tsx";
+import { DiffFile } from "../../parts/diff-file.tsx";
+import { filesOf } from "../../parts/diff-lines.ts";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Select } from "../../parts/field.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+
+/** So many files are open by themselves. */
+const OPEN = 10;
+
+type CompareProps = {
+  /** The newest first. */
+  readonly versions: readonly TemplateVersion[];
+  readonly from: TemplateVersion;
+  readonly to: TemplateVersion;
+  /** The address of the list of versions. */
+  readonly base: string;
+};
+
+const read = async (from: TemplateVersion, to: TemplateVersion) => {
+  const [before, after] = await Promise.all([
+    readVersionFiles(from.job.file_id),
+    from.job.file_id === to.job.file_id ? undefined : readVersionFiles(to.job.file_id),
+  ]);
+  return after ? filesOf(await diffOf(before, after)) : [];
+};
+
+export const Compare = ({ versions, from, to, base }: CompareProps) => {
+  const { route } = useLocation();
+  const { state, again } = useResource(`compare ${from.id} ${to.id}`, () => read(from, to));
+  const { data, error } = state.value;
+  const choices = versions.map(({ id, name, message }) => ({
+    value: id,
+    label: message ? `${name}: ${message.split("\n")[0]?.slice(0, 60)}` : name,
+  }));
+  const go = (pair: { from: string; to: string }): void => route(`${base}?${new URLSearchParams(pair)}`, true);
+  return (
+    <section class="stack" aria-labelledby="compare">
+      <div class="head">
+        <h2 id="compare">What differs</h2>
+        <span class="push">
+          <ButtonLink href={base}>All versions</ButtonLink>
+        </span>
+      </div>
+      <div class="split even">
+        <Select label="Before" value={from.id} choices={choices} onPick={(id) => go({ from: id, to: to.id })} />
+        <Select label="After" value={to.id} choices={choices} onPick={(id) => go({ from: from.id, to: id })} />
+      </div>
+      {error && !data ? (
+        <Failed what="The files cannot be compared" error={error} again={again} />
+      ) : !data ? (
+        <Skeleton lines={6} />
+      ) : data.length === 0 ? (
+        <Empty icon="file" title="The files are the same" text="The two may differ in the values of their variables." />
+      ) : (
+        data.map((file, at) => <DiffFile key={file.path} file={file} isOpen={at < OPEN} />)
+      )}
+    </section>
+  );
+};

@@ -1,0 +1,23 @@
+// What one has changed in the files of a version and not saved yet. Kept in the browser, so that a reload loses nothing.
+
+/** By path: the new text, or null for a file that is gone. */
+export type Draft = Readonly<Record<string, string | null>>;
+
+const keyOf = (version_id: string): string => `template-draft:${version_id}`;
+
+/** Larger drafts are not kept: the browser's store is for small things. */
+const LONGEST = 500_000;
+
+export const readDraft = (version_id: string): Draft => {
+  try {
+    return (JSON.parse(localStorage.getItem(keyOf(version_id)) ?? "{}") as Draft) ?? {};
+  } catch {
+    return {};
+  }
+};
+
+export const keepDraft = (version_id: string, draft: Draft): void => {
+  const text = JSON.stringify(draft);
+  if (text === "{}" || text.length > LONGEST) localStorage.removeItem(keyOf(version_id));
+  else localStorage.setItem(keyOf(version_id), text);
+};

@@ -1,0 +1,334 @@
+// The files of the active version, to be read and changed. What is changed becomes a new version, which is tried before it counts.
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { type TarEntry, tarOf } from "../../data/tar.ts";
+import { diffOf, readVersionFiles, type VersionFiles } from "../../data/version-files.ts";
+import { adoptSheet } from "../../parts/adopt-sheet.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import type { CodeEditor } from "../../parts/code-editor.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { DiffFile } from "../../parts/diff-file.tsx";
+import { type FileDiff, filesOf } from "../../parts/diff-lines.ts";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Area, Field } from "../../parts/field.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { upload } from "../templates/pack.ts";
+import { type Draft, keepDraft, readDraft } from "./draft.ts";
+import rules from "./editor.css" with { type: "text" };
+import { Trial } from "./trial.tsx";
+
+adoptSheet(rules);
+
+type EditorProps = {
+  readonly template: Template;
+  readonly active: TemplateVersion | undefined;
+  readonly again: () => Promise<void>;
+};
+
+export default function Editor({ template, active, again }: EditorProps) {
+  const { state, again: readAgain } = useResource(active && `files ${active.job.file_id}`, () =>
+    readVersionFiles(active?.job.file_id ?? ""),
+  );
+  const { data, error } = state.value;
+  if (error && !data) return <Failed what="The files cannot be read" error={error} again={readAgain} />;
+  if (!data || !active) return <Skeleton lines={8} />;
+  return <Files key={active.id} template={template} active={active} files={data} again={again} />;
+}
+
+type FilesProps = { template: Template; active: TemplateVersion; files: VersionFiles; again: () => Promise<void> };
+
+const encoder = new TextEncoder();
+
+/** The files with the draft put over them. */
+const drafted = (files: VersionFiles, draft: Draft): VersionFiles => {
+  const all = new Map(files);
+  for (const [path, text] of Object.entries(draft)) {
+    if (text === null) all.delete(path);
+    else all.set(path, { bytes: encoder.encode(text), text });
+  }
+  return new Map([...all].sort(([a], [b]) => (a < b ? -1 : 1)));
+};
+
+const FIRST = ["template.yaml", "main.tf"];
+
+const Files = ({ template, active, files, again }: FilesProps) => {
+  const draft = useSignal<Draft>(readDraft(active.id));
+  const all = useComputed(() => drafted(files, draft.value));
+  const chosen = useSignal(FIRST.find((path) => files.has(path)) ?? [...files.keys()][0] ?? "");
+  /** Grows when the editor must be filled anew. */
+  const filled = useSignal(0);
+  const dialog = useSignal<"" | "add" | "rename" | "save">("");
+  const begun = useSignal<TemplateVersion | undefined>(undefined);
+  const change = (path: string, text: string | null): void => {
+    const { [path]: _, ...others } = draft.value;
+    const isAsBefore = text === null ? !files.has(path) : files.get(path)?.text === text;
+    draft.value = isAsBefore ? others : { ...others, [path]: text };
+    keepDraft(active.id, draft.value);
+  };
+  const changedCount = Object.keys(draft.value).length;
+  const file = all.value.get(chosen.value);
+  const open = (path: string): void => {
+    chosen.value = path;
+    filled.value += 1;
+  };
+  const save = (): void => {
+    if (changedCount > 0) dialog.value = "save";
+  };
+  const remove = (): void => {
+    change(chosen.value, null);
+    open([...all.value.keys()][0] ?? "");
+  };
+  return (
+    <>
+      <div class="line wrap editor-bar">
+        <span class="dim small num" role="status">
+          {changedCount === 0
+            ? `Version ${active.name}`
+            : `${changedCount} ${changedCount === 1 ? "file" : "files"} changed since ${active.name}`}
+        </span>
+        <span class="push line">
+          {changedCount > 0 && (
+            <Button
+              look="ghost"
+              onPress={() => {
+                draft.value = {};
+                keepDraft(active.id, {});
+                open(files.has(chosen.value) ? chosen.value : ([...files.keys()][0] ?? ""));
+              }}
+            >
+              Drop changes
+            </Button>
+          )}
+          <Button look="primary" keys="Ctrl S" disabled={changedCount === 0} onPress={save}>
+            Save as new version…
+          </Button>
+        </span>
+      </div>
+      <div class="editor">
+        <nav class="editor-files" aria-label="Files">
+          <p class="line">
+            <span class="dim small">Files</span>
+            <span class="push line">
+              <IconButton icon="plus" small label="Add a file" onPress={() => (dialog.value = "add")} />
+              <IconButton
+                icon="pen"
+                small
+                label={`Rename ${chosen.value}`}
+                disabled={file?.text === undefined}
+                onPress={() => (dialog.value = "rename")}
+              />
+              <IconButton
+                icon="trash"
+                small
+                label={`Remove ${chosen.value}`}
+                disabled={file === undefined}
+                onPress={remove}
+              />
+            </span>
+          </p>
+          <ul>
+            {[...all.value.keys()].map((path) => (
+              <li key={path}>
+                <button
+                  type="button"
+                  class="btn ghost"
+                  aria-current={path === chosen.value ? "true" : undefined}
+                  onClick={() => open(path)}
+                >
+                  <Icon name="file" />
+                  <span class="clip">{path}</span>
+                  {path in draft.value && <span class="badge busy">changed</span>}
+                </button>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        {file === undefined ? (
+          <Empty icon="file" title="No file" text="Add one; a template needs a template.yaml, or files of Terraform." />
+        ) : file.text === undefined ? (
+          <Empty icon="file" title="This file is no text" text="It stays in the template as it is." />
+        ) : (
+          <Code
+            key={`${chosen.value} ${filled.value}`}
+            path={chosen.value}
+            text={file.text}
+            changed={(text) => change(chosen.value, text)}
+            save={save}
+          />
+        )}
+      </div>
+      {(dialog.value === "add" || dialog.value === "rename") && (
+        <NameFile
+          title={dialog.value === "add" ? "Add a file" : `Rename ${chosen.value}`}
+          first={dialog.value === "add" ? "" : chosen.value}
+          taken={all.value}
+          close={() => (dialog.value = "")}
+          done={(path) => {
+            const text = dialog.value === "add" ? "" : (file?.text ?? "");
+            if (dialog.value === "rename") change(chosen.value, null);
+            change(path, text);
+            dialog.value = "";
+            open(path);
+          }}
+        />
+      )}
+      {dialog.value === "save" && (
+        <Save
+          template={template}
+          before={files}
+          after={all.value}
+          close={() => (dialog.value = "")}
+          saved={(version) => {
+            dialog.value = "";
+            begun.value = version;
+          }}
+        />
+      )}
+      {begun.value && (
+        <Trial
+          template={template}
+          begun={begun.value}
+          onClose={(activated) => {
+            begun.value = undefined;
+            // What became the active version is no draft any more; what did not is still to be mended.
+            if (activated) keepDraft(active.id, {});
+            void again();
+          }}
+        />
+      )}
+    </>
+  );
+};
+
+type CodeProps = { path: string; text: string; changed: (text: string) => void; save: () => void };
+
+const Code = ({ path, text, changed, save }: CodeProps) => {
+  const box = useRef<HTMLDivElement>(null);
+  const latest = useRef({ changed, save });
+  latest.current = { changed, save };
+  useEffect(() => {
+    let editor: CodeEditor | undefined;
+    let isOver = false;
+    void import("../../parts/code-editor.ts").then(({ CodeEditor }) => {
+      if (isOver || !box.current) return;
+      editor = new CodeEditor(box.current, {
+        ...{ path, text, isReadOnly: false },
+        changed: (next) => latest.current.changed(next),
+        save: () => latest.current.save(),
+      });
+    });
+    return () => {
+      isOver = true;
+      editor?.end();
+    };
+  }, []);
+  return <div ref={box} class="editor-code" />;
+};
+
+/** A path below the template's folder. */
+const wrongPath = (path: string, taken: VersionFiles): string => {
+  if (path === "") return "";
+  if (path.startsWith("/") || path.split("/").some((part) => part === "" || part === "." || part === ".."))
+    return "Name a file below the template's folder, such as scripts/start.sh.";
+  return taken.has(path) ? "There is a file of this name." : "";
+};
+
+type NameProps = {
+  title: string;
+  first: string;
+  taken: VersionFiles;
+  close: () => void;
+  done: (path: string) => void;
+};
+
+const NameFile = ({ title, first, taken, close, done }: NameProps) => {
+  const path = useSignal(first);
+  const problem = path.value === first ? "" : wrongPath(path.value, taken);
+  const mayDo = path.value !== "" && path.value !== first && problem === "";
+  return (
+    <Dialog
+      title={title}
+      onClose={close}
+      footer={
+        <>
+          <Button onPress={close}>Cancel</Button>
+          <Button look="primary" disabled={!mayDo} onPress={() => done(path.value)}>
+            {first === "" ? "Add file" : "Rename file"}
+          </Button>
+        </>
+      }
+    >
+      <Field
+        label="Path"
+        value={path.value}
+        error={problem || undefined}
+        spellcheck={false}
+        autocomplete="off"
+        autocapitalize="none"
+        onInput={(event) => {
+          path.value = event.currentTarget.value.trim();
+        }}
+        onKeyDown={(event) => event.key === "Enter" && mayDo && done(path.value)}
+      />
+    </Dialog>
+  );
+};
+
+type SaveProps = {
+  template: Template;
+  before: VersionFiles;
+  after: VersionFiles;
+  close: () => void;
+  saved: (version: TemplateVersion) => void;
+};
+
+const Save = ({ template, before, after, close, saved }: SaveProps) => {
+  const message = useSignal("");
+  const changes = useSignal<readonly FileDiff[]>([]);
+  useEffect(() => {
+    void diffOf(before, after).then((diff) => {
+      changes.value = filesOf(diff);
+    });
+  }, []);
+  const save = async (): Promise<void> => {
+    const entries: TarEntry[] = [...after].map(([path, { bytes }]) => ({ path, bytes }));
+    const file_id = await upload(tarOf(entries));
+    const body = { file_id, template_id: template.id, message: message.value.trim() };
+    const path = { organization: template.organization_id };
+    saved(await call("POST /organizations/:organization/templateversions", { path, body }));
+  };
+  return (
+    <Dialog
+      title="Save as new version"
+      class="wide"
+      onClose={close}
+      footer={
+        <>
+          <Button onPress={close}>Go on editing</Button>
+          <Button look="primary" onPress={save}>
+            Save and import
+          </Button>
+        </>
+      }
+    >
+      <div class="stack">
+        <Area
+          label="What changes"
+          value={message.value}
+          hint="Workspaces are made from the version before until you make this one active."
+          onInput={(event) => {
+            message.value = event.currentTarget.value;
+          }}
+        />
+        {changes.value.map((file) => (
+          <DiffFile key={file.path} file={file} isOpen />
+        ))}
+      </div>
+    </Dialog>
+  );
+};

@@ -1,0 +1,130 @@
+// From files to a version that counts: its import with the log, a dry run with values, then it is made the active one.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
+import { call, wordsOf } from "../../data/api.ts";
+import { FormSocket, type Values } from "../../data/form-socket.ts";
+import { LogFeed } from "../../data/logs.ts";
+import { Button } from "../../parts/button.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { DryRun } from "../../parts/dry-run.tsx";
+import { LogView } from "../../parts/log-view.tsx";
+import { Parameter } from "../../parts/parameter.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+type TrialProps = {
+  readonly template: Template;
+  /** Its import has begun. */
+  readonly begun: TemplateVersion;
+  /** Closed, with whether it is the active version now. */
+  readonly onClose: (activated: boolean) => void;
+};
+
+export const Trial = ({ template, begun, onClose }: TrialProps) => {
+  const problem = useSignal("");
+  const imported = useSignal(false);
+  const hasWorked = useSignal(false);
+  const feed = useMemo(() => new LogFeed(), []);
+  useEffect(() => {
+    const path = { templateversion: begun.id };
+    const finish = async (): Promise<void> => {
+      const { job } = await call("GET /templateversions/:templateversion", { path });
+      if (job.status !== "succeeded") throw new Error(job.error ?? "The import did not succeed.");
+      imported.value = true;
+    };
+    const ended = (): void => {
+      void finish().catch((error) => {
+        problem.value = wordsOf(error);
+      });
+    };
+    feed.follow({ source: "import", path: `/templateversions/${begun.id}/logs`, ended });
+    return () => feed.end();
+  }, []);
+  const activate = async (): Promise<void> => {
+    const path = { template: template.id };
+    await call("PATCH /templates/:template/versions", { path, body: { id: begun.id } });
+    say(`New workspaces are made from ${begun.name}`);
+    onClose(true);
+  };
+  return (
+    <Dialog
+      title={`Version ${begun.name}`}
+      class="wide"
+      onClose={() => onClose(false)}
+      footer={
+        <>
+          <Button onPress={() => onClose(false)}>{imported.value ? "Not yet" : "Close"}</Button>
+          <Button look={hasWorked.value ? "primary" : undefined} disabled={!imported.value} onPress={activate}>
+            Make it the active one
+          </Button>
+        </>
+      }
+    >
+      {problem.value && (
+        <p class="t-bad" role="alert">
+          {problem.value}
+        </p>
+      )}
+      {imported.value ? (
+        <TryValues version_id={begun.id} worked={() => (hasWorked.value = true)} />
+      ) : (
+        <LogView
+          title="Import log"
+          feed={feed}
+          sources={["import"]}
+          file="import.log"
+          empty="The first line comes soon."
+        />
+      )}
+    </Dialog>
+  );
+};
+
+const TryValues = ({ version_id, worked }: { version_id: string; worked: () => void }) => {
+  const values = useSignal<Values>({});
+  const touched = useSignal<ReadonlySet<string>>(new Set());
+  const tried = useSignal(0);
+  const form = useMemo(() => new FormSocket(version_id, {}), []);
+  useEffect(() => () => form.end(), []);
+  const parameters = form.answer.value?.parameters ?? [];
+  return (
+    <div class="stack">
+      {parameters.map((one) => (
+        <Parameter
+          key={one.name}
+          parameter={one}
+          value={values.value[one.name] ?? (one.value.valid ? one.value.value : "")}
+          touched={touched.value.has(one.name)}
+          onValue={(value) => {
+            touched.value = new Set(touched.value).add(one.name);
+            values.value = { ...values.value, [one.name]: value };
+            form.ask(values.value);
+          }}
+        />
+      ))}
+      <div class="line wrap">
+        <Button
+          look={tried.value === 0 ? "primary" : undefined}
+          icon="play"
+          onPress={() => {
+            tried.value += 1;
+          }}
+        >
+          Dry run
+        </Button>
+        <span class="dim small">Looks whether a workspace could be made of these values, and makes none.</span>
+      </div>
+      {tried.value > 0 && (
+        <DryRun
+          key={tried.value}
+          version_id={version_id}
+          worked={worked}
+          body={{
+            rich_parameter_values: Object.entries(values.value).map(([name, value]) => ({ name, value })),
+          }}
+        />
+      )}
+    </div>
+  );
+};

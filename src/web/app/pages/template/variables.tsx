@@ -1,0 +1,147 @@
+// The variables of the active version. Other values are another version, of the same files.
+import { useSignal } from "@preact/signals";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVariable, TemplateVersion } from "#schema/templates/template-version.ts";
+import { call, wordsOf } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Field, Options } from "../../parts/field.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Trial } from "./trial.tsx";
+
+type VariablesProps = {
+  readonly template: Template;
+  readonly active: TemplateVersion | undefined;
+  readonly again: () => Promise<void>;
+};
+
+export const Variables = ({ template, active, again }: VariablesProps) => {
+  const { state, again: readAgain } = useResource(active && `variables ${active.id}`, () =>
+    call("GET /templateversions/:templateversion/variables", { path: { templateversion: active?.id ?? "" } }),
+  );
+  const { data, error } = state.value;
+  if (error && !data) return <Failed what="The variables cannot be read" error={error} again={readAgain} />;
+  if (!data || !active) return <Skeleton lines={4} />;
+  if (data.length === 0) {
+    return (
+      <Empty
+        icon="sliders"
+        title="This version has no variables"
+        text="A template that declares variables is given their values here, such as a region or a registry's password."
+      />
+    );
+  }
+  return <Form key={active.id} template={template} active={active} variables={data} again={again} />;
+};
+
+type FormProps = {
+  template: Template;
+  active: TemplateVersion;
+  variables: readonly TemplateVariable[];
+  again: () => Promise<void>;
+};
+
+const Form = ({ template, active, variables, again }: FormProps) => {
+  const changed = useSignal<Readonly<Record<string, string>>>({});
+  const problem = useSignal("");
+  const begun = useSignal<TemplateVersion | undefined>(undefined);
+  const save = async (): Promise<void> => {
+    problem.value = "";
+    try {
+      begun.value = await call("POST /organizations/:organization/templateversions", {
+        path: { organization: template.organization_id },
+        body: {
+          file_id: active.job.file_id,
+          template_id: template.id,
+          message: `Other values: ${Object.keys(changed.value).join(", ")}`,
+          user_variable_values: Object.entries(changed.value).map(([name, value]) => ({ name, value })),
+        },
+      });
+    } catch (error) {
+      problem.value = wordsOf(error);
+    }
+  };
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <p class="mut">Values of the active version {active.name}. Other values are saved as a new version.</p>
+      {variables.map((one) => (
+        <Variable
+          key={one.name}
+          variable={one}
+          value={changed.value[one.name]}
+          onValue={(value) => {
+            const { [one.name]: _, ...others } = changed.value;
+            changed.value = one.sensitive && value === "" ? others : { ...others, [one.name]: value };
+          }}
+        />
+      ))}
+      {problem.value && (
+        <p class="t-bad" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <div>
+        <Button look="primary" disabled={Object.keys(changed.value).length === 0} onPress={save}>
+          Save as new version
+        </Button>
+      </div>
+      {begun.value && (
+        <Trial
+          template={template}
+          begun={begun.value}
+          onClose={() => {
+            begun.value = undefined;
+            void again();
+          }}
+        />
+      )}
+    </form>
+  );
+};
+
+type VariableProps = {
+  variable: TemplateVariable;
+  /** What was typed; undefined: nothing yet. */
+  value: string | undefined;
+  onValue: (value: string) => void;
+};
+
+const Variable = ({ variable, value, onValue }: VariableProps) => {
+  const { name, description, type, sensitive, default_value, required } = variable;
+  if (type === "bool") {
+    return (
+      <Options
+        label={name}
+        value={value ?? variable.value}
+        choices={["true", "false"].map((one) => ({ value: one, label: one }))}
+        hint={description || undefined}
+        onPick={onValue}
+      />
+    );
+  }
+  const hint = [
+    description,
+    sensitive
+      ? "Secret: it is never shown. Empty keeps what it is."
+      : !required && default_value && `Else ${default_value}.`,
+  ].filter(Boolean);
+  return (
+    <Field
+      label={name}
+      type={sensitive ? "password" : type === "number" ? "number" : "text"}
+      autocomplete="off"
+      spellcheck={false}
+      required={required && !sensitive}
+      value={value ?? variable.value}
+      hint={hint.length > 0 ? hint.join(" ") : undefined}
+      onInput={(event) => onValue(event.currentTarget.value)}
+    />
+  );
+};

@@ -1,0 +1,36 @@
+// One file of a diff, which opens and closes.
+import { useSignal } from "@preact/signals";
+import { Diff } from "./diff.tsx";
+import type { FileDiff } from "./diff-lines.ts";
+import { Icon } from "./icon.tsx";
+
+export const DiffFile = ({ file, isOpen }: { file: FileDiff; isOpen: boolean }) => {
+  const open = useSignal(isOpen);
+  const { path, kind, added, removed, lines } = file;
+  return (
+    <section class="panel" aria-label={path}>
+      <button
+        type="button"
+        class="file"
+        aria-expanded={open.value}
+        onClick={() => {
+          open.value = !open.value;
+        }}
+      >
+        <Icon name={open.value ? "down" : "chev"} small />
+        <span class="mono clip">{path}</span>
+        {kind !== "changed" && <span class={kind === "new" ? "badge ok" : "badge"}>{kind}</span>}
+        <span class="push line small num">
+          {added > 0 && <span class="plus">+{added}</span>}
+          {removed > 0 && <span class="minus">−{removed}</span>}
+        </span>
+      </button>
+      {open.value &&
+        (lines.length > 0 ? (
+          <Diff label={`Diff of ${path}`} lines={lines} />
+        ) : (
+          <p class="pad dim small">No lines to show: it is empty, or no text.</p>
+        ))}
+    </section>
+  );
+};

@@ -1,0 +1,53 @@
+// The words of Terraform's files, for colours: comments, strings with what is filled into them, numbers, names of blocks.
+import type { StreamParser } from "@codemirror/language";
+
+type State = {
+  /** Where the text goes on over lines: a comment, or a heredoc until this word. */
+  inside: "" | "comment" | "heredoc";
+  until: string;
+};
+
+const BLOCKS =
+  /^(?:terraform|provider|resource|data|variable|output|locals|module|moved|import|check|dynamic|lifecycle|for_each|for|in|if)\b/;
+
+export const hcl: StreamParser<State> = {
+  startState: () => ({ inside: "", until: "" }),
+  languageData: { commentTokens: { line: "#" } },
+  token: (stream, state) => {
+    if (state.inside === "comment") {
+      if (stream.skipTo("*/")) {
+        stream.match("*/");
+        state.inside = "";
+      } else stream.skipToEnd();
+      return "comment";
+    }
+    if (state.inside === "heredoc") {
+      if (stream.sol() && stream.string.trim() === state.until) state.inside = "";
+      stream.skipToEnd();
+      return "string";
+    }
+    if (stream.eatSpace()) return null;
+    if (stream.match("#") || stream.match("//")) {
+      stream.skipToEnd();
+      return "comment";
+    }
+    if (stream.match("/*")) {
+      state.inside = "comment";
+      return "comment";
+    }
+    const heredoc = stream.match(/^<<-?(\w+)/);
+    if (Array.isArray(heredoc)) {
+      state.inside = "heredoc";
+      state.until = heredoc[1] ?? "";
+      return "string";
+    }
+    if (stream.match(/^"(?:[^"\\]|\\.)*"?/)) return "string";
+    if (stream.match(/^\d[\d.]*/)) return "number";
+    if (stream.match(/^(?:true|false|null)\b/)) return "atom";
+    if (stream.match(BLOCKS)) return "keyword";
+    if (stream.match(/^[A-Za-z_][\w-]*(?=\s*=[^=])/)) return "propertyName";
+    if (stream.match(/^[A-Za-z_][\w-]*/)) return "variableName";
+    stream.next();
+    return null;
+  },
+};

@@ -1,0 +1,83 @@
+// A template is edited in the browser: files are changed, saved as a version, tried, made active; versions are compared; variables get
+// other values; a ready example is used with one press.
+// node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, token, template, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  await context.addCookies([{ name: "service_session_token", value: token, url }]);
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  const dialog = page.getByRole("dialog");
+  const tabs = page.getByRole("navigation", { name: "Template sections" });
+  const look = async (name) => wrong.push(...(await lookAt(page, `template-${name}`, folder)));
+
+  await page.goto(at(`/templates/${template}/files`));
+  const code = page.getByRole("textbox", { name: "template.yaml" });
+  await code.click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("# Said in the browser.\n");
+  await page.getByText("1 file changed since").waitFor();
+  await page.getByRole("button", { name: "Add a file" }).click();
+  await dialog.getByLabel("Path").fill("../out");
+  result.badPath = await dialog.getByText("Name a file below").count();
+  await dialog.getByLabel("Path").fill("scripts/start.sh");
+  await dialog.getByRole("button", { name: "Add file" }).click();
+  await page.getByRole("textbox", { name: "scripts/start.sh" }).click();
+  await page.keyboard.type("echo hello # from here");
+  await look("files");
+
+  // What was changed is still there after a reload.
+  await page.reload();
+  await page.getByText("2 files changed since").waitFor();
+  await page.getByRole("textbox", { name: "template.yaml" }).click();
+  await page.keyboard.press("Control+s");
+  await dialog.getByLabel("What changes").fill("Says where it was said.");
+  await dialog.getByRole("region", { name: "Diff of scripts/start.sh" }).waitFor();
+  await look("save");
+  await dialog.getByRole("button", { name: "Save and import" }).click();
+  await dialog.getByRole("button", { name: "Dry run" }).click();
+  await dialog.getByText("It would work.").waitFor();
+  await look("trial");
+  await dialog.getByRole("button", { name: "Make it the active one" }).click();
+  await page.getByText(/New workspaces are made from/).waitFor();
+  await page.getByRole("button", { name: "scripts/start.sh" }).waitFor();
+  result.left = await page.getByText("changed since").count();
+
+  await tabs.getByRole("link", { name: "Versions" }).click();
+  const newest = page.getByRole("listitem").filter({ hasText: "Says where it was said." });
+  await newest.getByText("Active").waitFor();
+  await newest.getByRole("button", { name: /^More for/ }).click();
+  await page.getByRole("link", { name: "What it changed" }).click();
+  const diff = page.getByRole("region", { name: "Diff of template.yaml" });
+  result.diff = await diff.textContent();
+  await page.getByRole("region", { name: "scripts/start.sh", exact: true }).getByText("new").waitFor();
+  await look("compare");
+
+  await tabs.getByRole("link", { name: "Variables" }).click();
+  await page.getByLabel("region").fill("south");
+  await look("variables");
+  await page.getByRole("button", { name: "Save as new version" }).click();
+  await dialog.getByRole("button", { name: "Make it the active one" }).click({ timeout: 20_000 });
+  await page.waitForFunction(() => document.querySelector("dialog[open]") === null);
+  const shown = await page.evaluate(
+    (id) =>
+      fetch(`/api/v2/templates/${id}`)
+        .then((answer) => answer.json())
+        .then(({ active_version_id }) => fetch(`/api/v2/templateversions/${active_version_id}/variables`))
+        .then((answer) => answer.json()),
+    template,
+  );
+  result.variables = shown.map(({ name, value }) => [name, value]);
+
+  await page.goto(at("/templates"));
+  await look("examples");
+  await page.getByRole("button", { name: "Use Local" }).click();
+  await page.getByRole("heading", { level: 1, name: /^(Local|local)/ }).waitFor();
+  result.made = await page.getByRole("heading", { level: 1 }).textContent();
+  return result;
+});

@@ -1,0 +1,54 @@
+// A template that is edited in a real browser, on a real server that imports and tries it.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { importVersion } from "#test/support/templates.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+
+const SCRIPT = fileURLToPath(new URL("template-editor.mjs", import.meta.url));
+
+const YAML = `provisioner: echo
+variables:
+  - {name: region, description: Where workspaces are., default: north}
+  - {name: password, sensitive: true, default: ""}
+parameters:
+  - {name: size, default: small, options: [{name: Small, value: small}, {name: Big, value: big}]}
+resources:
+  - name: main
+    agents:
+      - name: main
+`;
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-4] [WB-6] [WB-25] a template is edited, tried and made active with the screen alone; versions are compared, variables changed, an example used",
+  async () => {
+    await using world = await openWorld();
+    const { admin } = world;
+    const version = await importVersion(admin, { "template.yaml": YAML, "README.md": "# Edited here\n" });
+    const { id } = await admin.post<{ id: string }>("/api/v2/organizations/default/templates", {
+      name: "edited",
+      template_version_id: version.id,
+    });
+    const given = [world.server.url.href, admin.token ?? "", id, process.env.SLIPWAY_PICTURES ?? ""];
+    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const told = JSON.parse(output) as Record<string, unknown> & { diff: string; made: string };
+    expect(told).toMatchObject({
+      wrong: [],
+      badPath: 1,
+      left: 0,
+      variables: [
+        ["region", "south"],
+        ["password", ""],
+      ],
+    });
+    expect(told.diff).toContain("# Said in the browser.");
+    expect(told.made.toLowerCase()).toStartWith("local");
+  },
+  180_000,
+);
