@@ -5,6 +5,7 @@ import { execute } from "#src/tools/processes/execute.ts";
 import { endProcess } from "#src/tools/processes/processes.ts";
 import { waitAgent } from "#src/tools/subagents/wait-agent.ts";
 import type { Interrupted } from "../effects.ts";
+import { agentOfCall } from "./agent-choice.ts";
 import { type AgentDeps, type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 import { runIdOf } from "./tool-step.ts";
 
@@ -16,7 +17,7 @@ export const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: Inte
     pending_calls.map(async (call) => {
       const of = { chat_id, run_id: runIdOf(chat_id, call) };
       if (call.tool_name === execute.name) {
-        const agent = new WorkspaceAgent(parts, { ...about, ...of }, true);
+        const agent = new WorkspaceAgent(parts, { ...about, ...of }, true, agentOfCall(call).agent);
         await endProcess({ agent, clock: parts.clock }, of.run_id);
       }
       if (call.tool_name !== waitAgent.name) return;

@@ -16,6 +16,7 @@ import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { HttpResponse } from "#src/wire/http-connection.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { SubagentsOf } from "../subagents/subagents.ts";
+import { chosenAgent, noSuchAgent } from "./agent-choice.ts";
 
 /** A server that was just started, or a daemon that has lost its connection, is back by then or has a real trouble. */
 const PATIENCE_MS = 15_000;
@@ -50,7 +51,11 @@ export class WorkspaceAgent implements ToolAgent {
   /** It has been there before. */
   #known: boolean;
 
-  constructor(parts: ReachDeps, of: ServicesOf, known: boolean) {
+  readonly #name: string | undefined;
+
+  /** `name`: of the agent; the workspace's first one when absent. */
+  constructor(parts: ReachDeps, of: ServicesOf, known: boolean, name?: string) {
+    this.#name = name;
     this.#parts = parts;
     this.#workspace_id = of.workspace_id;
     this.#services = parts.toolServices(of);
@@ -115,7 +120,7 @@ export class WorkspaceAgent implements ToolAgent {
     return [this.#chat_id, ...(place?.parent_chat_id ? [place.parent_chat_id] : [])].join(",");
   }
 
-  /** The first agent of the latest build. Throws `ToolError` when there is none: waiting would not help. */
+  /** The agent in the latest build. Throws `ToolError` when there is none: waiting would not help. */
   async #agent(): Promise<string> {
     const { store } = this.#parts;
     if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");
@@ -125,7 +130,8 @@ export class WorkspaceAgent implements ToolAgent {
     if (!(await this.#services.mayUseWorkspace()))
       throw new ToolError("The chat's owner may no longer use the workspace.");
     const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
-    const agent = agents.find(({ parent_id }) => parent_id === null);
+    const agent = chosenAgent(agents, this.#name);
+    if (!agent && this.#name !== undefined && agents.length > 0) throw new ToolError(noSuchAgent(agents, this.#name));
     if (agent) {
       this.#known ||= this.#isExpected(agent.last_connected_at);
       return agent.id;

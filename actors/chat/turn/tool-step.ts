@@ -13,6 +13,7 @@ import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import type { StartedAttempt } from "../messages.ts";
+import { agentOfCall } from "./agent-choice.ts";
 import type { McpOffer } from "./mcp.ts";
 import { serverOf } from "./mcp-turn.ts";
 import { toolsOf } from "./offer.ts";
@@ -103,12 +104,13 @@ export class ToolStep {
     const again = fence.generation_attempt > 1;
     this.#written.set(call, new Gathered(PARTIAL_LIMIT));
     const run_id = runIdOf(this.#chat_id, call);
+    const named = agentOfCall(call);
     const of = { ...about, chat_id: this.#chat_id, run_id };
     const services = this.#parts.toolServices(of);
     this.#mask ??= services.knownSecrets().then((secrets) => new SecretMask(secrets));
     const context = {
       ...{ clock, again, run_id, context_limit, mask: await this.#mask },
-      agent: new WorkspaceAgent(this.#parts, of, again || this.#waits),
+      agent: new WorkspaceAgent(this.#parts, of, again || this.#waits, named.agent),
       services,
       skills: this.#parts.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
       agents: this.#parts.subagents({
@@ -131,7 +133,13 @@ export class ToolStep {
     const refusal = this.#begun.refused.get(tool_call_id);
     const answered =
       refusal === undefined
-        ? await runTool(toolsOf(this.#chat_id, about), call, context, signal, this.#begun.mcp.get(tool_name)?.tool)
+        ? await runTool(
+            toolsOf(this.#chat_id, about),
+            { tool_name, args: named.args },
+            context,
+            signal,
+            this.#begun.mcp.get(tool_name)?.tool,
+          )
         : { result: { error: refusal }, is_error: true };
     if (signal.aborted) return;
     const answer = noted(answered, call);

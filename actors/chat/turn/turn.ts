@@ -22,6 +22,7 @@ import type { BlockProvider } from "../prompt/prompt.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
 import { promptOf } from "../prompt/turn-prompt.ts";
 import { untilAnswered } from "../until-answered.ts";
+import { withAgentChoice } from "./agent-choice.ts";
 import { keepFiles } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
 import { TurnCompaction } from "./compaction.ts";
@@ -301,14 +302,15 @@ export class Turn {
     return "again";
   }
 
-  /** The attempt with the tools of MCP servers; undefined once the turn is over. */
+  /** The attempt with the choice of agents and the tools of MCP servers; undefined once the turn is over. */
   async #withMcp(begun: StartedAttempt): Promise<StartedAttempt | undefined> {
-    const { clock, mcp } = this.#parts;
+    const { clock, store, mcp } = this.#parts;
     const { signal } = this.#abort;
     const offer = await untilAnswered(clock, signal, () => offerFor(mcp, this.#chat_id, begun, signal));
     if (offer === "stale") return undefined;
     this.#mcp = offer;
-    return withMcpTools(begun, offer);
+    const chosen = await untilAnswered(clock, signal, () => withAgentChoice(store, begun));
+    return chosen === "stale" ? undefined : withMcpTools(chosen, offer);
   }
 
   /** Undefined once the turn is over. */

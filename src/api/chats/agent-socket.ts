@@ -1,6 +1,8 @@
 // The daemon behind a chat: who may use it through the chat, and a WebSocket to it (facts/chats 2.11, 2.12). Used by the streams of git
 // and desktop; everything is known before the caller's own request is upgraded.
-import { AppError, forbidden, invalid } from "#base/errors.ts";
+import { t } from "elysia";
+import { chosenAgent, noSuchAgent } from "#actors/chat/turn/agent-choice.ts";
+import { AppError, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { secretBytes } from "#base/ids.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
@@ -17,11 +19,23 @@ import type { SocketHandler } from "../http/socket.ts";
 
 const LIMIT_MS = 30_000;
 
-/** The agent of the chat's workspace. 400 in words where there is none, 403 for who may read the chat but not use the workspace. */
+/** `agent` of the query of a chat's socket. */
+export const agentQuery = t.Object({
+  agent: t.Optional(
+    t.String({
+      minLength: 1,
+      maxLength: 64,
+      description: "The name of an agent; the workspace's first one when absent.",
+    }),
+  ),
+});
+
+/** The agent of the chat's workspace, by its name or the first one. 400 in words where there is none, 403 for who may read the chat but not use the workspace. */
 export const agentOfChat = async (
   { store }: Pick<ApiContext, "store">,
   place: ChatPlace,
   caller: UserCaller,
+  name?: string,
 ): Promise<{ agent_id: string; workspace_id: string }> => {
   if (place.workspace_id === null) throw invalid("The chat has no workspace.");
   const workspace = await store.get(findWorkspace({ id: place.workspace_id }));
@@ -29,7 +43,8 @@ export const agentOfChat = async (
   if (!mayUseWorkspace(caller, workspace)) throw forbidden("You may not use the workspace of this chat.");
   if (workspace.dormant_at !== null) throw invalid("The workspace of the chat is dormant. Wake it up first.");
   const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
-  const agent = agents.find(({ parent_id }) => parent_id === null);
+  const agent = chosenAgent(agents, name);
+  if (!agent && name !== undefined && agents.length > 0) throw invalidField("agent", noSuchAgent(agents, name));
   if (!agent) throw invalid(`The workspace of the chat has no agent: it is ${workspace.status}.`);
   return { agent_id: agent.id, workspace_id: workspace.id };
 };

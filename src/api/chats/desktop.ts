@@ -10,7 +10,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
-import { agentOfChat, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
+import { agentOfChat, agentQuery, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 import { Relay } from "./relay.ts";
 
@@ -22,9 +22,9 @@ const MOST_WAITING = 4 * 1024 * 1024;
 export const chatDesktop = (ctx: ApiContext) =>
   new Elysia({ prefix: "/api/experimental/chats" }).use(callers).get(
     "/:chat/stream/desktop",
-    async ({ caller, params, request }) => {
+    async ({ caller, params, query, request }) => {
       const place = await visibleChat(ctx, params.chat, caller);
-      const { agent_id, workspace_id } = await agentOfChat(ctx, place, caller);
+      const { agent_id, workspace_id } = await agentOfChat(ctx, place, caller, query.agent);
       const frames = await dialAgentSocket(ctx, agent_id, "/api/v0/desktop/vnc", LONGEST).catch(noDesktop);
       const used = () => void noteUse(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
       const stream = new DesktopStream(ctx, frames, used);
@@ -38,6 +38,7 @@ export const chatDesktop = (ctx: ApiContext) =>
     {
       user: true,
       params: chatPath,
+      query: agentQuery,
       response: { 101: Upgraded, ...fails(400, 401, 403, 404, 408, 409, 503) },
       detail: {
         tags,

@@ -10,7 +10,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
 import type { Socket, SocketHandler } from "../http/socket.ts";
-import { agentOfChat, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
+import { agentOfChat, agentQuery, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 import { Relay } from "./relay.ts";
 
@@ -20,9 +20,9 @@ const LONGEST = 8 * 1024 * 1024;
 export const chatGit = (ctx: ApiContext) =>
   new Elysia().use(callers).get(
     "/:chat/stream/git",
-    async ({ caller, params, request }) => {
+    async ({ caller, params, query, request }) => {
       const place = await visibleChat(ctx, params.chat, caller);
-      const { agent_id } = await agentOfChat(ctx, place, caller);
+      const { agent_id } = await agentOfChat(ctx, place, caller, query.agent);
       const frames = await dialAgentSocket(ctx, agent_id, `/api/v0/git/watch?chat=${place.id}`, LONGEST);
       const stream = new GitStream(ctx, frames);
       try {
@@ -35,6 +35,7 @@ export const chatGit = (ctx: ApiContext) =>
     {
       user: true,
       params: chatPath,
+      query: agentQuery,
       response: {
         200: t.Unknown({ description: "Switching to a WebSocket." }),
         ...fails(400, 401, 403, 404, 408, 500, 503),

@@ -1,0 +1,120 @@
+// A chat in a workspace of two agents: a real daemon of each, and a model whose every call the test decides.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sha256, uuid } from "#base/ids.ts";
+import { findAgent, insertAgent } from "#db/agents/agents.ts";
+import { startAgentProcess } from "#test/api/agents/reach.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
+import { callTools, openChat, openToolWorld, type ToolWorld } from "./world.ts";
+
+setDefaultTimeout(60_000);
+
+/** An agent in a container of the workspace's agent, with a daemon and a home folder of its own. */
+const startInside = async (world: ToolWorld, name: string) => {
+  const { store, clock } = contextOf(world.server);
+  const parent = await store.get(findAgent({ id: world.seeded.agent_id }));
+  if (!parent) throw new Error("there is no agent");
+  const [id, agent_token] = [uuid(), uuid()];
+  const times = { created_at: clock.now(), updated_at: clock.now() };
+  const { workspace_id, build_id, resource_id, architecture, operating_system } = parent;
+  await store.commit([
+    insertAgent({
+      ...{ key: await store.reserve("agents", 1), id, name, parent_id: parent.id, token_hash: sha256(agent_token) },
+      ...{ workspace_id, build_id, resource_id, architecture, operating_system, ...times },
+    }),
+  ]);
+  const home = mkdtempSync(join(tmpdir(), "slipway-inside-"));
+  const daemon = await startAgentProcess(world.server, { ...world.seeded, agent_id: id, agent_token }, home);
+  return {
+    ...{ id, home },
+    async [Symbol.asyncDispose]() {
+      await daemon[Symbol.asyncDispose]();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+};
+
+const schemaOf = (
+  { request }: { request: { tools: readonly { name: string; input_schema: unknown }[] } },
+  name: string,
+) =>
+  (request.tools.find((one) => one.name === name)?.input_schema as { properties: Record<string, unknown> } | undefined)
+    ?.properties ?? {};
+
+test("[TO-24] in a workspace of several agents a model is told of them, and its calls go to the one they name", async () => {
+  await using world = await openToolWorld();
+  const alone = await openChat(world);
+  expect(schemaOf(alone.call, "execute")).not.toHaveProperty("agent");
+  alone.call.finish("stop");
+
+  await using inside = await startInside(world, "app");
+  const { call } = await openChat(world);
+  for (const name of ["execute", "read_file", "write_file", "edit_files", "process_output"]) {
+    expect(schemaOf(call, name).agent).toMatchObject({
+      enum: ["app", "main"],
+      description: expect.stringContaining('"main" when absent'),
+    });
+  }
+  expect(schemaOf(call, "list_templates")).not.toHaveProperty("agent");
+  writeFileSync(join(inside.home, "where"), "inside");
+  writeFileSync(join(world.home, "where"), "outside");
+  const { results, next } = await callTools(
+    world,
+    call,
+    ["execute", { command: "cat ~/where", agent: "app" }],
+    ["execute", { command: "cat ~/where" }],
+    ["read_file", { path: "where", agent: "app" }],
+    ["write_file", { path: "made", content: "by the chat", agent: "app" }],
+    ["execute", { command: "true", agent: "nobody" }],
+    ["execute", { command: "echo on; sleep 600", agent: "app", run_in_background: true }],
+  );
+  expect(results.slice(0, 2)).toMatchObject([{ output: "inside" }, { output: "outside" }]);
+  expect(JSON.stringify(results[2])).toContain("inside");
+  expect(readFileSync(join(inside.home, "made"), "utf8")).toBe("by the chat");
+  expect(results[4]?.error).toBe('The workspace has no agent "nobody". It has: app, main.');
+  const process_id = String(results[5]?.background_process_id);
+  const later = await callTools(
+    world,
+    next,
+    ["process_signal", { process_id, signal: "kill", agent: "app" }],
+    ["process_output", { process_id }],
+  );
+  expect(later.results[0]?.error).toBeUndefined();
+  expect(later.results[1]?.error).toContain("no process of this id");
+  later.next.finish("stop");
+});
+
+test("[TO-24] whoever interrupts a turn ends what it runs in the agent it named, and the chat's sockets take the name, too", async () => {
+  await using world = await openToolWorld();
+  await using inside = await startInside(world, "app");
+  const { id, call } = await openChat(world);
+  const mark = join(inside.home, "pid");
+  const command = `echo $$ > ${mark}; exec sleep 600`;
+  call.callTool("call-1", "execute", { command, agent: "app", timeout: "10m" }).finish("tool_calls");
+  const pid = await until(() => {
+    try {
+      return Number(readFileSync(mark, "utf8"));
+    } catch {
+      return false;
+    }
+  });
+  await world.owner.post(`/api/v2/chats/${id}/interrupt`);
+  await until(() => {
+    try {
+      process.kill(pid, 0);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+
+  const path = `/api/v2/chats/${id}/stream/git`;
+  using socket = await world.owner.socket(`${path}?agent=app`);
+  socket.send(JSON.stringify({ type: "refresh" }));
+  expect(await socket.json<{ type: string }>()).toMatchObject({ type: "changes" });
+  const refused = await world.owner.fetch("GET", `${path}?agent=nobody`);
+  expect([refused.status, await refused.json()]).toMatchObject([400, { validations: [{ field: "agent" }] }]);
+});
