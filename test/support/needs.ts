@@ -34,6 +34,12 @@ const terraform = (): Need => {
   return { found: file !== "", reason: "needs the folder of .ci/terraform-tools in SLIPWAY_TEST_TERRAFORM", file };
 };
 
+/** The Go program of test/tailnet/counterpart, as `.ci/counterpart` has built it. */
+const counterpart = (): Need => {
+  const file = process.env.SLIPWAY_TEST_COUNTERPART ?? "";
+  return { found: file !== "", reason: "needs the program of .ci/counterpart in SLIPWAY_TEST_COUNTERPART", file };
+};
+
 /** Everything a test may want of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
   chromium: program("chromium", "chromium-browser", "google-chrome"),
@@ -59,6 +65,7 @@ export const needs = {
   docker: engine(),
   postgres: postgres(),
   terraform: terraform(),
+  counterpart: counterpart(),
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */

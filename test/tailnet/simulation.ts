@@ -135,7 +135,12 @@ export type Faults = {
 };
 
 /** One direction of a link. Answers what sends over it. */
-export const link = (sim: Simulation, random: Random, faults: () => Faults, deliver: (packet: Uint8Array) => void) => {
+export const link = (
+  sim: Pick<Clock, "monotonic" | "after">,
+  random: Random,
+  faults: () => Faults,
+  deliver: (packet: Uint8Array) => void,
+) => {
   let freeAt = 0;
   return (packet: Uint8Array): void => {
     const {

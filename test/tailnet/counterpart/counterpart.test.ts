@@ -1,0 +1,220 @@
+// Our WireGuard and our TCP against those of others: the Go modules that genuine clients and agents are built on.
+import { expect } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
+import { keyPair } from "#src/tailnet/box.ts";
+import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
+import { initiate } from "#src/tailnet/wireguard/handshake.ts";
+import { MacKeys } from "#src/tailnet/wireguard/macs.ts";
+import { INITIATION, TYPE } from "#src/tailnet/wireguard/messages.ts";
+import { freshIndex, Tai64n } from "#src/tailnet/wireguard/stamps.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
+import { type Faults, seeded } from "../simulation.ts";
+import { bytesOf, readAll, shaOf } from "../tcp/pair.ts";
+import { typesOf } from "../wireguard/tunnels.ts";
+import { type CounterpartOptions, PORT, startCounterpart } from "./counterpart.ts";
+
+const wanted = [needs.counterpart];
+const start = (options: CounterpartOptions = {}) => startCounterpart(needs.counterpart.file, options);
+type Counterpart = Awaited<ReturnType<typeof start>>;
+
+const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
+const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
+const count = (messages: readonly Uint8Array[], type: number): number =>
+  typesOf(messages).filter((one) => one === type).length;
+
+const says = async (connection: TcpConnection, words: string): Promise<void> => {
+  await connection.write(bytes(words));
+  let got = "";
+  while (got.length < words.length) got += text(await connection.read());
+  expect(got).toBe(words);
+};
+
+/** An initiation with its second MAC, which only who has a cookie can make. */
+const hasCookie = (message: Uint8Array): boolean =>
+  message[0] === TYPE.initiation && message.subarray(INITIATION.mac1 + 16).some((byte) => byte !== 0);
+
+/** Sends so much and answers what the other side says it has got. */
+const upload = async (counterpart: Counterpart, length: number, wait = 0): Promise<void> => {
+  const data = bytesOf(length, seeded(3));
+  const connection = await counterpart.dial(PORT.count);
+  await connection.write(bytes(`${wait}\n`));
+  await connection.write(data);
+  await connection.end();
+  let told = "";
+  for await (const chunk of connection) told += text(chunk);
+  expect(told).toBe(`${length} ${shaOf(data)}`);
+};
+
+const download = async (counterpart: Counterpart, length: number, shut_ms = 0): Promise<string> => {
+  const connection = await counterpart.dial(PORT.produce);
+  await connection.write(bytes(`${length}\n`));
+  await pause(systemClock, shut_ms);
+  const got = await readAll(connection);
+  expect(got.length).toBe(length);
+  return got.sha;
+};
+
+/** Serves what the Go side dials: sends everything back. */
+const echoing: CounterpartOptions["accept"] = (connection) => {
+  connection.accept();
+  void (async () => {
+    for await (const chunk of connection) await connection.write(chunk);
+    await connection.end();
+  })().catch(() => {});
+};
+
+testNeeding(wanted, "[TL-31] either side begins; bytes go both ways, whole", async () => {
+  await using ours = await start({ accept: echoing });
+  await says(await ours.dial(PORT.echo), "from our side");
+  expect(count(ours.passed.there, TYPE.initiation)).toBe(1);
+  await expect(ours.dial(4_444)).rejects.toMatchObject({ failure: "refused" });
+  await using theirs = await start({ accept: echoing });
+  const { sent, got, error } = await theirs.exchange(80, 300_000);
+  expect([error, got]).toEqual([undefined, sent]);
+  expect(count(theirs.passed.back, TYPE.initiation)).toBe(1);
+  expect(count(theirs.passed.there, TYPE.initiation)).toBe(0);
+});
+
+testNeeding(wanted, "[TL-31] keys are renewed under a connection, before they wear out and after", async () => {
+  await using counterpart = await start();
+  const connection = await counterpart.dial(PORT.echo);
+  await says(connection, "first keys");
+  counterpart.clock.move(121_000);
+  await says(connection, "still the first, and new ones on the way");
+  await until(() => counterpart.remote.tunnel.handshakes === 2);
+  await says(connection, "second keys");
+  counterpart.clock.move(181_000);
+  await says(connection, "third keys");
+  expect(counterpart.remote.tunnel.handshakes).toBe(3);
+});
+
+testNeeding(wanted, "[TL-31] what is sent again is taken once, by either side", async () => {
+  let echoed = 0;
+  await using counterpart = await start({
+    datagram: () => {
+      echoed += 1;
+    },
+  });
+  const datagram = (word: string): void =>
+    counterpart.remote.send(counterpart.ends, { sourcePort: 5_000, targetPort: PORT.echo, data: bytes(word) });
+  for (const word of ["a", "b", "c"]) datagram(word);
+  await until(() => echoed === 3);
+  const { there, back } = counterpart.passed;
+  for (const message of [...there]) counterpart.say(message);
+  for (const message of [...back]) counterpart.hear(message.slice());
+  datagram("d");
+  await until(() => echoed >= 4);
+  await says(await counterpart.dial(PORT.echo), "in order after all that");
+  expect(echoed).toBe(4);
+  expect(counterpart.remote.tunnel.handshakes).toBe(1);
+});
+
+testNeeding(
+  wanted,
+  "[TL-20][TL-31] cookies: ours are understood, theirs are brought back",
+  async () => {
+    // We are under load: their handshake comes again with our cookie.
+    await using asked = await start({ accept: echoing });
+    asked.load(true);
+    const exchange = asked.exchange(80, 10);
+    await until(() => count(asked.passed.there, TYPE.cookie) > 0);
+    const { sent, got } = await exchange;
+    expect(got).toBe(sent);
+    expect(asked.passed.back.some(hasCookie)).toBe(true);
+    // They are: thousands of strangers begin with them in the same moment.
+    await using loaded = await start();
+    const stranger = keyPair();
+    const keys = new MacKeys(loaded.other.public);
+    const stamps = new Tai64n(loaded.clock);
+    const flood = Array.from({ length: 1_500 }, () => {
+      const macs = { keys, cookie: undefined };
+      return initiate(stranger, loaded.other.public, { local: freshIndex(), stamp: stamps.next(), macs })?.message;
+    });
+    const strangers = setInterval(() => {
+      for (const message of flood) if (message) loaded.say(message);
+    }, 100);
+    try {
+      await until(() => count(loaded.passed.back, TYPE.cookie) > 0);
+      await says(await loaded.dial(PORT.echo), "in spite of them");
+      expect(loaded.passed.there.some(hasCookie)).toBe(true);
+    } finally {
+      clearInterval(strangers);
+    }
+  },
+  60_000,
+);
+
+const SPOILT: Record<string, Faults> = {
+  loss: { delay: 5, loss: 0.02 },
+  "another order": { delay: 5, reordered: 0.05 },
+  doubles: { delay: 5, doubled: 0.1 },
+  everything: { delay: 5, loss: 0.01, reordered: 0.05, doubled: 0.05 },
+};
+for (const [name, faults] of Object.entries(SPOILT)) {
+  testNeeding(
+    wanted,
+    `[TL-23][TL-31] a way with ${name} delivers everything once, both ways`,
+    async () => {
+      await using counterpart = await start({ accept: echoing });
+      const clear = await download(counterpart, 1_000_000);
+      counterpart.become(faults);
+      expect(await download(counterpart, 1_000_000)).toBe(clear);
+      await upload(counterpart, 1_000_000);
+      const { sent, got } = await counterpart.exchange(80, 300_000);
+      expect(got).toBe(sent);
+    },
+    60_000,
+  );
+}
+
+testNeeding(
+  wanted,
+  "[TL-23][TL-31] a window that is shut for a while loses nothing, on either side",
+  async () => {
+    await using counterpart = await start();
+    await upload(counterpart, 8_000_000, 1_500);
+    const whole = await download(counterpart, 8_000_000);
+    expect(await download(counterpart, 8_000_000, 1_500)).toBe(whole);
+  },
+  60_000,
+);
+
+/** How many damaged packets: many in the long form of this test (test/README.md). */
+const DAMAGED = Number(process.env.SLIPWAY_TEST_DAMAGED ?? 20_000);
+testNeeding(
+  wanted,
+  "[TL-29][TL-31] damaged packets in thousands leave a connection and our memory as they were",
+  async () => {
+    await using counterpart = await start();
+    const connection = await counterpart.dial(PORT.echo);
+    await says(connection, "before");
+    const random = seeded(11);
+    const known = [...counterpart.passed.back];
+    const damaged = (): Uint8Array => {
+      const message = (known[Math.floor(random() * known.length)] as Uint8Array).slice();
+      for (let i = 0; i < 1 + random() * 4; i += 1) message[Math.floor(random() * message.byteLength)] = random() * 256;
+      return random() < 0.2 ? message.subarray(0, random() * message.byteLength) : message;
+    };
+    const spoil = async (times: number): Promise<void> => {
+      for (let i = 0; i < times; i += 1) {
+        counterpart.hear(damaged());
+        if (i % 10 === 0) counterpart.say(damaged());
+        if (i % 2_000 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      counterpart.passed.there.length = 0;
+    };
+    await spoil(DAMAGED / 4);
+    Bun.gc(true);
+    const before = process.memoryUsage().rss;
+    await spoil(DAMAGED);
+    Bun.gc(true);
+    const grown = (process.memoryUsage().rss - before) / 1e6;
+    if (process.env.SLIPWAY_TEST_DAMAGED)
+      process.stderr.write(`${DAMAGED} damaged packets, memory grew by ${grown.toFixed(1)} MB\n`);
+    expect(grown).toBeLessThan(40);
+    await says(connection, "after");
+  },
+  600_000,
+);
