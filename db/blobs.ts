@@ -1,8 +1,9 @@
 // Uploaded bytes, on disk under the data directory by the SHA-256 of their content: files/<first two digits>/<hash>. What `put` has
 // answered is flushed, name and all, so that a row may name it (rule TP-2). Never overwrites, never trusts a name from outside.
-import { rmSync } from "node:fs";
+// In a cluster the bytes are kept elsewhere (`KeptElsewhere`), and the folder holds copies of what this node has used.
+import { existsSync, rmSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
@@ -11,17 +12,31 @@ const HASH = /^[0-9a-f]{64}$/;
 
 export type Blob = { readonly hash: string; readonly size: number };
 
+/** Where the bytes are that every node of a cluster can read; nothing is ever held whole in memory. */
+export interface KeptElsewhere {
+  /** Keeps the bytes of this file; they are safe when it resolves. */
+  keep(blob: Blob, path: string): Promise<void>;
+  /** Writes the bytes into a new file. False: there are none of this hash. */
+  copyTo(hash: string, path: string): Promise<boolean>;
+  /** The hashes that are kept; also of what was kept in part when a node ended. */
+  list(): Promise<string[]>;
+  remove(hashes: readonly string[]): Promise<void>;
+}
+
 export class Blobs {
   readonly #root: string;
   readonly #temporary: string;
+  readonly #elsewhere: KeptElsewhere | undefined;
+  readonly #coming = new Map<string, Promise<void>>();
   /** Hashes that came since the last sweep, and before it since the one before: their rows may still be on their way. */
   #recent = new Set<string>();
   #older = new Set<string>();
 
   /** `directory` is the data directory. */
-  constructor(directory: string) {
+  constructor(directory: string, elsewhere?: KeptElsewhere) {
     this.#root = join(directory, "files");
     this.#temporary = join(this.#root, "incoming");
+    this.#elsewhere = elsewhere;
   }
 
   /** Makes the folders and removes what a crash has left: half an upload, or a whole one that no row names. */
@@ -34,6 +49,7 @@ export class Blobs {
         if (!named.has(name)) await rm(join(this.#root, folder, name), { force: true });
       }
     }
+    await this.#elsewhere?.remove((await this.#elsewhere.list()).filter((hash) => !named.has(hash)));
   }
 
   /** Takes the bytes as they come and resolves when they are on disk. An error of the source leaves nothing behind; 507 for a full disk. */
@@ -45,6 +61,7 @@ export class Blobs {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       failpoint("in_upload");
       this.#recent.add(hash);
+      await this.#elsewhere?.keep({ hash, size }, temporary);
       await rename(temporary, join(folder, hash));
       await flushDirectory(folder);
       await flushDirectory(this.#root);
@@ -71,12 +88,36 @@ export class Blobs {
         rmSync(join(this.#root, folder, name), { force: true });
       }
     }
+    const kept = (await this.#elsewhere?.list()) ?? [];
+    await this.#elsewhere?.remove(
+      kept.filter((hash) => !named.has(hash) && !spared.has(hash) && !this.#recent.has(hash)),
+    );
   }
 
-  /** Where the bytes of this hash are; they are there when a row names them. */
-  pathOf(hash: string): string {
+  /** The file with the bytes of this hash, which are there when a row names them. Where they are elsewhere, they are fetched first. */
+  async pathOf(hash: string): Promise<string> {
     if (!HASH.test(hash)) throw new Error("not a hash");
-    return join(this.#root, hash.slice(0, 2), hash);
+    const path = join(this.#root, hash.slice(0, 2), hash);
+    if (!this.#elsewhere || existsSync(path)) return path;
+    let coming = this.#coming.get(hash);
+    if (!coming) {
+      coming = this.#fetch(this.#elsewhere, hash, path).finally(() => this.#coming.delete(hash));
+      this.#coming.set(hash, coming);
+    }
+    await coming;
+    return path;
+  }
+
+  async #fetch(elsewhere: KeptElsewhere, hash: string, path: string): Promise<void> {
+    const temporary = join(this.#temporary, uuid());
+    try {
+      // Without bytes the reader finds no file, as it would on one machine.
+      if (!(await elsewhere.copyTo(hash, temporary))) return;
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await rename(temporary, path);
+    } finally {
+      await rm(temporary, { force: true });
+    }
   }
 }
 

@@ -5,6 +5,7 @@ import type { Server } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
+import { sameDigest, sha256 } from "#base/ids.ts";
 import "#schema/formats.ts";
 import { log } from "#base/log.ts";
 import { readTls, TlsError } from "#base/tls.ts";
@@ -38,6 +39,7 @@ import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
+import { nodeToken } from "./cluster/head.ts";
 import type { Context } from "./context/context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 import { loadWeb } from "./web/load.ts";
@@ -133,6 +135,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
 
   const answer = async (request: Request): Promise<Response> => {
     try {
+      if (isLapsed(ctx) && !isProbe(request)) throw new AppError("overloaded", "This node is not the active one now.");
       const appName = apps.nameOf(request);
       if (appName) return await ctx.requests.run(request, () => apps.onHost(request, appName));
       checkHost(request, hosts);
@@ -160,11 +163,15 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const behalf = { addresses: ctx.addresses, operations };
   const apps = new AppProxy(ctx, who);
   const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });
+  const isOfNode = ctx.cluster && tokenCheck(nodeToken(ctx.encryption));
   const handle = async (request: Request): Promise<Response> => {
+    const isPassedOn = isOfNode !== undefined && ctx.requests.takeNamed(request, isOfNode);
     const id = idOf(request);
     const response = await (id !== undefined && tracing() ? tracedAnswer(request, id, answer) : answer(request));
     const shown = id ?? madeIdOf(request);
     if (shown !== undefined) response.headers.set("x-request-id", shown);
+    // A spare passes one request on each connection; the client has to know that there is no second.
+    if (isPassedOn && !request.headers.has("upgrade")) response.headers.set("connection", "close");
     return response;
   };
 
@@ -175,12 +182,19 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     fetch: countRequests(handle, ctx.metrics),
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
+    // A spare that takes over listens already, until this does.
+    reusePort: ctx.seat?.front !== undefined,
     // Bun's own refusal has no body. The routes count for themselves and answer with the specified words.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => {
       log("http").error("unhandled", { error });
       return errorResponse(error, new Request("http://localhost/"));
     },
+  });
+  ctx.seat?.front?.giveWay();
+  ctx.cluster?.onLapse(() => {
+    ctx.streams.endAll();
+    ctx.sockets.closeAll("this node is not the active one now");
   });
   ctx.sockets.attach(server as never);
   ctx.requests.attach(server);
@@ -219,6 +233,15 @@ const checkDeclaredLength = ({ method, url, headers }: Request, operations: Oper
   if (length <= ALWAYS_FITS) return;
   const limit = bodyLimit(operations.find(method, pathOf(url))?.declared);
   if (length > limit) throw tooLarge(limit);
+};
+
+/** A node of a cluster that could not renew its lease: another one may be active by now. */
+const isLapsed = ({ cluster }: Context): boolean => cluster !== undefined && cluster.serves_ms <= 0;
+
+/** Compares in a time that tells nothing. */
+const tokenCheck = (token: string) => {
+  const known = sha256(token);
+  return (given: string): boolean => sameDigest(sha256(given), known);
 };
 
 /** Health checks are answered also while the server is overloaded or stopping. */

@@ -73,7 +73,7 @@ export class ImportRunner implements Imports {
         const file = await store.get(findFile({ id: file_id }));
         if (!file) return { error: "The uploaded file is gone.", error_code: "" };
         const values = openVariables(encryption, { id, sealed_variable_values });
-        const archive = { path: blobs.pathOf(file.hash), mimetype: file.mimetype };
+        const archive = { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
         const source = await readTerraformSource(archive).catch(refusedArchive);
         if (!source) return await importTemplate(archive.path, archive.mimetype, values, report);
         const asked = { id, archive, source, values, created_by, report };

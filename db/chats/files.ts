@@ -76,5 +76,5 @@ export const readAttachment = async (
   const row = await store.get(findChatFile({ id }));
   if (!row) return undefined;
   const { name, media_type, hash } = row;
-  return { name, media_type, bytes: await Bun.file(blobs.pathOf(hash)).bytes() };
+  return { name, media_type, bytes: await Bun.file(await blobs.pathOf(hash)).bytes() };
 };

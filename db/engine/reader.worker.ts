@@ -4,6 +4,7 @@ import { Database } from "bun:sqlite";
 import { auditReport } from "../reports/audit/find.ts";
 import { Deps } from "../reports/usage/parts.ts";
 import { REPORTS } from "../reports/usage/reports.ts";
+import { rowsOf } from "./rows.ts";
 import type { Query } from "./sql.ts";
 
 declare const self: Worker;
@@ -25,20 +26,20 @@ const connection = (): Database => {
   return db;
 };
 
-/** All that a report reads is of one moment. */
-const reportOf = (name: ReportName, args: string): string => {
+/** All that a report reads is of one moment. It waits for nothing but itself, so that no other query comes in between. */
+const reportOf = async (name: ReportName, args: string): Promise<string> => {
   const db = connection();
   db.run("begin");
   try {
     if (name === "audit") return auditReport(db, JSON.parse(args));
-    parts ??= new Deps(db);
-    return REPORTS[name](db, JSON.parse(args), parts);
+    parts ??= new Deps();
+    return await REPORTS[name](rowsOf(db), JSON.parse(args), parts);
   } finally {
     db.run("commit");
   }
 };
 
-self.onmessage = ({ data }: MessageEvent<Order>) => {
+self.onmessage = async ({ data }: MessageEvent<Order>) => {
   if (data.open) {
     file = data.open;
     return;
@@ -46,7 +47,7 @@ self.onmessage = ({ data }: MessageEvent<Order>) => {
   const { id, sql = "", params = [], limit = 0, report } = data;
   try {
     if (report) {
-      self.postMessage({ id, rows: [[reportOf(report, String(params[0]))]] });
+      self.postMessage({ id, rows: [[await reportOf(report, String(params[0]))]] });
       return;
     }
     // The bound is part of the query: what is above it never comes into memory.

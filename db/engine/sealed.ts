@@ -1,7 +1,15 @@
 // Which key the secrets in the database were sealed with (src/base/encryption.ts), for the start of a server and for `doctor`. A server
 // whose key is lost must not make a new one in silence: whoever runs it would learn of it from what fails, one secret after the other.
-import { type Encryption, EncryptionKeyError, hasKey, keyFile, openEncryption } from "#base/encryption.ts";
+import {
+  type Encryption,
+  EncryptionKeyError,
+  encryptionOf,
+  hasKey,
+  keyFile,
+  openEncryption,
+} from "#base/encryption.ts";
 import { log } from "#base/log.ts";
+import { findSetting, insertSetting } from "../settings.ts";
 import type { Query } from "./sql.ts";
 import type { Store } from "./store.ts";
 
@@ -33,27 +41,54 @@ export const sealedElsewhere = async (
   return found.length > 0 ? found.join(", ") : undefined;
 };
 
-/** The key of the data directory, made only where nothing was sealed yet. Without one it closes the store and throws `EncryptionKeyError`. */
-export const openKeyOf = async (store: Store, directory: string): Promise<Encryption> => {
+/** Where the key is: the digits themselves, or else the data directory. `shared`: nodes of a cluster must have the same. */
+export type KeyPlace = {
+  readonly directory: string;
+  readonly digits?: string | undefined;
+  readonly shared?: boolean | undefined;
+};
+
+/** The key, made in the directory only where nothing was sealed yet. Without one it closes the store and throws `EncryptionKeyError`. */
+export const openKeyOf = async (store: Store, place: KeyPlace): Promise<Encryption> => {
   try {
-    return await openChecked(store, directory);
+    return await openChecked(store, place);
   } catch (error) {
     await store.close();
     throw error;
   }
 };
 
-const openChecked = async (store: Store, directory: string): Promise<Encryption> => {
+const openChecked = async (store: Store, { directory, digits, shared = false }: KeyPlace): Promise<Encryption> => {
   const get = (asked: Query<number[]>) => store.get(asked);
-  if (!hasKey(directory)) {
+  const known = shared ? (await store.get(findSetting({ key: KEY_NAME })))?.value : undefined;
+  if (known !== undefined) return sharedKey({ directory, digits }, known);
+  if (digits === undefined && !hasKey(directory)) {
     const lost = await sealedElsewhere(undefined, get);
     if (lost) throw new EncryptionKeyError(lostKey(directory, lost));
   }
-  const encryption = openEncryption(directory);
+  const encryption = digits === undefined ? openEncryption(directory) : encryptionOf(digits);
+  if (shared) await store.commit([insertSetting({ key: KEY_NAME, value: encryption.prefix })]);
   const strange = await sealedElsewhere(encryption, get);
   if (strange) log("server").error(WRONG_KEY, { sealed_with_another_key: strange });
   return encryption;
 };
+
+/** The key of a node, which must have the fingerprint that the cluster knows. Throws `EncryptionKeyError`. */
+export const sharedKey = ({ directory, digits }: KeyPlace, fingerprint: string): Encryption => {
+  if (digits === undefined && !hasKey(directory)) throw new EncryptionKeyError(MISSING_HERE);
+  const encryption = digits === undefined ? openEncryption(directory) : encryptionOf(digits);
+  if (fingerprint !== encryption.prefix) throw new EncryptionKeyError(OTHER_NODES);
+  return encryption;
+};
+
+/** The row of `settings` that says by its fingerprint which key the nodes of a cluster share. */
+export const KEY_NAME = "encryption_key";
+
+const MISSING_HERE =
+  "this node has no encryption key, and the cluster has one: give it in encryption_key, or put its encryption.key into the data directory";
+
+const OTHER_NODES =
+  "this node's encryption key is not the one of the cluster: give every node the same in encryption_key, or the same encryption.key";
 
 const WRONG_KEY =
   "encryption.key is not the one that some secrets were sealed with: put the right one back, or enter them again";

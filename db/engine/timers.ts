@@ -43,7 +43,7 @@ export const dueTimers = query(
 
 const OF_WORKSPACES = `insert into timers (id, actor, actor_id, name, due)
   select 'workspace/' || id || '/' || ?1, 'workspace', id, ?1, ?2 from workspaces`;
-const SOONER = "on conflict (id) do update set due = min(due, excluded.due)";
+const SOONER = "on conflict (id) do update set due = min(timers.due, excluded.due)";
 
 /** The same for every workspace of a template that is not deleted: they are told in the batch that changes the template. */
 export const setTimersOfTemplate = (template_id: string, name: string, due: number): Statement => ({

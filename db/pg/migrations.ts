@@ -1,5 +1,6 @@
 // Every step from an empty PostgreSQL database to this version, in order. Steps that a released version has are never changed.
 import type { Migration } from "../engine/migration.ts";
+import cluster from "./cluster.sql" with { type: "text" };
 import tables from "./migrations/0000_tables.sql" with { type: "text" };
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -9,4 +10,5 @@ export const PG_MIGRATIONS: readonly Migration[] = [
   // Written by hand: what Drizzle does not know.
   { name: "0000_search", sql: search },
   { name: "0000_user_status", sql: userStatus },
+  { name: "0000_cluster", sql: cluster },
 ];

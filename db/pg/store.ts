@@ -1,6 +1,6 @@
 // The store on PostgreSQL: one group-committing writer, a few readers. Reads go to the primary, so they see every commit that resolved.
 import { Sequences } from "../engine/sequences.ts";
-import type { Query, Statement, Value } from "../engine/sql.ts";
+import type { Query, Statement } from "../engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
 import { Versions } from "../engine/versions.ts";
 import { queryText } from "./bind.ts";
@@ -8,6 +8,8 @@ import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
 import { Primary } from "./primary.ts";
 import { refusalOf } from "./refusal.ts";
+import { PgReports } from "./reports.ts";
+import { storedValue } from "./stored-value.ts";
 import { PgWriter } from "./writer.ts";
 
 export type PgStoreOptions = {
@@ -43,6 +45,7 @@ export class PgStore implements Store {
   readonly #primary: Primary;
   readonly #sequences: Sequences;
   readonly #versions = new Versions();
+  #reports: PgReports | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(primary: Primary, epoch: number, { fatal, queueBytes }: Pick<PgStoreOptions, "fatal" | "queueBytes">) {
@@ -88,8 +91,12 @@ export class PgStore implements Store {
     }
   }
 
-  scan<T>(query: Query<T>): Promise<T[]> {
-    return this.all(query);
+  async scan<T>(query: Query<T>): Promise<T[]> {
+    const { report, params } = query;
+    if (!report) return this.all(query);
+    if (this.#closing) throw new CommitError("closed", "the store is closing");
+    this.#reports ??= new PgReports();
+    return [query.map([await this.#reports.run(await this.#primary.readers(), report, String(params[0]))])];
   }
 
   async reserve(sequence: SequenceName, count: number): Promise<number> {
@@ -97,15 +104,13 @@ export class PgStore implements Store {
     return this.#sequences.reserve(sequence, count);
   }
 
+  /** Gives up the connections: what is on its way is `unknown`, and what comes next looks for the primary again. */
+  reconnect(): void {
+    this.#primary.lost();
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.writer.stop().then(() => this.#primary.close());
     return this.#closing;
   }
 }
-
-/** As SQLite gives it: numbers for integers, 0 and 1 for booleans. */
-const storedValue = (value: unknown): Value => {
-  if (typeof value === "bigint") return Number(value);
-  if (typeof value === "boolean") return Number(value);
-  return value as Value;
-};

@@ -76,8 +76,29 @@ const indicesOf = ({ name, indexes }: Config): string[] =>
     return `create ${unique ? "unique " : ""}index ${quoted(index)} on ${quoted(name)} (${keys.join(", ")})${where ? ` where ${textOf(where)}` : ""}`;
   });
 
-/** The statements that make all tables, then their foreign keys, then their indices. */
+/** The column that the database numbers where a row brings null, as SQLite does; undefined: this table has none. */
+export const numberedColumn = ({ columns }: Config): string | undefined =>
+  columns.find((one) => one.primary && one.getSQLType().toLowerCase() === "integer")?.name;
+
+/** An identity is for rows that leave the column away; ours bring null. */
+const numberingOf = (table: Config): string[] => {
+  const column = numberedColumn(table);
+  if (column === undefined) return [];
+  const number = `number_${table.name}`;
+  return [
+    `create function ${number}() returns trigger language plpgsql as $$ begin
+  new.${quoted(column)} := nextval(pg_get_serial_sequence('${table.name}', '${column}')); return new; end $$`,
+    `create trigger ${number} before insert on ${quoted(table.name)} for each row when (new.${quoted(column)} is null) execute function ${number}()`,
+  ];
+};
+
+/** The statements that make all tables, then their foreign keys, their indices and what numbers rows. */
 export const tableStatements = (): string[] => {
   const tables = tableConfigs();
-  return [...tables.map(tableOf), ...tables.flatMap(foreignKeysOf), ...tables.flatMap(indicesOf)];
+  return [
+    ...tables.map(tableOf),
+    ...tables.flatMap(foreignKeysOf),
+    ...tables.flatMap(indicesOf),
+    ...tables.flatMap(numberingOf),
+  ];
 };

@@ -88,7 +88,7 @@ export const lookAtPrebuilds = (template_id: string, due: number): Statement => 
 export const lookAtPrebuildsBy = (template_id: string, due: number): Statement => ({
   touches: [],
   sql: `insert into timers (id, actor, actor_id, name, due) values (?, '${ACTOR}', ?, '${NAME}', ?)
-    on conflict (id) do update set due = min(due, excluded.due)`,
+    on conflict (id) do update set due = min(timers.due, excluded.due)`,
   rows: [[`${ACTOR}/${template_id}/${NAME}`, template_id, due]],
 });
 

@@ -24,11 +24,11 @@ const SQL = `select w.id, w.owner_id, w.organization_id, w.deleted, w.user_acl, 
       join users i on i.id = b.initiator_id where b.id = w.latest_build_id),
   case w.user_acl when '{}' then 0 else (select coalesce(max(s.updated_at), 0) from json_each(w.user_acl) e
       join users s on s.id = e.key) end,
-  (select group_concat(a.updated_at || ',' || coalesce(a.last_connected_at, '') || ',' || coalesce(a.disconnected_at, '')
-      || ',' || a.lifecycle_state || ',' || coalesce(a.ready_at, '') || ',' || a.logs_length || ',' || a.logs_overflowed
+  (select group_concat(a.updated_at || ',' || coalesce(cast(a.last_connected_at as text), '') || ',' || coalesce(cast(a.disconnected_at as text), '')
+      || ',' || a.lifecycle_state || ',' || coalesce(cast(a.ready_at as text), '') || ',' || a.logs_length || ',' || a.logs_overflowed
       || ',' || a.api_version
       || ',' || coalesce((select group_concat(p.health) from agent_apps p where p.agent_id = a.id), '')
-      || ',' || coalesce((select group_concat(coalesce(s.status, '') || coalesce(s.exit_code, ''))
+      || ',' || coalesce((select group_concat(coalesce(s.status, '') || coalesce(cast(s.exit_code as text), ''))
           from agent_scripts s where s.agent_id = a.id), '')
       || ',' || coalesce((select max(m.collected_at) || '.' || total(m.collected_at) from agent_metadata m
           where m.agent_id = a.id), '')

@@ -1,4 +1,5 @@
 // What the HTTP edge works with: what use cases have, and what belongs to connections.
+import type { ClusterNode } from "#db/pg/node.ts";
 import type { DomainContext } from "#domain/context.ts";
 import type { RefusedChanges } from "./audit/refused.ts";
 import type { Addresses } from "./http/address.ts";
@@ -11,6 +12,8 @@ export interface ApiContext extends DomainContext {
   readonly requests: Requests;
   readonly streams: OpenStreams;
   readonly addresses: Addresses;
+  /** This process as a node of a cluster; undefined where there is one server. */
+  readonly cluster: ClusterNode | undefined;
   /** Tells the audit log of changes that were refused. */
   readonly refused: RefusedChanges;
 }

@@ -97,7 +97,7 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string, format:
   if (format !== undefined && format !== "" && format !== "zip") throw invalidField("format", "must be zip or absent");
   const file = await ctx.store.get(findFile({ id: id.toLowerCase() }));
   if (!file || !(await mayReadFile(ctx.store, caller, file))) throw notFound();
-  const path = ctx.blobs.pathOf(file.hash);
+  const path = await ctx.blobs.pathOf(file.hash);
   const convert = format === "zip" && file.mimetype === "application/x-tar";
   const type = convert ? "application/zip" : file.mimetype;
   const extension = type === "application/zip" ? "zip" : "tar";

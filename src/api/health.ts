@@ -1,5 +1,6 @@
 // For machines that watch this server: alive, and ready for work.
 import { Elysia, t } from "elysia";
+import { isStandbyMissing } from "#db/pg/lease.ts";
 import type { ApiContext } from "./context.ts";
 import { operation } from "./http/operation.ts";
 import { Generic } from "./http/responses.ts";
@@ -20,10 +21,24 @@ export const health = (ctx: ApiContext) =>
     })
     .get(
       "/readyz",
-      ({ status }) =>
-        ctx.draining ? status(503, { message: "The server is stopping." }) : status(200, { message: "Ready." }),
+      ({ status }) => {
+        const why = ctx.draining ? "The server is stopping." : whyNotServing(ctx);
+        return why === undefined ? status(200, { message: "Ready." }) : status(503, { message: why });
+      },
       {
         response: { 200: Generic, 503: Generic },
-        detail: { tags, summary: "Ready", description: "503 while the server starts or stops.", security: [] },
+        detail: {
+          tags,
+          summary: "Ready",
+          description: "503 while the server starts or stops, and while a node of a cluster may not serve.",
+          security: [],
+        },
       },
     );
+
+/** What keeps a node of a cluster from its work; undefined for a server without a cluster. */
+const whyNotServing = ({ cluster }: ApiContext): string | undefined => {
+  if (!cluster) return undefined;
+  if (isStandbyMissing(cluster.view)) return "No synchronous standby of the database is connected: writes wait.";
+  return cluster.serves_ms > 0 ? undefined : "The database does not confirm that this node is the active one.";
+};

@@ -101,6 +101,13 @@ export const openEncryption = (directory: string): Encryption => {
   return new Encryption(Buffer.from(text.trim(), "hex"));
 };
 
+/** A key that is given in words: 64 hexadecimal digits. Throws `EncryptionKeyError`. */
+export const encryptionOf = (digits: string): Encryption => {
+  if (!/^[0-9a-f]{64}\s*$/.test(digits))
+    throw new EncryptionKeyError("encryption_key must be 64 hexadecimal digits, such as `openssl rand -hex 32` makes");
+  return new Encryption(Buffer.from(digits.trim(), "hex"));
+};
+
 const readIfThere = (file: string): string | undefined => {
   try {
     return readFileSync(file, "utf8");

@@ -23,8 +23,9 @@ import { Outbound } from "#base/outbound.ts";
 import { Topics } from "#base/topics.ts";
 import { BackupsByHand } from "#db/backup/by-hand.ts";
 import { backupFolder, type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
-import { Blobs } from "#db/blobs.ts";
+import { Blobs, type KeptElsewhere } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { ClusterNode } from "#db/pg/node.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { equipped } from "#domain/builds/terraform-work.ts";
@@ -42,6 +43,7 @@ import { Addresses } from "#src/api/http/address.ts";
 import { OpenStreams } from "#src/api/http/open-streams.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { Sockets } from "#src/api/http/socket.ts";
+import type { Seat } from "#src/cluster/seat.ts";
 import { OAuthClient } from "#src/git/oauth.ts";
 import { providerOf } from "#src/git/provider.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
@@ -53,6 +55,7 @@ import { deliver } from "./deliver.ts";
 import { makeProvisioners } from "./make-provisioners.ts";
 import { openAgents } from "./open-agents.ts";
 import { openModels } from "./open-models.ts";
+import type { Opened } from "./open-store.ts";
 import { openTemplates } from "./open-templates.ts";
 import { openWorkspaces } from "./open-workspaces.ts";
 
@@ -67,6 +70,10 @@ export type ContextOptions = {
   /** Aborted by a part that finds the process unfit to go on; src/main.ts exits non-zero. */
   fatal?: (error: Error) => void;
   store?: Store;
+  /** Where uploads are kept, with a store of one's own. */
+  elsewhere?: KeptElsewhere | undefined;
+  /** The place in a cluster that was waited for. */
+  seat?: Seat | undefined;
   /** Messages to actors are copied, to prove that they are plain data: tests only. */
   copyMessages?: boolean;
   /** Other ways to bring workspaces to life: tests only. */
@@ -119,6 +126,9 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly modelSettings: ReturnType<typeof openModels>["modelSettings"];
   readonly blobs: Blobs;
   readonly encryption: Encryption;
+  readonly seat: Seat | undefined;
+  /** This process as a node; undefined where there is one server. */
+  readonly cluster: ClusterNode | undefined;
   readonly outbound: Outbound;
   readonly mcpOutbound: Outbound;
   readonly links: Links;
@@ -139,7 +149,8 @@ export class Context implements ApiContext, AsyncDisposable {
   accessUrl = new URL("http://localhost/");
   draining = false;
 
-  constructor(options: ContextOptions, store: Store, encryption: Encryption, metrics: Metrics | undefined) {
+  constructor(options: ContextOptions, opened: Opened, encryption: Encryption, metrics: Metrics | undefined) {
+    const { store, seat, elsewhere } = opened;
     const { config, clock = systemClock } = options;
     const { topics } = this;
     const { max_connections, allowed_private_networks: allowed } = config;
@@ -162,7 +173,9 @@ export class Context implements ApiContext, AsyncDisposable {
     this.agentHttp = agents.agentHttp;
     this.tailnet = agents.tailnet;
     this.agents = agents.agents;
-    this.blobs = new Blobs(config.data_dir);
+    this.seat = seat;
+    this.cluster = seat?.node;
+    this.blobs = new Blobs(config.data_dir, elsewhere);
     this.backups = scheduledBackups(config, clock);
     const { data_dir, backup_interval: interval, backup_keep: keep, backup_rate_mb: rateMb } = config;
     this.backupsByHand = new BackupsByHand({ clock, data_dir, folder: backupFolder(config), interval, keep, rateMb });
@@ -306,6 +319,8 @@ export class Context implements ApiContext, AsyncDisposable {
     for (const one of this.provisioners.values()) one.stop?.();
     this.workers.stop();
     await this.dialer.network.close();
+    this.seat?.front?.end();
     await this.store.close();
+    await this.cluster?.leave();
   }
 }

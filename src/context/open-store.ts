@@ -1,18 +1,43 @@
-// The database in the data directory.
+// The database: in the data directory, or a PostgreSQL that several nodes share.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
+import type { KeptElsewhere } from "#db/blobs.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { Seat } from "#src/cluster/seat.ts";
+
+export type Opened = {
+  readonly store: Store;
+  /** In a cluster only. */
+  readonly seat?: Seat | undefined;
+  readonly elsewhere?: KeptElsewhere | undefined;
+};
+
+type Options = {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly fatal: ((error: Error) => void) | undefined;
+  /** Has been waited for already. */
+  readonly seat?: Seat | undefined;
+};
 
 /** Opens and migrates the database. `fatal`: the process must stop, since the data can no longer be written safely. */
-export const openStore = (config: Config, clock: Clock, fatal: ((error: Error) => void) | undefined): Store =>
-  openLocalStore({
-    directory: config.data_dir,
-    cacheMb: config.database_cache_mb,
-    now: clock.now(),
-    fatal: (error) => {
-      log("db").fatal("the data can no longer be written safely; stopping", { error });
-      fatal?.(error);
-    },
-  });
+export const openStore = async ({ config, clock, fatal, seat }: Options): Promise<Opened> => {
+  const stop = (error: Error): void => {
+    log("db").fatal("the data can no longer be written safely; stopping", { error });
+    fatal?.(error);
+  };
+  if (config.database_url === undefined) {
+    const { data_dir: directory, database_cache_mb: cacheMb } = config;
+    return { store: openLocalStore({ directory, cacheMb, now: clock.now(), fatal: stop }) };
+  }
+  // Loaded only here: one server needs none of it.
+  const [{ takeSeat }, { DatabaseBlobs }] = await Promise.all([
+    import("#src/cluster/seat.ts"),
+    import("#db/pg/blobs.ts"),
+  ]);
+  const taken = seat ?? (await takeSeat({ config, clock, fatal: stop }));
+  const store = taken.node.openStore();
+  return { store, seat: taken, elsewhere: new DatabaseBlobs(store) };
+};

@@ -9,9 +9,12 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
   const { config, clock = systemClock, fatal } = options;
   // Loaded only where figures are served: the library takes 27 ms of a start.
   const metrics = config.metrics_address ? await openMetrics(clock) : undefined;
-  const store = options.store ?? openStore(config, clock, fatal);
-  const encryption = await openKeyOf(store, config.data_dir);
-  const context = new Context(options, store, encryption, metrics);
+  const opened = options.store
+    ? { store: options.store }
+    : await openStore({ config, clock, fatal, seat: options.seat });
+  const { data_dir: directory, encryption_key: digits } = config;
+  const encryption = await openKeyOf(opened.store, { directory, digits, shared: opened.seat !== undefined });
+  const context = new Context(options, opened, encryption, metrics);
   try {
     await context.prepare();
     return context;

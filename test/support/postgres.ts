@@ -4,6 +4,7 @@ import { openPgStore } from "#db/pg/store.ts";
 import { needs } from "./needs.ts";
 
 export type TestDatabase = {
+  readonly name: string;
   readonly url: string;
   /** Ends every connection to it, as the end of its node's process would. */
   cutConnections(): Promise<void>;
@@ -30,14 +31,21 @@ const makeTemplate = async (): Promise<string> => {
   return name;
 };
 
-/** A database of this version. With `empty` nothing is in it, not even tables. */
-export const createDatabase = async ({ empty = false } = {}): Promise<TestDatabase> => {
+/** A database of this version, or a copy of the one that is named. With `empty` nothing is in it, not even tables. */
+export const createDatabase = async ({
+  empty = false,
+  like,
+}: {
+  empty?: boolean;
+  like?: string;
+} = {}): Promise<TestDatabase> => {
   const name = `slipway_${process.pid}_${made++}`;
-  migrated ??= makeTemplate();
-  const template = empty ? "template0" : await migrated;
+  if (!like && !empty) migrated ??= makeTemplate();
+  const template = like ?? (empty ? "template0" : await migrated);
   const admin = new SQL(needs.postgres.file, { max: 1 });
   await admin.unsafe(`create database ${name} template ${template} encoding 'utf8' locale 'C'`);
   return {
+    name,
     url: addressOf(name),
     cutConnections: async () => {
       await admin.unsafe("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [name]);

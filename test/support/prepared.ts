@@ -8,7 +8,7 @@ import type { Config } from "#base/config.ts";
 import { openContext } from "#src/context/open.ts";
 
 /** The least that argon2id takes; the hash says so itself, so signing in is as quick. */
-const CHEAP = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
+export const CHEAP = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
 
 let made: Promise<string> | undefined;
 

@@ -9,6 +9,7 @@ import { openContext } from "#src/context/open.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 import { noteFolder } from "./ledger.ts";
+import { onPostgres, openServersStore, removeServersDatabase } from "./postgres-server.ts";
 import { fillPrepared } from "./prepared.ts";
 
 export type TestServer = AsyncDisposable & {
@@ -69,7 +70,7 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
   const own = options.directory === undefined ? tempDirectory() : undefined;
   const directory = options.directory ?? (own as { path: string }).path;
   const binary = process.env.SLIPWAY_TEST_BINARY;
-  if (isUsual(options)) await fillPrepared(directory, testConfig, ADMIN.password);
+  if (isUsual(options) && !onPostgres) await fillPrepared(directory, testConfig, ADMIN.password);
   const running =
     binary && !options.clock && !options.models
       ? await startBinary(binary, directory, options)
@@ -80,6 +81,7 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
     context: running.context,
     async [Symbol.asyncDispose]() {
       await running.stop();
+      if (own) await removeServersDatabase(directory);
       own?.[Symbol.dispose]();
     },
   };
@@ -92,7 +94,9 @@ const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
 const startHere = async (directory: string, options: TestServerOptions) => {
   const { config, sources } = loadedConfig(directory, options);
   const { clock, models, environment } = options;
-  const context = await openContext({ config, sources, clock, models, environment, copyMessages: true });
+  const place = { config, password: ADMIN.password, isUsual: isUsual(options) };
+  const opened = onPostgres ? await openServersStore(directory, place) : {};
+  const context = await openContext({ config, sources, clock, models, environment, copyMessages: true, ...opened });
   const server = await startServer(context);
   return {
     url: server.url,

@@ -1081,3 +1081,113 @@ create index "workspaces_used" on "workspaces" ("last_used_at") where "workspace
 create index "workspaces_dormant" on "workspaces" ("dormant_at") where "workspaces"."dormant_at" is not null;
 --> statement-breakpoint
 create index "workspaces_shared" on "workspaces" ("organization_id") where ("workspaces"."user_acl" <> '{}' or "workspaces"."group_acl" <> '{}');
+--> statement-breakpoint
+create function number_agent_log_sources() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('agent_log_sources', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_agent_log_sources before insert on "agent_log_sources" for each row when (new."key" is null) execute function number_agent_log_sources();
+--> statement-breakpoint
+create function number_agent_logs() returns trigger language plpgsql as $$ begin
+  new."id" := nextval(pg_get_serial_sequence('agent_logs', 'id')); return new; end $$;
+--> statement-breakpoint
+create trigger number_agent_logs before insert on "agent_logs" for each row when (new."id" is null) execute function number_agent_logs();
+--> statement-breakpoint
+create function number_agents() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('agents', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_agents before insert on "agents" for each row when (new."key" is null) execute function number_agents();
+--> statement-breakpoint
+create function number_app_statuses() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('app_statuses', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_app_statuses before insert on "app_statuses" for each row when (new."key" is null) execute function number_app_statuses();
+--> statement-breakpoint
+create function number_audit_logs() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('audit_logs', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_audit_logs before insert on "audit_logs" for each row when (new."key" is null) execute function number_audit_logs();
+--> statement-breakpoint
+create function number_chat_contexts() returns trigger language plpgsql as $$ begin
+  new."chat" := nextval(pg_get_serial_sequence('chat_contexts', 'chat')); return new; end $$;
+--> statement-breakpoint
+create trigger number_chat_contexts before insert on "chat_contexts" for each row when (new."chat" is null) execute function number_chat_contexts();
+--> statement-breakpoint
+create function number_chat_diffs() returns trigger language plpgsql as $$ begin
+  new."chat" := nextval(pg_get_serial_sequence('chat_diffs', 'chat')); return new; end $$;
+--> statement-breakpoint
+create trigger number_chat_diffs before insert on "chat_diffs" for each row when (new."chat" is null) execute function number_chat_diffs();
+--> statement-breakpoint
+create function number_chat_runs() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('chat_runs', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_chat_runs before insert on "chat_runs" for each row when (new."key" is null) execute function number_chat_runs();
+--> statement-breakpoint
+create function number_chats() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('chats', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_chats before insert on "chats" for each row when (new."key" is null) execute function number_chats();
+--> statement-breakpoint
+create function number_epoch() returns trigger language plpgsql as $$ begin
+  new."id" := nextval(pg_get_serial_sequence('epoch', 'id')); return new; end $$;
+--> statement-breakpoint
+create trigger number_epoch before insert on "epoch" for each row when (new."id" is null) execute function number_epoch();
+--> statement-breakpoint
+create function number_hook_dispatches() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('hook_dispatches', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_hook_dispatches before insert on "hook_dispatches" for each row when (new."key" is null) execute function number_hook_dispatches();
+--> statement-breakpoint
+create function number_job_logs() returns trigger language plpgsql as $$ begin
+  new."id" := nextval(pg_get_serial_sequence('job_logs', 'id')); return new; end $$;
+--> statement-breakpoint
+create trigger number_job_logs before insert on "job_logs" for each row when (new."id" is null) execute function number_job_logs();
+--> statement-breakpoint
+create function number_jobs() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('jobs', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_jobs before insert on "jobs" for each row when (new."key" is null) execute function number_jobs();
+--> statement-breakpoint
+create function number_messages() returns trigger language plpgsql as $$ begin
+  new."id" := nextval(pg_get_serial_sequence('messages', 'id')); return new; end $$;
+--> statement-breakpoint
+create trigger number_messages before insert on "messages" for each row when (new."id" is null) execute function number_messages();
+--> statement-breakpoint
+create function number_model_spend() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('model_spend', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_model_spend before insert on "model_spend" for each row when (new."key" is null) execute function number_model_spend();
+--> statement-breakpoint
+create function number_queued_messages() returns trigger language plpgsql as $$ begin
+  new."id" := nextval(pg_get_serial_sequence('queued_messages', 'id')); return new; end $$;
+--> statement-breakpoint
+create trigger number_queued_messages before insert on "queued_messages" for each row when (new."id" is null) execute function number_queued_messages();
+--> statement-breakpoint
+create function number_usage_blocks() returns trigger language plpgsql as $$ begin
+  new."block" := nextval(pg_get_serial_sequence('usage_blocks', 'block')); return new; end $$;
+--> statement-breakpoint
+create trigger number_usage_blocks before insert on "usage_blocks" for each row when (new."block" is null) execute function number_usage_blocks();
+--> statement-breakpoint
+create function number_usage_details() returns trigger language plpgsql as $$ begin
+  new."id" := nextval(pg_get_serial_sequence('usage_details', 'id')); return new; end $$;
+--> statement-breakpoint
+create trigger number_usage_details before insert on "usage_details" for each row when (new."id" is null) execute function number_usage_details();
+--> statement-breakpoint
+create function number_usage_digests() returns trigger language plpgsql as $$ begin
+  new."id" := nextval(pg_get_serial_sequence('usage_digests', 'id')); return new; end $$;
+--> statement-breakpoint
+create trigger number_usage_digests before insert on "usage_digests" for each row when (new."id" is null) execute function number_usage_digests();
+--> statement-breakpoint
+create function number_usage_keys() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('usage_keys', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_usage_keys before insert on "usage_keys" for each row when (new."key" is null) execute function number_usage_keys();
+--> statement-breakpoint
+create function number_user_status_changes() returns trigger language plpgsql as $$ begin
+  new."id" := nextval(pg_get_serial_sequence('user_status_changes', 'id')); return new; end $$;
+--> statement-breakpoint
+create trigger number_user_status_changes before insert on "user_status_changes" for each row when (new."id" is null) execute function number_user_status_changes();
+--> statement-breakpoint
+create function number_workspace_activity() returns trigger language plpgsql as $$ begin
+  new."id" := nextval(pg_get_serial_sequence('workspace_activity', 'id')); return new; end $$;
+--> statement-breakpoint
+create trigger number_workspace_activity before insert on "workspace_activity" for each row when (new."id" is null) execute function number_workspace_activity();

@@ -1,7 +1,7 @@
 // Use of each app for the report of templates: minutes, how often it was begun, and with which templates (facts/platform 6.2). Several
 // templates at once count at most 30 minutes of a bucket, and buckets that adjoin are one use whatever template they were with.
-import type { Database } from "bun:sqlite";
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
+import type { Rows } from "../../engine/rows.ts";
 import { ANY, BLOCK, MOST, runsIn } from "./block.ts";
 import { appText, KEY_KINDS } from "./keys.ts";
 import type { Part } from "./parts.ts";
@@ -146,8 +146,8 @@ export class AppFigures implements Part {
   }
 
   /** The built-in ones first, always; then those of templates by slug, name and icon. */
-  show(db: Database, idsOf: (keys: Iterable<number>) => string[]): object[] {
-    const rows = db.query("select key, name from usage_keys where kind = ?").values(KEY_KINDS.app);
+  async show(read: Rows, idsOf: (keys: Iterable<number>) => string[]): Promise<object[]> {
+    const rows = await read("select key, name from usage_keys where kind = ?", [KEY_KINDS.app]);
     const names = new Map(rows as [number, string][]);
     const byName = new Map([...this.#figures].map(([app, figures]) => [names.get(app) ?? "", figures]));
     const line = (name: string, figures: Figures | undefined) => {

@@ -1,8 +1,8 @@
 // Which values parameters had in the latest build of each workspace that was made in a range (facts/platform 6.2). Runs in a reader
 // Worker. Workspaces that are only kept ready chose nothing.
-import type { Database } from "bun:sqlite";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import type { Rows } from "../../engine/rows.ts";
 
 const SQL = `
   select w.template_id, b.template_version_id, p.name, p.value, count(*)
@@ -12,7 +12,7 @@ const SQL = `
     where workspace_id = w.id and created_at >= ? and created_at < ?
     order by build_number desc limit 1)
   join workspace_build_parameters p on p.build_id = b.id
-  where w.owner_id <> ? and (? is null or w.template_id in (select value from json_each(?)))
+  where w.owner_id <> ? and (cast(? as text) is null or w.template_id in (select value from json_each(?)))
   group by 1, 2, 3, 4`;
 
 type Option = { description: string; icon: string; name: string; value: string };
@@ -23,24 +23,18 @@ type Usage = Parameter & { template_ids: Set<string>; values: Map<string, number
  * One for each name, type and set of options of a template, with the texts of its newest version; templates share one when those texts
  * are the same, too.
  */
-export const parametersUsage = (
-  db: Database,
+export const parametersUsage = async (
+  read: Rows,
   { from, to, templates }: { from: number; to: number; templates?: readonly string[] | undefined },
-): object[] => {
+): Promise<object[]> => {
   const ids = templates ? JSON.stringify(templates) : null;
-  const rows = db.query(SQL).values(from, to, PREBUILDS_USER_ID, ids, ids) as [
-    string,
-    string,
-    string,
-    string,
-    number,
-  ][];
-  const version = db.query("select manifest, created_at from template_versions where id = ?");
+  const rows = (await read(SQL, [from, to, PREBUILDS_USER_ID, ids, ids])) as [string, string, string, string, number][];
+  const version = "select manifest, created_at from template_versions where id = ?";
   const known = new Map<string, { parameters: Map<string, Parameter>; created_at: number }>();
-  const versionOf = (id: string) => {
+  const versionOf = async (id: string) => {
     let one = known.get(id);
     if (!one) {
-      const [manifest, created_at] = (version.values(id)[0] ?? [null, 0]) as [string | null, number];
+      const [manifest, created_at] = ((await read(version, [id]))[0] ?? [null, 0]) as [string | null, number];
       one = { parameters: parametersIn(manifest), created_at };
       known.set(id, one);
     }
@@ -48,7 +42,7 @@ export const parametersUsage = (
   };
   const found = new Map<string, Usage>();
   for (const [template_id, version_id, name, value, count] of rows) {
-    const { parameters, created_at } = versionOf(version_id);
+    const { parameters, created_at } = await versionOf(version_id);
     const parameter = parameters.get(name);
     if (!parameter) continue;
     const key = JSON.stringify([name, parameter.type, parameter.options, template_id]);

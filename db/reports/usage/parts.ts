@@ -1,6 +1,6 @@
 // What a report takes from a stretch of time, kept in memory and taken again until something of it is written (rule IN-13): a year is
-// read once, and then only what changes. Lives in a reader Worker, beside its connection.
-import type { Database } from "bun:sqlite";
+// read once, and then only what changes. Lives where reports are computed.
+import type { Rows } from "../../engine/rows.ts";
 import { BLOCK } from "./block.ts";
 import { type Group, type Span, walk } from "./walk.ts";
 
@@ -22,42 +22,36 @@ export type Wanted<P extends Part> = {
 const MOST = 32 * 2 ** 20;
 
 export class Deps {
-  readonly #db: Database;
   readonly #most: number;
   readonly #kept = new Map<string, { part: Part; version: number; weight: number }>();
   #weight = 0;
 
-  constructor(db: Database, most = MOST) {
-    this.#db = db;
+  constructor(most = MOST) {
     this.#most = most;
   }
 
   /** The parts of a span, in the order of time and each beginning where the one before it ends. */
-  of<P extends Part>(span: Span, wanted: Wanted<P>): P[] {
+  async of<P extends Part>(read: Rows, span: Span, wanted: Wanted<P>): Promise<P[]> {
     const templates = span.templates ? [...span.templates].sort((a, b) => a - b).join() : "all";
-    return cut(span).map(([from, to]) => {
+    const parts: P[] = [];
+    for (const [from, to] of cut(span)) {
       const key = `${wanted.name} ${templates} ${from} ${to}`;
-      const version = this.#versionOf(from, to);
+      const version = await versionOf(read, from, to);
       const known = this.#kept.get(key);
       if (known?.version === version) {
         this.#forget(key);
         this.#keep(key, known);
         // The name says what kind of part it is.
-        return known.part as P;
+        parts.push(known.part as P);
+        continue;
       }
       const part = wanted.make(from, to);
-      walk(this.#db, { ...span, from, to }, (group) => part.add(group), { details: wanted.details ?? false });
+      await walk(read, { ...span, from, to }, (group) => part.add(group), { details: wanted.details ?? false });
       this.#forget(key);
       this.#keep(key, { part, version, weight: part.weight + key.length });
-      return part;
-    });
-  }
-
-  /** Versions only grow, so that their sum changes with each of them. */
-  #versionOf(from: number, to: number): number {
-    const sum = this.#db.query("select coalesce(sum(version), 0) from usage_blocks where block between ? and ?");
-    const [row] = sum.values(Math.floor(from / BLOCK), Math.floor((to - 1) / BLOCK));
-    return Number(row?.[0]);
+      parts.push(part);
+    }
+    return parts;
   }
 
   #forget(key: string): void {
@@ -75,6 +69,13 @@ export class Deps {
     }
   }
 }
+
+/** Versions only grow, so that their sum changes with each of them. */
+const versionOf = async (read: Rows, from: number, to: number): Promise<number> => {
+  const sum = "select coalesce(sum(version), 0) from usage_blocks where block between ? and ?";
+  const [row] = await read(sum, [Math.floor(from / BLOCK), Math.floor((to - 1) / BLOCK)]);
+  return Number(row?.[0]);
+};
 
 /** The block in which it begins, if not with it; whole blocks; and the last by itself, since people work in it now. */
 const cut = ({ from, to }: Span): [from: number, to: number][] => {

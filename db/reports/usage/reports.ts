@@ -1,8 +1,7 @@
 // The reports of insights (facts/platform 6.2), computed and written as JSON in a reader Worker, so that the main thread only passes a
 // text on. Every report takes plain data and answers the text of its body.
-
-import type { Database } from "bun:sqlite";
 import { rfc3339 } from "#base/clock.ts";
+import type { Rows } from "../../engine/rows.ts";
 import type { ReportName } from "../../engine/sql.ts";
 import { Activity } from "./activity.ts";
 import { AppFigures } from "./apps.ts";
@@ -35,13 +34,13 @@ export type ReportArgs = {
 /** The bucket that begins at or after a time: a bucket belongs to the day in which it begins. */
 const bucketAt = (ms: number): number => Math.ceil(ms / BUCKET_MS);
 
-const keysOf = (db: Database, kind: number): Map<number, string> =>
-  new Map(db.query("select key, name from usage_keys where kind = ?").values(kind) as [number, string][]);
+const keysOf = async (read: Rows, kind: number): Promise<Map<number, string>> =>
+  new Map((await read("select key, name from usage_keys where kind = ?", [kind])) as [number, string][]);
 
 type Scope = { readonly span: Span; readonly templates: ReadonlyMap<number, string> };
 
-const scopeOf = (db: Database, args: ReportArgs): Scope => {
-  const templates = keysOf(db, KEY_KINDS.template);
+const scopeOf = async (read: Rows, args: ReportArgs): Promise<Scope> => {
+  const templates = await keysOf(read, KEY_KINDS.template);
   const wanted = args.templates && new Set(args.templates);
   const keys = wanted && new Set([...templates].flatMap(([key, id]) => (wanted.has(id) ? [key] : [])));
   // Nothing has been used yet after now: a range that reaches there takes its last block whole.
@@ -55,12 +54,15 @@ const idsOf = ({ templates }: Scope, keys: Iterable<number>): string[] =>
 type Person = { readonly id: string; readonly username: string; readonly avatar_url: string };
 
 /** Rows about users by the user's id; whoever is unknown is left out. */
-const byUser = <T>(db: Database, rows: ReadonlyMap<number, T>, show: (person: Person, row: T) => object): object[] => {
-  const people = db
-    .query(
-      "select k.key, u.id, u.username, u.avatar_url from usage_keys k join users u on u.id = k.name where k.kind = ? order by u.id",
-    )
-    .values(KEY_KINDS.user) as [number, string, string, string][];
+const byUser = async <T>(
+  read: Rows,
+  rows: ReadonlyMap<number, T>,
+  show: (person: Person, row: T) => object,
+): Promise<object[]> => {
+  const people = (await read(
+    "select k.key, u.id, u.username, u.avatar_url from usage_keys k join users u on u.id = k.name where k.kind = ? order by u.id",
+    [KEY_KINDS.user],
+  )) as [number, string, string, string][];
   return people.flatMap(([key, id, username, avatar_url]) => {
     const row = rows.get(key);
     return row === undefined ? [] : [show({ id, username, avatar_url }, row)];
@@ -70,14 +72,14 @@ const byUser = <T>(db: Database, rows: ReadonlyMap<number, T>, show: (person: Pe
 const times = ({ from, to }: ReportArgs) => ({ start_time: rfc3339(from), end_time: rfc3339(to) });
 
 /** Users with what they did: rows by user, and the templates of all of them. */
-const ofUsers = <T extends { readonly templates: ReadonlySet<number> }>(
-  db: Database,
+const ofUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
+  read: Rows,
   args: ReportArgs,
   scope: Scope,
   used: ReadonlyMap<number, T>,
   show: (row: T) => object,
-): string => {
-  const users = byUser(db, used, ({ id, username, avatar_url }, row) => ({
+): Promise<string> => {
+  const users = await byUser(read, used, ({ id, username, avatar_url }, row) => ({
     ...{ avatar_url, ...show(row), template_ids: idsOf(scope, row.templates), user_id: id, username },
   }));
   const all = new Set<number>();
@@ -86,30 +88,30 @@ const ofUsers = <T extends { readonly templates: ReadonlySet<number> }>(
 };
 
 /** Seconds of any use by user. */
-const userActivity = (db: Database, args: ReportArgs, kept: Deps): string => {
-  const scope = scopeOf(db, args);
-  const parts = kept.of(scope.span, { name: "activity", details: true, make: () => new Activity() });
-  return ofUsers(db, args, scope, Activity.joined(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
+const userActivity = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
+  const scope = await scopeOf(read, args);
+  const parts = await kept.of(read, scope.span, { name: "activity", details: true, make: () => new Activity() });
+  return ofUsers(read, args, scope, Activity.joined(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
 };
 
 /** Percentiles over the buckets' latencies; -1 for those who used something without any. */
-const userLatency = (db: Database, args: ReportArgs, kept: Deps): string => {
-  const scope = scopeOf(db, args);
-  const parts = kept.of(scope.span, { name: "latency", details: true, make: () => new Latencies() });
-  return ofUsers(db, args, scope, Latencies.joined(parts), ({ counts }) => {
+const userLatency = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
+  const scope = await scopeOf(read, args);
+  const parts = await kept.of(read, scope.span, { name: "latency", details: true, make: () => new Latencies() });
+  return ofUsers(read, args, scope, Latencies.joined(parts), ({ counts }) => {
     const [p50, p95] = counts.percentiles([0.5, 0.95]);
     return { latency_ms: { p50, p95 } };
   });
 };
 
 /** Active users by interval and in all, use of apps, and values of parameters. */
-const templateReports = (db: Database, args: ReportArgs, kept: Deps): string => {
-  const scope = scopeOf(db, args);
+const templateReports = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
+  const scope = await scopeOf(read, args);
   const { interval = "", sections = ["interval_reports", "report"] } = args;
   const [wantsIntervals, wantsReport] = [sections.includes("interval_reports"), sections.includes("report")];
   const edges = wantsIntervals ? (args.edges ?? []) : [];
   const buckets = edges.map(bucketAt);
-  const parts = kept.of(scope.span, {
+  const parts = await kept.of(read, scope.span, {
     name: `templates ${buckets.join()} ${wantsReport}`,
     details: wantsReport,
     make: (from, to) =>
@@ -123,25 +125,27 @@ const templateReports = (db: Database, args: ReportArgs, kept: Deps): string => 
     start_time: rfc3339(edges[i] as number),
     template_ids: idsOf(scope, templates),
   }));
-  const report = () => ({
+  const report = async () => ({
     active_users: used.users,
-    apps_usage: used.apps.show(db, (keys) => idsOf(scope, keys)),
+    apps_usage: await used.apps.show(read, (keys) => idsOf(scope, keys)),
     ...times(args),
-    parameters_usage: parametersUsage(db, args),
+    parameters_usage: await parametersUsage(read, args),
     template_ids: idsOf(scope, used.templates),
   });
   return JSON.stringify({
     ...(wantsIntervals ? { interval_reports } : {}),
-    ...(wantsReport ? { report: report() } : {}),
+    ...(wantsReport ? { report: await report() } : {}),
   });
 };
 
 /** Distinct users of each day. */
-const daus = (db: Database, args: ReportArgs, kept: Deps): string => {
+const daus = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
   const { edges = [], dates = [], tz_hour_offset } = args;
   const buckets = edges.map(bucketAt);
   const make = (from: number, to: number) => new Intervals(buckets, from, to);
-  const days = Intervals.joined(kept.of(scopeOf(db, args).span, { name: `days ${buckets.join()}`, make }));
+  const days = Intervals.joined(
+    await kept.of(read, (await scopeOf(read, args)).span, { name: `days ${buckets.join()}`, make }),
+  );
   const entries = dates.map((date, i) => ({ amount: days[i]?.users ?? 0, date }));
   return JSON.stringify({ entries, tz_hour_offset });
 };

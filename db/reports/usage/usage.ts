@@ -37,7 +37,7 @@ export type LatencyRow = { bucket: number; user: number; template: number; ms: n
 /** Blocks are told of what is written in them (rule IN-13). */
 const countWrites = (blocks: readonly number[]): Statement => ({
   touches: [],
-  sql: `insert into usage_blocks (block, version) values (?, 1) on conflict (block) do update set version = version + 1`,
+  sql: `insert into usage_blocks (block, version) values (?, 1) on conflict (block) do update set version = usage_blocks.version + 1`,
   rows: [...new Set(blocks)].map((block) => [block]),
 });
 
@@ -48,7 +48,7 @@ export const addMinutes = (rows: readonly MinutesRow[]): readonly Statement[] =>
   {
     touches: [],
     sql: `insert into usage_minutes (bucket, "user", template, app, mask) values (?, ?, ?, ?, ?)
-      on conflict (bucket, "user", template, app) do update set mask = mask | excluded.mask`,
+      on conflict (bucket, "user", template, app) do update set mask = usage_minutes.mask | excluded.mask`,
     rows: rows.map(({ bucket, user, template, app, mask }) => [bucket, user, template, app, mask]),
   },
   countWrites(rows.map(blockOf)),
@@ -58,7 +58,7 @@ export const addLatencies = (rows: readonly LatencyRow[]): readonly Statement[] 
   {
     touches: [],
     sql: `insert into usage_latencies (bucket, "user", template, ms, "count") values (?, ?, ?, ?, ?)
-      on conflict (bucket, "user", template, ms) do update set "count" = "count" + excluded."count"`,
+      on conflict (bucket, "user", template, ms) do update set "count" = usage_latencies."count" + excluded."count"`,
     rows: rows.map(({ bucket, user, template, ms, count }) => [bucket, user, template, ms, count]),
   },
   countWrites(rows.map(blockOf)),

@@ -1,6 +1,6 @@
 // Goes through the packed rows of use in a range, by block and user, together with what is not folded yet. Runs in reader Workers for
 // the reports of insights (db/reports/usage/reports.ts): nothing here may be called on the main thread.
-import type { Database } from "bun:sqlite";
+import type { Rows } from "../../engine/rows.ts";
 import {
   ANY,
   BLOCK,
@@ -66,67 +66,125 @@ export class Group {
   }
 }
 
-/** Rows read at once, and of one report: a deployment with more needs narrower questions. */
-const PAGE = 20_000;
+/** Rows read at once, rows looked at together, and of one report: a deployment with more needs narrower questions. */
+const PAGE = 5_000;
+const TOGETHER = 500;
 const MOST_ROWS = 2_000_000;
 
+/** A packed row as it was read, before it is known whether its detail is needed. */
+type Packed = { readonly id: number; readonly digest: Uint8Array | undefined; detail: Uint8Array | undefined };
+
 /**
- * Calls `see` for each user and block, by block. With `details` the rows of a block that is not wholly in the range come with their
- * details at once: a report that wants most of them would else ask for each by itself.
+ * Calls `see` for each user and block, by block. With `details` the rows of a group have their details when it may want them: where its
+ * block is not wholly in the range, or templates were used at the same time.
  */
-export const walk = (db: Database, span: Span, see: (group: Group) => void, { details = false } = {}): void => {
+export const walk = async (
+  read: Rows,
+  span: Span,
+  see: (group: Group) => void,
+  { details = false } = {},
+): Promise<void> => {
   const { from, to, templates } = span;
   if (to <= from) return;
-  const fresh = unfolded(db, span);
+  const fresh = await unfolded(read, span);
   const waiting = [...fresh.keys()].sort((a, b) => a - b);
-  const find = db.query("select detail from usage_details where id = ?");
-  const detailOf = (id: number): Uint8Array => {
-    const [row] = find.values(id);
-    return row ? (row[0] as Uint8Array) : packDetail(emptyBlock());
+  let rows: Packed[] = [];
+  /** Shows what has been gathered, but for the last group where more of it may come. */
+  const show = async (isLast: boolean): Promise<void> => {
+    const end = isLast
+      ? rows.length
+      : rows.findLastIndex(({ id }) => groupOf(id) !== groupOf(rows.at(-1)?.id ?? 0)) + 1;
+    const gathered = rows.slice(0, end);
+    rows = rows.slice(end);
+    for (const group of await groupsOf(read, gathered, { fresh, span, details })) see(group);
   };
-  let rows: UsageRow[] = [];
-  let last = -1;
-  const close = (): void => {
-    if (rows.length > 0) see(new Group(last, rows, span));
-    rows = [];
+  const take = (row: Packed): void => {
+    if (templates && !templates.has(templateIn(row.id))) return;
+    if (row.digest || fresh.has(row.id)) rows.push(row);
   };
-  const take = (id: number, digest?: Uint8Array, known?: Uint8Array): void => {
-    const template = templateIn(id);
-    if (templates && !templates.has(template)) return;
-    if (last < 0 || Math.floor(id / 2 ** 18) !== Math.floor(last / 2 ** 18)) close();
-    last = id;
-    const more = fresh.get(id);
-    if (more) {
-      const block = unpackDetail(known ?? detailOf(id));
-      addAll(block, more);
-      rows.push({ template, digest: new Digest(packDigest(block)), detail: () => new Detail(packDetail(block)) });
-    } else if (digest) {
-      rows.push({ template, digest: new Digest(digest), detail: () => new Detail(known ?? detailOf(id)) });
-    }
-  };
-  const plain = db.query(`select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE}`);
-  const detailed = db.query(`
-    select g.id, g.digest, d.detail from usage_digests g left join usage_details d on d.id = g.id
-    where g.id >= ? and g.id < ? order by g.id limit ${PAGE}`);
-  let read = 0;
+  const unread = (id: number): Packed => ({ id, digest: undefined, detail: undefined });
+  let count = 0;
   let w = 0;
   for (const [low, high, covered] of stretches(span)) {
-    const [end, page] = [idOf(high, 0, 0), details && !covered ? detailed : plain];
+    const [end, page] = [idOf(high, 0, 0), details && !covered ? DETAILED : PLAIN];
     for (let next = idOf(low, 0, 0); ; ) {
-      const found = page.values(next, end) as [number, Uint8Array, Uint8Array?][];
+      const found = (await read(page, [next, end])) as [number, Uint8Array, Uint8Array?][];
       for (const [id, digest, detail] of found) {
-        while (w < waiting.length && (waiting[w] as number) < id) take(waiting[w++] as number);
+        while (w < waiting.length && (waiting[w] as number) < id) take(unread(waiting[w++] as number));
         if (waiting[w] === id) w++;
-        take(id, digest, detail ?? undefined);
+        take({ id, digest, detail: detail ?? undefined });
+        if (rows.length >= TOGETHER) await show(false);
       }
-      read += found.length;
+      count += found.length;
       if (found.length < PAGE) break;
-      if (read > MOST_ROWS) throw new Error(`more than ${MOST_ROWS} rows of use`);
+      if (count > MOST_ROWS) throw new Error(`more than ${MOST_ROWS} rows of use`);
       next = (found.at(-1)?.[0] ?? end) + 1;
     }
   }
-  while (w < waiting.length) take(waiting[w++] as number);
-  close();
+  while (w < waiting.length) take(unread(waiting[w++] as number));
+  await show(true);
+};
+
+const PLAIN = `select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE}`;
+const DETAILED = `
+  select g.id, g.digest, d.detail from usage_digests g left join usage_details d on d.id = g.id
+  where g.id >= ? and g.id < ? order by g.id limit ${PAGE}`;
+
+/** A user in a block. */
+const groupOf = (id: number): number => Math.floor(id / 2 ** 18);
+
+type How = { readonly fresh: ReadonlyMap<number, Fresh>; readonly span: Span; readonly details: boolean };
+
+const groupsOf = async (read: Rows, rows: readonly Packed[], { fresh, span, details }: How): Promise<Group[]> => {
+  // What is not folded yet goes into the detail; the digest follows from it.
+  await readDetails(
+    read,
+    rows.filter(({ id }) => fresh.has(id)),
+  );
+  const groups: Group[] = [];
+  const packed: Packed[][] = [];
+  for (let at = 0; at < rows.length; ) {
+    const first = rows[at] as Packed;
+    let end = at + 1;
+    while (end < rows.length && groupOf((rows[end] as Packed).id) === groupOf(first.id)) end++;
+    const own = rows.slice(at, end);
+    groups.push(
+      new Group(
+        first.id,
+        own.map((row) => rowOf(row, fresh.get(row.id))),
+        span,
+      ),
+    );
+    packed.push(own);
+    at = end;
+  }
+  if (details) {
+    const wanting = packed.filter((_, i) => !(groups[i]?.covered && groups[i]?.apart));
+    await readDetails(
+      read,
+      wanting.flat().filter(({ id }) => !fresh.has(id)),
+    );
+  }
+  return groups;
+};
+
+const rowOf = (row: Packed, more: Fresh | undefined): UsageRow => {
+  const template = templateIn(row.id);
+  const packed = (): Uint8Array => row.detail ?? packDetail(emptyBlock());
+  if (!more) return { template, digest: new Digest(row.digest as Uint8Array), detail: () => new Detail(packed()) };
+  const block = unpackDetail(packed());
+  addAll(block, more);
+  return { template, digest: new Digest(packDigest(block)), detail: () => new Detail(packDetail(block)) };
+};
+
+const readDetails = async (read: Rows, rows: readonly Packed[]): Promise<void> => {
+  const missing = new Map(rows.filter(({ detail }) => !detail).map((row) => [row.id, row]));
+  if (missing.size === 0) return;
+  const sql = "select id, detail from usage_details where id in (select value from json_each(?))";
+  for (const [id, detail] of await read(sql, [JSON.stringify([...missing.keys()])])) {
+    const row = missing.get(id as number);
+    if (row) row.detail = detail as Uint8Array;
+  }
 };
 
 /** Blocks [low, high) of a span: those of which a part is in the range, and those in between that are covered. */
@@ -148,7 +206,7 @@ type Fresh = {
 };
 
 /** What is not folded yet, by the id of the row it will be folded into. */
-const unfolded = (db: Database, { from, to }: Span): Map<number, Fresh> => {
+const unfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, Fresh>> => {
   const fresh = new Map<number, Fresh>();
   const of = (bucket: number, user: number, template: number): Fresh => {
     const id = idOf(Math.floor(bucket / BLOCK), user, template);
@@ -162,17 +220,19 @@ const unfolded = (db: Database, { from, to }: Span): Map<number, Fresh> => {
   // Whole blocks, since digests are of whole blocks.
   const low = Math.floor(from / BLOCK) * BLOCK;
   const high = Math.ceil(to / BLOCK) * BLOCK;
-  const minutes = db.query(
+  const minutes = await read(
     'select bucket, "user", template, app, mask from usage_minutes where bucket >= ? and bucket < ?',
+    [low, high],
   );
-  for (const row of minutes.values(low, high) as number[][]) {
+  for (const row of minutes as number[][]) {
     const [bucket = 0, user = 0, template = 0, app = 0, mask = 0] = row;
     of(bucket, user, template).minutes.push({ at: bucket % BLOCK, app, mask });
   }
-  const latencies = db.query(
+  const latencies = await read(
     'select bucket, "user", template, ms, "count" from usage_latencies where bucket >= ? and bucket < ?',
+    [low, high],
   );
-  for (const row of latencies.values(low, high) as number[][]) {
+  for (const row of latencies as number[][]) {
     const [bucket = 0, user = 0, template = 0, ms = 0, count = 0] = row;
     const known = of(bucket, user, template).latencies;
     const at = bucket % BLOCK;

@@ -71,7 +71,7 @@ const upload = async (ctx: ApiContext, caller: UserCaller, organization: string,
 
 const download = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<Response> => {
   const { hash, name, media_type } = await findFile(ctx, caller, id);
-  return new Response(Bun.file(ctx.blobs.pathOf(hash)), {
+  return new Response(Bun.file(await ctx.blobs.pathOf(hash)), {
     headers: {
       "content-type": media_type.startsWith("text/") ? `${media_type}; charset=utf-8` : media_type,
       "content-disposition": dispositionOf(media_type === "application/pdf" ? "attachment" : "inline", name),

@@ -3,6 +3,7 @@
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { addressNamedBy, NODE_HEADER } from "#src/cluster/head.ts";
 import { ResponseMismatches } from "./response-mismatch.ts";
 
 /** A request that is not answered after this gets 503; streams and long polls exempt themselves. */
@@ -22,6 +23,7 @@ export class Requests {
   #idle: (() => void)[] = [];
   #stopping = false;
   #begun = 0;
+  readonly #named = new WeakMap<Request, string>();
   readonly #waiting: (() => void)[] = [];
   #server: Pick<Server<unknown>, "timeout" | "requestIP"> | undefined;
 
@@ -52,9 +54,19 @@ export class Requests {
     this.#server = server;
   }
 
-  /** The address at the other end of the connection; undefined when it is gone. */
+  /** The address at the other end of the connection, or of the node's that has passed it on; undefined when it is gone. */
   peerOf(request: Request): string | undefined {
-    return this.#server?.requestIP(request)?.address;
+    return this.#named.get(request) ?? this.#server?.requestIP(request)?.address;
+  }
+
+  /** Takes from the request what another node of the cluster says of it, so that nobody behind this sees it. True when one has passed it on. */
+  takeNamed(request: Request, isToken: (given: string) => boolean): boolean {
+    const value = request.headers.get(NODE_HEADER);
+    if (value === null) return false;
+    request.headers.delete(NODE_HEADER);
+    const address = addressNamedBy(value, isToken);
+    if (address !== undefined) this.#named.set(request, address);
+    return address !== undefined;
   }
 
   /** For long polls and streams: no deadline, no idle timeout, and a stop does not wait for it. */

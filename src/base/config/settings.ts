@@ -3,6 +3,7 @@
 
 import { APP_SETTINGS } from "./app-settings.ts";
 import { BACKUP_SETTINGS } from "./backup-settings.ts";
+import { CLUSTER_SETTINGS } from "./cluster-settings.ts";
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { EXTERNAL_AUTH_SETTINGS } from "./external-auth-settings.ts";
 import { HOOK_SETTINGS } from "./hook-settings.ts";
@@ -169,6 +170,7 @@ export const SERVER_SETTINGS = {
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",
   }),
   ...BACKUP_SETTINGS,
+  ...CLUSTER_SETTINGS,
   database_cache_mb: setting(whole(1, 65_536), 64, {
     group: "Database",
     help: "Memory for the database's page cache, in MiB.",

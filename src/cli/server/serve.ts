@@ -8,7 +8,9 @@ import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
+import { withoutPassword } from "#db/pg/hosts.ts";
 import { localWorkspaces } from "#domain/health/local.ts";
+import type { Seat } from "#src/cluster/seat.ts";
 import { startLogging } from "../logging.ts";
 import { reasonForPeople } from "../reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
@@ -35,6 +37,8 @@ interface OpenOptions {
   fatal(error: Error): void;
   /** The variables this process was started with; a few reach local workspaces. */
   environment: Readonly<Record<string, string | undefined>>;
+  /** The place in a cluster, once this node is the active one. */
+  seat?: Seat | undefined;
 }
 
 export interface ServedContext extends AsyncDisposable {
@@ -109,7 +113,9 @@ export const serve = async <Context extends ServedContext>(
 ): Promise<number> => {
   const { clock, signal } = input;
   const { promise: unfit, resolve: fatal } = Promise.withResolvers<Error>();
-  const context = await parts.openContext({ config, sources, clock, signal, fatal, environment: input.env });
+  const seat = config.database_url === undefined ? undefined : await standBy(input, config, fatal);
+  if (seat === "stopped") return EXIT.ok;
+  const context = await parts.openContext({ config, sources, clock, signal, fatal, environment: input.env, seat });
   let server: Started;
   try {
     server = await parts.startServer(context);
@@ -127,6 +133,20 @@ export const serve = async <Context extends ServedContext>(
   return withinDeadline(clock, config.shutdown_timeout, stopped);
 };
 
+/** As a node of a cluster: waits until it is the active one. A spare that is told to stop has nothing to write. */
+const standBy = async (input: VerbInput, config: Config, fatal: (error: Error) => void): Promise<Seat | "stopped"> => {
+  const { clock, signal } = input;
+  const { takeSeat } = await import("#src/cluster/seat.ts");
+  const standsBy = (port: number) =>
+    input.print(`Slipway ${VERSION} stands by on port ${port}: another node of the cluster is active`);
+  try {
+    return await takeSeat({ config, clock, signal, fatal, standsBy });
+  } catch (error) {
+    if (signal.aborted) return "stopped";
+    throw error;
+  }
+};
+
 function announce(input: VerbInput, config: Config, { url, metrics }: Started, context: ServedContext): void {
   const shown = url.href.replace(/\/$/, "");
   input.print(`Slipway ${VERSION} is listening on ${shown}`);
@@ -134,7 +154,11 @@ function announce(input: VerbInput, config: Config, { url, metrics }: Started, c
   if (setup !== undefined) input.print(`Create the first user (the link works once, for 30 minutes): ${setup}`);
   input.print(`API documentation: ${shown}/swagger`);
   if (metrics) input.print(`Metrics: ${metrics.href}`);
-  input.print(`Data is kept in ${resolve(config.data_dir)}`);
+  input.print(
+    config.database_url === undefined
+      ? `Data is kept in ${resolve(config.data_dir)}`
+      : `Data is kept in ${withoutPassword(config.database_url)}`,
+  );
   input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
 }
 

@@ -9,11 +9,15 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 export const LOCAL_PROVISIONER = "local";
 
 /** Why this server starts no local workspaces at all; undefined when it does. */
-export const whyNoLocal = (config: Config): string | undefined =>
-  onlyThisMachine(config) || config.allow_local_provisioner_off_loopback
+export const whyNoLocal = (config: Config): string | undefined => {
+  if (config.database_url !== undefined) {
+    return "A cluster has no local workspaces: their processes belong to one machine, and another node could not reach them.";
+  }
+  return onlyThisMachine(config) || config.allow_local_provisioner_off_loopback
     ? undefined
     : `This server starts no local workspaces, because others than the people of its machine use it (${signsOfOthers(config).join(", ")}). ` +
-      "The setting allow_local_provisioner_off_loopback allows them.";
+        "The setting allow_local_provisioner_off_loopback allows them.";
+};
 
 /** Whether somebody with these site roles may have local workspaces, or be shown templates for them. */
 export const mayHaveLocal = (config: Config, roles: readonly string[]): boolean =>

@@ -61,7 +61,7 @@ export const filesOf = async (
 ): Promise<{ archive: TemplateArchive; cache: TemplateArchive | undefined }> => {
   const archiveOf = async (id: string): Promise<TemplateArchive | undefined> => {
     const file = await store.get(findFile({ id }));
-    return file && { path: blobs.pathOf(file.hash), mimetype: file.mimetype };
+    return file && { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
   };
   const archive = await archiveOf(version.file_id);
   if (!archive) throw new ProvisionError("The template's upload is gone.");

@@ -8,6 +8,13 @@ const name = "local workspaces";
 
 /** Whether it is offered, to whom and what that means: a warning where somebody beyond this machine's people gets the server's rights. */
 export const localWorkspaces = (config: Config): Finding => {
+  if (config.database_url !== undefined) {
+    return {
+      name,
+      status: "ok",
+      detail: "not offered, because processes of one node's machine are out of the others' reach",
+    };
+  }
   const isAlone = onlyThisMachine(config);
   if (!isAlone && !config.allow_local_provisioner_off_loopback) {
     return { name, status: "ok", detail: `not offered, because ${signsOfOthers(config).join(" and ")}` };

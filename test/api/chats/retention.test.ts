@@ -204,7 +204,7 @@ testInside(
     const headers = { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="a.txt"' };
     const to = `/api/v2/chats/files?organization=${world.organization_id}`;
     const { id: file } = await world.owner.post<{ id: string }>(to, "some words", { headers });
-    const bytes = blobs.pathOf((await store.get(findChatFile({ id: file })))?.hash as string);
+    const bytes = await blobs.pathOf((await store.get(findChatFile({ id: file })))?.hash as string);
     const gone = await answered(world, "gone", { content: [{ type: "file", file_id: file }] });
     const back = await answered(world, "back");
     for (const id of [gone, back]) await world.owner.patch(`/api/v2/chats/${id}`, { archived: true });

@@ -75,6 +75,17 @@ describe("a database that would lose or change data is refused", () => {
   });
 });
 
+testNeeding([needs.postgres], "[PQ-7] rows that bring null in place of their number get one", async () => {
+  const store = await open((await database()).url);
+  const sql = "insert into usage_keys (key, kind, name) values (?, ?, ?)";
+  // Few go one by one, many as arrays.
+  for (const count of [2, 20]) {
+    await store.commit([{ sql, rows: Array.from({ length: count }, (_, i) => [null, 0, `${count}-${i}`]) }]);
+  }
+  const keys = await store.all({ sql: "select key from usage_keys order by key", params: [], map: ([key]) => key });
+  expect(keys).toEqual(Array.from({ length: 22 }, (_, i) => i + 1));
+});
+
 describe("two nodes on one database", () => {
   testNeeding(
     [needs.postgres],

@@ -1,0 +1,256 @@
+// This process as one node of a cluster: it is alive for the others, takes the lease when it is free, renews it, and knows by its own
+// monotonic clock until when it may serve. One connection of its own, so that no group of commits keeps a renewal waiting.
+import type { ReservedSQL } from "bun";
+import type { Clock, Timer } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { KEY_NAME } from "../engine/sealed.ts";
+import { CommitError } from "../engine/store.ts";
+import { checkDatabase } from "./checks.ts";
+import {
+  type ClusterView,
+  forgetNode,
+  isStandbyMissing,
+  type NodeRow,
+  releaseLease,
+  renewLease,
+  seeNode,
+  takeLease,
+  viewCluster,
+} from "./lease.ts";
+import { migratePostgres } from "./migrate.ts";
+import { Primary } from "./primary.ts";
+import { PgStore } from "./store.ts";
+
+/** A node stops serving so long before its lease ends: what it has sent by then is older than what the next node does. */
+const MARGIN_MS = 1000;
+/** How often a spare looks whether the lease is free. */
+const LOOK_MS = 250;
+
+export type NodeOptions = {
+  /** postgres://user:password@host:port[,host:port...]/database. Holds a password: never logged. */
+  readonly url: string;
+  readonly id: string;
+  readonly version: string;
+  readonly lease_ms: number;
+  readonly clock: Clock;
+  /** Another node has taken over: the process must stop. */
+  fatal(error: Error): void;
+};
+
+export type NodeRole = "active" | "spare";
+
+export class ClusterNode {
+  readonly id: string;
+  readonly #options: NodeOptions;
+  readonly #primary: Primary;
+  #view: ClusterView | undefined;
+  #epoch = 0;
+  /** By the monotonic clock. */
+  #held_until = 0;
+  #role: NodeRole = "spare";
+  #timer: Timer | undefined;
+  #lapse: Timer | undefined;
+  #turn: Promise<void> = Promise.resolve();
+  #store: PgStore | undefined;
+  #wasServing = false;
+  #left = false;
+  readonly #waiting: (() => void)[] = [];
+  readonly #onLapse: (() => void)[] = [];
+
+  private constructor(options: NodeOptions, primary: Primary) {
+    this.id = options.id;
+    this.#options = options;
+    this.#primary = primary;
+  }
+
+  /** Connects, checks the database, migrates it, and makes the node known. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
+  static async join(options: NodeOptions): Promise<ClusterNode> {
+    const primary = new Primary(options.url);
+    try {
+      const connection = await primary.writer();
+      await checkDatabase(connection);
+      await migratePostgres(connection, { now: options.clock.now() });
+      const node = new ClusterNode(options, primary);
+      await node.#look(connection);
+      node.#plan(LOOK_MS);
+      return node;
+    } catch (error) {
+      await primary.close();
+      throw error;
+    }
+  }
+
+  get role(): NodeRole {
+    return this.#role;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** What was seen of the cluster last. */
+  get view(): ClusterView | undefined {
+    return this.#view;
+  }
+
+  /** The node that requests are passed on to; undefined while nobody is active, and when it is this one. */
+  get leader(): NodeRow | undefined {
+    const active = this.#view?.active;
+    return active && active.id !== this.id ? active : undefined;
+  }
+
+  /** Milliseconds for which this node may still serve; 0 or less: it may not. */
+  get serves_ms(): number {
+    return this.#role === "active" ? this.#held_until - MARGIN_MS - this.#options.clock.monotonic() : 0;
+  }
+
+  /** Called each time this node may no longer serve, though it was active. */
+  onLapse(listener: () => void): void {
+    this.#onLapse.push(listener);
+  }
+
+  /** Resolves when this node is the active one, and its store may be opened; rejects when the signal is aborted. */
+  async lead(signal?: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    const stop = (): void => reject(signal?.reason);
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      this.#plan(0);
+      await promise;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  /** The fingerprint of the key that the nodes share; undefined before the first one has started. */
+  async keyFingerprint(): Promise<string | undefined> {
+    const sql = await this.#primary.writer();
+    const [row] = await sql.unsafe("select value from settings where key = $1", [KEY_NAME]);
+    return row?.value;
+  }
+
+  /** The store of the active node. */
+  openStore({ queueBytes }: { queueBytes?: number } = {}): PgStore {
+    if (this.#role !== "active") throw new CommitError("closed", "this node is not the active one");
+    const { fatal } = this.#options;
+    const primary = new Primary(this.#options.url);
+    this.#store = new PgStore(primary, this.#epoch, { fatal, ...(queueBytes === undefined ? {} : { queueBytes }) });
+    return this.#store;
+  }
+
+  /** Gives up the lease and leaves. The store must be closed by then. */
+  async leave(): Promise<void> {
+    if (this.#left) return;
+    this.#left = true;
+    this.#timer?.cancel();
+    this.#lapse?.cancel();
+    await this.#turn;
+    try {
+      await this.#within(async (sql) => {
+        if (this.#role === "active") await releaseLease(sql, this.id, this.#epoch);
+        await forgetNode(sql, this.id);
+      });
+    } catch (error) {
+      log("cluster").warn("the lease could not be given up; the next node waits for its end: {error}", { error });
+    }
+    this.#role = "spare";
+    await this.#primary.close();
+  }
+
+  /** How often the lease is renewed or looked at. */
+  get #pause(): number {
+    return this.#role === "active" ? Math.min(1000, this.#options.lease_ms / 6) : LOOK_MS;
+  }
+
+  #plan(ms: number): void {
+    this.#timer?.cancel();
+    if (this.#left) return;
+    this.#timer = this.#options.clock.after(ms, () => {
+      this.#turn = this.#turn.then(() => this.#beat()).finally(() => this.#plan(this.#pause));
+    });
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#left) return;
+    try {
+      await this.#within((sql) => (this.#role === "active" ? this.#renew(sql) : this.#try(sql)));
+    } catch (error) {
+      this.#primary.lost();
+      // Its connection hangs in the same way, and after a failover another database has to be found.
+      if (this.#role === "active" && this.serves_ms <= 0) this.#store?.reconnect();
+      log("cluster").warn("the database does not answer node {id}: {error}", { id: this.id, error });
+    }
+  }
+
+  /** A database that hangs must not keep the next try waiting: the connection is given up, nothing is cancelled. */
+  async #within(work: (sql: ReservedSQL) => Promise<void>): Promise<void> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = this.#options.clock.after(Math.max(1000, this.#options.lease_ms / 3), () =>
+      reject(new Error("no answer in time")),
+    );
+    try {
+      await Promise.race([this.#primary.writer().then(work), late]);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #renew(sql: ReservedSQL): Promise<void> {
+    const { clock, lease_ms, fatal } = this.#options;
+    const asked_at = clock.monotonic();
+    if (!(await renewLease(sql, this.id, this.#epoch, lease_ms))) {
+      this.#role = "spare";
+      this.#held_until = 0;
+      fatal(new CommitError("closed", "another node has taken over"));
+      return;
+    }
+    this.#hold(asked_at + lease_ms);
+    if (!this.#wasServing)
+      log("cluster").info("node {id} is active, epoch {epoch}", { id: this.id, epoch: this.#epoch });
+    this.#wasServing = true;
+    await this.#look(sql);
+  }
+
+  async #try(sql: ReservedSQL): Promise<void> {
+    await this.#look(sql);
+    if (this.#waiting.length === 0 || this.leader) return;
+    const { clock, lease_ms } = this.#options;
+    const asked_at = clock.monotonic();
+    const epoch = await takeLease(sql, this.id, lease_ms);
+    if (epoch === undefined) return;
+    this.#epoch = epoch;
+    this.#hold(asked_at + lease_ms);
+    this.#role = "active";
+    this.#wasServing = true;
+    log("cluster").info("node {id} is active, epoch {epoch}", { id: this.id, epoch });
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  async #look(sql: ReservedSQL): Promise<void> {
+    const { id, version } = this.#options;
+    await seeNode(sql, { id, address: id, version });
+    const wasMissing = isStandbyMissing(this.#view);
+    this.#view = await viewCluster(sql);
+    const isMissing = isStandbyMissing(this.#view);
+    if (isMissing && !wasMissing) {
+      log("cluster").error("no synchronous standby of the database is connected: writes wait until one is");
+    } else if (wasMissing && !isMissing) {
+      log("cluster").info("a synchronous standby of the database is connected again");
+    }
+  }
+
+  #hold(until: number): void {
+    this.#held_until = until;
+    this.#lapse?.cancel();
+    const { clock } = this.#options;
+    this.#lapse = clock.after(Math.max(0, until - MARGIN_MS - clock.monotonic()), () => this.#noteLapse());
+  }
+
+  #noteLapse(): void {
+    if (this.#role !== "active" || !this.#wasServing || this.serves_ms > 0) return;
+    this.#wasServing = false;
+    log("cluster").error("node {id} could not renew its lease: it answers nobody until it can", { id: this.id });
+    for (const listener of this.#onLapse) listener();
+  }
+}

@@ -1,0 +1,78 @@
+// Reports on PostgreSQL: the figures of use by the same code as on SQLite, entries of the audit log by one query, since each look into
+// an index would be a round trip here and the planner joins indices itself.
+import type { ReservedSQL, SQL } from "bun";
+import type { Rows } from "../engine/rows.ts";
+import type { ReportName, Value } from "../engine/sql.ts";
+import { type AuditFound, type AuditSearch, COUNT_CAP } from "../reports/audit/find.ts";
+import { conditionsOf } from "../reports/audit/plan.ts";
+import { Deps } from "../reports/usage/parts.ts";
+import { REPORTS } from "../reports/usage/reports.ts";
+import { queryText } from "./bind.ts";
+import { storedValue } from "./stored-value.ts";
+
+/** Reports that are computed at once; the others wait. */
+const AT_ONCE = 2;
+
+export class PgReports {
+  readonly #parts = new Deps();
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  /** The text of the report. All that it reads is of one moment. */
+  async run(readers: SQL, name: ReportName, args: string): Promise<string> {
+    if (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#running++;
+    try {
+      const connection = await readers.reserve();
+      try {
+        return await this.#atOneMoment(connection, name, args);
+      } finally {
+        connection.release();
+      }
+    } finally {
+      this.#running--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async #atOneMoment(connection: ReservedSQL, name: ReportName, args: string): Promise<string> {
+    await connection.unsafe("begin isolation level repeatable read read only");
+    try {
+      const read = rowsIn(connection);
+      if (name === "audit") return JSON.stringify(await findAuditIn(read, JSON.parse(args)));
+      return await REPORTS[name](read, JSON.parse(args), this.#parts);
+    } finally {
+      await connection.unsafe("rollback");
+    }
+  }
+}
+
+const rowsIn =
+  (connection: ReservedSQL): Rows =>
+  async (sql, params = []) => {
+    const rows = await connection.unsafe(queryText(sql), params as never[]).values();
+    return (rows as unknown as unknown[][]).map((row) => row.map(storedValue));
+  };
+
+const findAuditIn = async (read: Rows, search: AuditSearch): Promise<AuditFound> => {
+  const { filter, limit, offset = 0, cursor, counted = false } = search;
+  const texts: string[] = ["true"];
+  const params: Value[] = [];
+  const where = (text: string, ...values: readonly Value[]): void => {
+    texts.push(text);
+    params.push(...values);
+  };
+  for (const { column, values } of conditionsOf(filter, [])) {
+    if (values.length === 0) where("false");
+    else where(`${column} in (${values.map(() => "?").join(", ")})`, ...values);
+  }
+  if (filter.from !== undefined) where("time >= ?", filter.from);
+  if (filter.to !== undefined) where("time <= ?", filter.to);
+  const most = COUNT_CAP + 1;
+  const all = `select 1 from audit_logs where ${texts.join(" and ")} limit ${most}`;
+  const count = counted ? Number((await read(`select count(*) from (${all})`, params))[0]?.[0]) : 0;
+  if (cursor) where("(time, key) < (?, ?)", cursor.time, cursor.key);
+  const page = `select key from audit_logs where ${texts.join(" and ")} order by time desc, key desc limit ? offset ?`;
+  const rows = await read(page, [...params, limit, offset]);
+  return { keys: rows.map(([key]) => key as number), count };
+};

@@ -1,0 +1,249 @@
+// What a spare listens with: every connection is passed on to the active node, byte by byte in both directions, whatever is spoken on it
+// after the first head (HTTP, event streams, WebSockets, tunnels). A side that does not take what comes stops the other one from being
+// read, so nothing is lost and what waits is bounded by the buffers of the two sockets.
+import type { Socket, TCPSocketListener } from "bun";
+import type { Clock, Timer } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
+import { MOST_HEAD, plainAnswer, readHead } from "./head.ts";
+
+/** How long a connection waits for a node to be active, and how often it looks. */
+const WAIT_MS = 15_000;
+const LOOK_MS = 50;
+/** How long a client may take for its first head. */
+const HEAD_MS = 10_000;
+/** How long a client may take to hear the end. */
+const END_MS = 5_000;
+/** Bytes that a client may send before it is connected. */
+const EARLY_BYTES = 1024 * 1024;
+
+export type FrontOptions = {
+  readonly hostname: string;
+  readonly port: number;
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly clock: Clock;
+  readonly max_connections: number;
+  /** Tells the active node that a node of its cluster has passed the request on. */
+  readonly token: string;
+  /** host:port of the active node; undefined while there is none, and when it is this one. */
+  leader(): string | undefined;
+  /** host:port of this node, once it is the active one and listens itself. */
+  own(): string;
+  /** What `/readyz` answers: undefined when this node could take over, otherwise why not. */
+  problem(): string | undefined;
+};
+
+type Side = {
+  socket: Socket<Link> | undefined;
+  /** What it has not taken yet. */
+  waiting: Buffer[];
+  /** The other side has ended: so does this one, once it has taken all. */
+  ending: boolean;
+};
+
+class Link {
+  readonly client: Side = { socket: undefined, waiting: [], ending: false };
+  readonly server: Side = { socket: undefined, waiting: [], ending: false };
+  early: Buffer = Buffer.alloc(0);
+  timer: Timer | undefined;
+  isPassing = false;
+  /** What the client still says is read and dropped: closing on it would cut off the answer. */
+  isAnswered = false;
+}
+
+export class Front {
+  readonly #options: FrontOptions;
+  readonly #links = new Set<Link>();
+  readonly #listener: TCPSocketListener<Link>;
+  #isNext = false;
+
+  constructor(options: FrontOptions) {
+    this.#options = options;
+    const { hostname, port, tls } = options;
+    this.#listener = Bun.listen<Link>({
+      ...{ hostname, port, allowHalfOpen: true, reusePort: true },
+      ...(tls ? { tls: { cert: tls.cert, key: tls.key } } : {}),
+      socket: {
+        open: (socket) => this.#open(socket),
+        data: (socket, bytes) => this.#fromClient(socket, bytes),
+        drain: (socket) => this.#drain(socket.data, "client"),
+        end: ({ data }) => this.#ended(data, "server"),
+        close: ({ data }) => data && this.#close(data),
+        error: ({ data }) => data && this.#close(data),
+      },
+    });
+  }
+
+  get port(): number {
+    return this.#listener.port;
+  }
+
+  /** Connections that are passed on now. */
+  get size(): number {
+    return this.#links.size;
+  }
+
+  /** Listens no longer, and ends what was passed on to the node before; who still waits for a node is passed on to this one. */
+  giveWay(): void {
+    this.#listener.stop();
+    this.#isNext = true;
+    for (const link of this.#links) if (link.server.socket) this.#close(link);
+  }
+
+  end(): void {
+    this.#listener.stop(true);
+    for (const link of this.#links) this.#close(link);
+  }
+
+  #open(socket: Socket<Link>): void {
+    const link = new Link();
+    socket.data = link;
+    link.client.socket = socket;
+    this.#links.add(link);
+    if (this.#links.size > this.#options.max_connections) {
+      this.#answer(link, "503 Service Unavailable", "The server has too many open connections.");
+    } else link.timer = this.#options.clock.after(HEAD_MS, () => this.#close(link));
+  }
+
+  #fromClient(socket: Socket<Link>, bytes: Buffer): void {
+    const link = socket.data;
+    if (link.isAnswered) return;
+    if (link.server.socket) {
+      this.#write(link, "server", bytes);
+      return;
+    }
+    link.early = Buffer.concat([link.early, bytes]);
+    if (link.early.length > EARLY_BYTES) socket.pause();
+    if (!link.isPassing) this.#begin(link);
+  }
+
+  /** Answers what is about this node, and passes on all else. */
+  #begin(link: Link): void {
+    const head = readHead(link.early);
+    if (head === undefined) return;
+    link.timer?.cancel();
+    if (head === "wrong" || link.early.length > EARLY_BYTES + MOST_HEAD) {
+      this.#answer(link, "400 Bad Request", "This is no request that can be passed on.");
+      return;
+    }
+    const { problem, token } = this.#options;
+    if (head.method === "GET" && head.path === "/healthz") this.#answer(link, "200 OK", "OK");
+    else if (head.method === "GET" && head.path === "/readyz") {
+      const why = problem();
+      if (why === undefined) this.#answer(link, "200 OK", "Ready: this node is a spare.");
+      else this.#answer(link, "503 Service Unavailable", why);
+    } else if (head.isPassedOn) {
+      this.#answer(link, "503 Service Unavailable", "This node is not the active one.");
+    } else {
+      link.isPassing = true;
+      const address = link.client.socket?.remoteAddress ?? "";
+      link.early = Buffer.concat([head.passedOn(token, address), link.early.subarray(head.end)]);
+      void this.#connect(link, this.#options.clock.monotonic() + WAIT_MS);
+    }
+  }
+
+  /** While one node hands over to the next, whoever comes waits. */
+  async #connect(link: Link, until: number): Promise<void> {
+    const { clock, leader, own, tls } = this.#options;
+    while (this.#links.has(link)) {
+      const [, hostname, port] = /^(.*):(\d+)$/.exec((this.#isNext ? own() : leader()) ?? "") ?? [];
+      if (hostname !== undefined) {
+        const made = await Bun.connect<Link>({
+          ...{ hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port), data: link, allowHalfOpen: true },
+          // The node is known by the token's secret on both sides, not by its name; the certificate is of the name that clients use.
+          ...(tls ? { tls: { rejectUnauthorized: false } } : {}),
+          socket: {
+            data: (_, bytes) => this.#write(link, "client", bytes),
+            drain: () => this.#drain(link, "server"),
+            end: () => this.#ended(link, "client"),
+            close: () => this.#ended(link, "client"),
+            error: () => this.#close(link),
+          },
+        }).catch(() => undefined);
+        if (made) {
+          this.#connected(link, made);
+          return;
+        }
+      }
+      if (clock.monotonic() > until) {
+        this.#answer(link, "503 Service Unavailable", "No node of the cluster is active.");
+        return;
+      }
+      await pause(clock, LOOK_MS);
+    }
+  }
+
+  #connected(link: Link, socket: Socket<Link>): void {
+    if (!this.#links.has(link)) {
+      socket.end();
+      return;
+    }
+    link.server.socket = socket;
+    const { early } = link;
+    link.early = Buffer.alloc(0);
+    link.client.socket?.resume();
+    this.#write(link, "server", early);
+    if (link.server.ending) this.#ended(link, "server");
+  }
+
+  /** What the socket does not take now waits, and the other side is not read until it has gone. */
+  #write(link: Link, to: "client" | "server", bytes: Buffer): void {
+    const side = link[to];
+    if (side.waiting.length > 0) side.waiting.push(Buffer.from(bytes));
+    else {
+      const taken = Math.max(0, side.socket?.write(bytes) ?? 0);
+      if (taken < bytes.length) side.waiting.push(Buffer.from(bytes.subarray(taken)));
+    }
+    if (side.waiting.length > 0) link[to === "client" ? "server" : "client"].socket?.pause();
+  }
+
+  #drain(link: Link | undefined, which: "client" | "server"): void {
+    if (!link) return;
+    const side = link[which];
+    for (let next = side.waiting[0]; next; next = side.waiting[0]) {
+      const taken = Math.max(0, side.socket?.write(next) ?? 0);
+      if (taken < next.length) {
+        side.waiting[0] = next.subarray(taken);
+        return;
+      }
+      side.waiting.shift();
+    }
+    if (side.ending) side.socket?.shutdown();
+    else link[which === "client" ? "server" : "client"].socket?.resume();
+  }
+
+  /** One side has said all: the other hears of it behind what still waits. */
+  #ended(link: Link | undefined, tell: "client" | "server"): void {
+    if (!link) return;
+    const side = link[tell];
+    side.ending = true;
+    if (side.socket && side.waiting.length === 0) side.socket.shutdown();
+    if (tell === "client" || link.isAnswered) this.#closeSoon(link);
+  }
+
+  /** The client closes when it has heard the end; one that does not is closed. What it has not read yet is given the time. */
+  #closeSoon(link: Link): void {
+    if (link.isAnswered && link.client.waiting.length === 0 && link.server.ending) this.#close(link);
+    link.timer?.cancel();
+    const look = (): void => {
+      if (link.client.waiting.length === 0) this.#close(link);
+      else link.timer = this.#options.clock.after(END_MS, look);
+    };
+    link.timer = this.#options.clock.after(END_MS, look);
+  }
+
+  #answer(link: Link, status: Parameters<typeof plainAnswer>[0], message: string): void {
+    link.isPassing = true;
+    link.isAnswered = true;
+    link.early = Buffer.alloc(0);
+    link.client.socket?.resume();
+    this.#write(link, "client", plainAnswer(status, message));
+    this.#ended(link, "client");
+  }
+
+  #close(link: Link): void {
+    if (!this.#links.delete(link)) return;
+    link.timer?.cancel();
+    link.client.socket?.end();
+    link.server.socket?.end();
+  }
+}

@@ -1,0 +1,69 @@
+// The head of a request, as a spare sees it that passes the request on. Pure. Nothing but the head of the first request of a connection is
+// read: the spare tells the active node to close behind it, so there is no second one that the two could understand differently.
+import type { Encryption } from "#base/encryption.ts";
+
+/** Names the node's token and the address of the client: what a spare says of the request that it passes on. */
+export const NODE_HEADER = "x-slipway-node";
+
+/** What a node says to the active one, so that it is believed about the client's address. */
+export const nodeToken = (encryption: Encryption): string => encryption.deriveUuid("cluster node");
+
+/** Bytes of a head. More is nobody's request. */
+export const MOST_HEAD = 64 * 1024;
+
+const END = Buffer.from("\r\n\r\n");
+
+export type Head = {
+  readonly method: string;
+  readonly path: string;
+  /** Another node has passed it on. */
+  readonly isPassedOn: boolean;
+  /** The head with the header of this node. */
+  passedOn(token: string, address: string): Buffer;
+  /** Where the head ends. */
+  readonly end: number;
+};
+
+/** The head that these bytes begin with; undefined while it is not whole, "wrong" when it is none. */
+export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
+  const at = bytes.indexOf(END);
+  if (at < 0) return bytes.length > MOST_HEAD ? "wrong" : undefined;
+  if (at > MOST_HEAD) return "wrong";
+  const [first = "", ...lines] = bytes.subarray(0, at).toString("latin1").split("\r\n");
+  const [, method, path] = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(first) ?? [];
+  // A line that is folded, or that holds a line end of its own, is read in different ways by different programs.
+  if (method === undefined || path === undefined || lines.some((line) => !/^[^\s:]+:[^\r\n\0]*$/.test(line)))
+    return "wrong";
+  const named = (name: string) => lines.filter((line) => line.slice(0, line.indexOf(":")).toLowerCase() === name);
+  const isUpgrade = named("upgrade").length > 0;
+  return {
+    ...{ method, path, isPassedOn: named(NODE_HEADER).length > 0, end: at + END.length },
+    passedOn(token, address) {
+      const kept = lines.filter((line) => {
+        const name = line.slice(0, line.indexOf(":")).toLowerCase();
+        return name !== NODE_HEADER && (isUpgrade || (name !== "connection" && name !== "keep-alive"));
+      });
+      const own = [`${NODE_HEADER}: ${token} ${address}`, ...(isUpgrade ? [] : ["connection: close"])];
+      return Buffer.from(`${[first, ...kept, ...own].join("\r\n")}\r\n\r\n`, "latin1");
+    },
+  };
+};
+
+/** The address that a node with this token has named; undefined for every other value. */
+export const addressNamedBy = (value: string | null, isToken: (given: string) => boolean): string | undefined => {
+  const [, token, address] = /^(\S{1,200}) ([\da-fA-F:.]{2,45})$/.exec(value ?? "") ?? [];
+  return token !== undefined && isToken(token) ? address : undefined;
+};
+
+/** A whole answer of a spare's own. */
+export const plainAnswer = (
+  status: "200 OK" | "503 Service Unavailable" | "400 Bad Request",
+  message: string,
+): Buffer => {
+  const body = JSON.stringify({ message });
+  const lines = [`HTTP/1.1 ${status}`, "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`];
+  const again = status.startsWith("503") ? ["retry-after: 1"] : [];
+  return Buffer.from(
+    `${[...lines, ...again, "cache-control: no-store", "connection: close"].join("\r\n")}\r\n\r\n${body}`,
+  );
+};

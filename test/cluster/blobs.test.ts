@@ -1,0 +1,76 @@
+// Bytes of uploads on a real PostgreSQL, as two nodes with data directories of their own see them.
+import { afterEach, expect } from "bun:test";
+import { existsSync } from "node:fs";
+import { Blobs } from "#db/blobs.ts";
+import { DatabaseBlobs } from "#db/pg/blobs.ts";
+import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+let made: TestDatabase | undefined;
+let store: PgStore | undefined;
+afterEach(async () => {
+  await store?.close();
+  await made?.remove();
+});
+
+const nodes = async () => {
+  made = await createDatabase();
+  store = await openPgStore({ url: made.url, now: 0, fatal: () => {} });
+  const elsewhere = new DatabaseBlobs(store);
+  const node = async () => {
+    const directory = tempDirectory();
+    const blobs = new Blobs(directory.path, elsewhere);
+    await blobs.recover(new Set(await elsewhere.list()));
+    return { blobs, [Symbol.dispose]: () => directory[Symbol.dispose]() };
+  };
+  return { elsewhere, node, one: await node(), two: await node() };
+};
+
+const pieces = async function* (bytes: Uint8Array) {
+  for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000);
+};
+
+testNeeding([needs.postgres], "[CL-8] what one node has taken, another reads, byte by byte", async () => {
+  const { one, two, elsewhere } = await nodes();
+  using _one = one;
+  using _two = two;
+  const sizes = [0, 1, 1024 * 1024, 5 * 1024 * 1024 + 17];
+  for (const size of sizes) {
+    const bytes = new Uint8Array(size).map((_, i) => (i * 31 + (i >> 8)) & 255);
+    const { hash } = await one.blobs.put(pieces(bytes));
+    // Many readers at once fetch it once.
+    const paths = await Promise.all([two.blobs.pathOf(hash), two.blobs.pathOf(hash)]);
+    expect(new Set(paths).size).toBe(1);
+    expect(Buffer.compare(await Bun.file(paths[0] as string).bytes(), bytes)).toBe(0);
+    // The same again is the same.
+    expect((await two.blobs.put(pieces(bytes))).hash).toBe(hash);
+  }
+  expect((await elsewhere.list()).length).toBe(sizes.length);
+});
+
+testNeeding([needs.postgres], "[CL-8] what nobody names goes, also what a node that ended has begun", async () => {
+  const { one, elsewhere, node } = await nodes();
+  using _one = one;
+  const bytes = (text: string) => pieces(new TextEncoder().encode(text));
+  const kept = await one.blobs.put(bytes("kept"));
+  const lost = await one.blobs.put(bytes("lost"));
+  const half = "ab".repeat(32);
+  await store?.commit([
+    { sql: "insert into blob_chunks (hash, n, bytes) values (?, ?, ?)", rows: [[half, 0, new Uint8Array(3)]] },
+  ]);
+  expect((await elsewhere.list()).sort()).toEqual([kept.hash, lost.hash, half].sort());
+  // A file that is not whole is not there.
+  expect(existsSync(await one.blobs.pathOf(half))).toBe(false);
+  using next = await node();
+  await next.blobs.recover(new Set([kept.hash]));
+  expect(await elsewhere.list()).toEqual([kept.hash]);
+  const late = await next.blobs.put(bytes("late"));
+  await next.blobs.sweep(async () => new Set([kept.hash]));
+  await next.blobs.sweep(async () => new Set([kept.hash]));
+  expect((await elsewhere.list()).length).toBe(2);
+  await next.blobs.sweep(async () => new Set([kept.hash]));
+  expect(await elsewhere.list()).toEqual([kept.hash]);
+  expect(existsSync(await next.blobs.pathOf(late.hash))).toBe(false);
+});

@@ -1,0 +1,143 @@
+// Nodes of a cluster on a real PostgreSQL: who holds the lease, for how long, and what becomes of a node that another has followed.
+import { afterEach, describe, expect } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { ClusterNode } from "#db/pg/node.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { until } from "#test/support/until.ts";
+import { allSettings, putSetting } from "../db/batches.ts";
+import { outcomeOf } from "../db/contract.ts";
+
+const LEASE_MS = 2000;
+const nodes: ClusterNode[] = [];
+const databases: TestDatabase[] = [];
+afterEach(async () => {
+  for (const node of nodes.splice(0)) await node.leave();
+  for (const one of databases.splice(0)) await one.remove();
+});
+
+const database = async (): Promise<TestDatabase> => {
+  const made = await createDatabase();
+  databases.push(made);
+  return made;
+};
+
+const join = async (url: string, id: string, { clock = systemClock, fatal = (_: Error): void => {} } = {}) => {
+  const node = await ClusterNode.join({ url, id, version: "1", lease_ms: LEASE_MS, clock, fatal });
+  nodes.push(node);
+  return node;
+};
+
+/** The system's clock, whose timers can be stopped, as they are in a process that stands still. */
+const haltingClock = () => {
+  let halted = false;
+  const waiting: (() => void)[] = [];
+  return {
+    ...systemClock,
+    after: (ms: number, run: () => void) =>
+      systemClock.after(ms, () => {
+        if (halted) waiting.push(run);
+        else run();
+      }),
+    halt: () => {
+      halted = true;
+    },
+    goOn: () => {
+      halted = false;
+      for (const run of waiting.splice(0)) run();
+    },
+  };
+};
+
+describe("the lease", () => {
+  testNeeding([needs.postgres], "[CL-1] is one node's until it is given up; the next one has it at once", async () => {
+    const { url } = await database();
+    const first = await join(url, "first:1");
+    await first.lead();
+    const second = await join(url, "second:2");
+    expect(second.leader?.id).toBe("first:1");
+    let leads = false;
+    const led = second.lead().then(() => {
+      leads = true;
+    });
+    await until(() => second.view?.nodes.length === 2);
+    expect([leads, first.role, second.role]).toEqual([false, "active", "spare"]);
+    const left_at = performance.now();
+    await first.leave();
+    await led;
+    expect(performance.now() - left_at).toBeLessThan(LEASE_MS);
+    expect(second.epoch).toBe(first.epoch + 1);
+  });
+
+  testNeeding(
+    [needs.postgres],
+    "[CL-1] [CL-2] [PQ-5] of a node that stands still ends: it serves nobody, writes nothing, and stops",
+    async () => {
+      const { url } = await database();
+      const clock = haltingClock();
+      const fatal: Error[] = [];
+      const first = await join(url, "first:1", { clock, fatal: (error) => fatal.push(error) });
+      await first.lead();
+      const store = first.openStore();
+      await store.commit([putSetting({ key: "before", value: "" })]);
+      const second = await join(url, "second:2");
+      expect(first.serves_ms).toBeGreaterThan(0);
+      clock.halt();
+      const halted_at = performance.now();
+      const led = second.lead().then(() => performance.now() - halted_at);
+      await until(() => first.serves_ms <= 0);
+      expect(second.role).toBe("spare");
+      // The renewal before it stood still may have been just done, or due.
+      expect(await led).toBeGreaterThan(LEASE_MS - 1000);
+      expect(await outcomeOf(store.commit([putSetting({ key: "late", value: "" })]))).toBe("closed");
+      const next = second.openStore();
+      await next.commit([putSetting({ key: "after", value: "" })]);
+      expect((await next.all(allSettings())).map(({ key }) => key)).toEqual(["after", "before"]);
+      clock.goOn();
+      await until(() => fatal.length === 2);
+      expect(fatal.map(({ message }) => message)).toEqual([
+        "another node has taken over",
+        "another node has taken over",
+      ]);
+      expect(first.role).toBe("spare");
+      await next.close();
+    },
+  );
+
+  testNeeding(
+    [needs.postgres],
+    "[CL-2] that lapsed while the database was away is renewed, and the node serves again",
+    async () => {
+      const made = await database();
+      const clock = haltingClock();
+      const fatal: Error[] = [];
+      const node = await join(made.url, "only:1", { clock, fatal: (error) => fatal.push(error) });
+      await node.lead();
+      let lapses = 0;
+      node.onLapse(() => {
+        lapses++;
+      });
+      clock.halt();
+      await until(() => node.serves_ms <= 0);
+      clock.goOn();
+      await until(() => node.serves_ms > 0);
+      expect([lapses, fatal.length, node.role]).toEqual([1, 0, "active"]);
+      await made.cutConnections();
+      await until(() => node.serves_ms > 0);
+    },
+  );
+
+  testNeeding([needs.postgres], "[CL-1] goes to one of many that want it at the same time", async () => {
+    const { url } = await database();
+    const all = await Promise.all(["a:1", "b:1", "c:1", "d:1"].map((id) => join(url, id)));
+    const won: string[] = [];
+    for (const node of all)
+      void node.lead().then(
+        () => won.push(node.id),
+        () => {},
+      );
+    await until(() => won.length > 0 && all.every(({ view }) => view?.active));
+    expect(won.length).toBe(1);
+    expect(all.filter(({ role }) => role === "active").map(({ id }) => id)).toEqual(won);
+  });
+});

@@ -1,0 +1,145 @@
+// A story told to several nodes, each a process of its own: whoever is asked, it is one server; and what becomes of it when the active
+// node is killed, stands still, or is told to stop.
+import { expect } from "bun:test";
+import { Client } from "#src/client.ts";
+import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
+import { LEASE_MS, type NodeProcess, startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+
+const signIn = (node: NodeProcess): Promise<Client> => new Client(node.url).signIn(ADMIN.email, ADMIN.password);
+const at = (node: NodeProcess, client: Client): Client => new Client(node.url, client.token);
+const organizationOf = async (client: Client): Promise<string> =>
+  (await client.get<{ organization_ids: string[] }>("/api/v2/users/me")).organization_ids[0] as string;
+
+/** The answer of the demo model to a message, heard by a follower. */
+const answered = async (client: Client, chat: string, text: string): Promise<string> => {
+  using follower = await Follower.open(client, chat);
+  await follower.until(({ status }) => status !== "");
+  await sendMessage({ owner: client }, chat, text);
+  await follower.until(
+    ({ history, status }) =>
+      status === "waiting" &&
+      history.at(-1)?.startsWith("assistant: ") === true &&
+      history.some((line) => line === `user: ${text}`),
+  );
+  return follower.history.at(-1) ?? "";
+};
+
+testNeeding(
+  [needs.postgres],
+  "[CL-4] [CL-7] [CL-9] a template, a workspace and a chat, made through a spare, outlive the node they were made on",
+  async () => {
+    await using cluster = await startCluster();
+    const one = await cluster.start(1);
+    const two = await cluster.start(2);
+    expect(two.said()).toContain("stands by");
+    const client = await signIn(two);
+    const template = await makeTemplate(client);
+    const workspace = await client.post<{ id: string }>("/api/v2/users/me/workspaces", {
+      ...{ name: "first", template_id: template.id },
+    });
+    await until(async () => {
+      const { latest_build } = await client.get<{ latest_build: { job: { status: string } } }>(
+        `/api/v2/workspaces/${workspace.id}`,
+      );
+      return latest_build.job.status === "succeeded";
+    });
+    const chat = await createChat({ owner: client, organization_id: await organizationOf(client) }, "hello");
+    expect(await answered(client, chat.id, "once more")).toStartWith("assistant: ");
+    // Processes belong to one machine.
+    const local = await makeTemplate(
+      client,
+      "provisioner: local\nresources:\n  - name: main\n    agents:\n      - name: main\n",
+    ).catch((error: Error) => error);
+    const refused =
+      local instanceof Error
+        ? local.message
+        : await client.post("/api/v2/users/me/workspaces", { name: "local", template_id: local.id }).then(
+            () => "made",
+            (error: Error) => error.message,
+          );
+    expect(refused).toContain("A cluster has no local workspaces");
+
+    const killed_at = performance.now();
+    one.signal("SIGKILL");
+    await one.exited;
+    // Whoever asks the spare meanwhile waits for it.
+    const found = await at(two, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`);
+    const took_ms = performance.now() - killed_at;
+    expect(found.name).toBe("first");
+    expect(took_ms).toBeGreaterThan(500);
+    expect(took_ms).toBeLessThan(LEASE_MS + 12_000);
+    expect(await answered(at(two, client), chat.id, "and again")).toStartWith("assistant: ");
+
+    // It comes back as a spare.
+    const again = await cluster.start(1);
+    expect(again.said()).toContain("stands by");
+    expect((await at(again, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`)).name).toBe("first");
+  },
+  120_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-1] [CL-5] a node that is told to stop hands over: nobody who asks the other one is refused for the lease",
+  async () => {
+    await using cluster = await startCluster();
+    const one = await cluster.start(1);
+    const two = await cluster.start(2);
+    const client = await signIn(two);
+    one.signal("SIGTERM");
+    expect(await one.exited).toBe(0);
+    const { username } = await at(two, client).get<{ username: string }>("/api/v2/users/me");
+    expect(username).toBe(ADMIN.username);
+    await until(() => two.said().includes("is listening on"));
+    two.signal("SIGTERM");
+    expect(await two.exited).toBe(0);
+  },
+  120_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-2] [CL-7] a node that stood still past its lease answers nobody from then on, and ends",
+  async () => {
+    await using cluster = await startCluster();
+    const one = await cluster.start(1);
+    const two = await cluster.start(2);
+    const client = await signIn(one);
+    one.signal("SIGSTOP");
+    await until(() => two.said().includes("is listening on"));
+    const name = `made-${Date.now()}`;
+    await at(two, client).post("/api/v2/users", {
+      email: `${name}@example.com`,
+      username: name,
+      password: "a-long-Enough-secret",
+    });
+    const late = fetch(new URL("/api/v2/users/me", one.url), {
+      headers: { "Service-Session-Token": client.token ?? "" },
+    }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+    one.signal("SIGCONT");
+    expect([0, 503]).toContain(await late);
+    expect(await one.exited).toBe(1);
+    expect(one.said()).toContain("another node has taken over");
+  },
+  120_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-3] a node with another key is refused at its start, and says what to do",
+  async () => {
+    await using cluster = await startCluster();
+    await cluster.start(1);
+    const other = cluster.start(2, { env: { SLIPWAY_ENCRYPTION_KEY: "6".repeat(64) } });
+    expect((await other.catch((error: Error) => error.message)) as string).toContain(
+      "this node's encryption key is not the one of the cluster",
+    );
+  },
+);

@@ -1,0 +1,102 @@
+// Nodes of a cluster as processes of their own, which tests kill, stop and start again. From source, or the compiled binary.
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createDatabase, type TestDatabase } from "./postgres.ts";
+import { ADMIN, tempDirectory } from "./server.ts";
+import { until } from "./until.ts";
+
+export const LEASE_MS = 3000;
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const KEY = "5".repeat(64);
+
+export type NodeProcess = {
+  readonly id: string;
+  readonly url: URL;
+  readonly pid: number;
+  /** What it has printed and logged so far. */
+  said(): string;
+  signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT" | "SIGTERM"): void;
+  readonly exited: Promise<number>;
+};
+
+export type TestCluster = AsyncDisposable & {
+  readonly database: TestDatabase;
+  /** Starts node number `n`, or starts it again. `until`: what it has to say first. */
+  start(n: number, options?: { env?: Record<string, string>; waits?: RegExp }): Promise<NodeProcess>;
+  /** The node that answers as the active one. */
+  active(): Promise<NodeProcess>;
+};
+
+const READY = / is listening on | stands by on port /;
+
+/** A port that is free now. */
+const freePort = (): number => {
+  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = probe;
+  probe.stop(true);
+  return port;
+};
+
+export const startCluster = async (): Promise<TestCluster> => {
+  const database = await createDatabase();
+  const place = tempDirectory();
+  const nodes = new Map<number, NodeProcess>();
+  const ports = new Map<number, number>();
+  const start: TestCluster["start"] = async (n, { env = {}, waits = READY } = {}) => {
+    const port = ports.get(n) ?? freePort();
+    ports.set(n, port);
+    const id = `127.0.0.1:${port}`;
+    const binary = process.env.SLIPWAY_TEST_BINARY;
+    const child = Bun.spawn([...(binary ? [binary] : [process.execPath, join(ROOT, "src/main.ts")]), "serve"], {
+      cwd: place.path,
+      env: {
+        ...{ PATH: process.env.PATH ?? "", HOME: place.path, TMPDIR: process.env.TMPDIR ?? "/tmp" },
+        ...{ SLIPWAY_DATABASE_URL: database.url, SLIPWAY_ENCRYPTION_KEY: KEY, SLIPWAY_ADDRESS: id },
+        ...{ SLIPWAY_NODE_ADDRESS: id, SLIPWAY_DATA_DIR: join(place.path, `node-${n}`) },
+        ...{ SLIPWAY_CLUSTER_LEASE: `${LEASE_MS}ms`, SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock" },
+        ...{ SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: ADMIN.username },
+        ...{ SLIPWAY_ADMIN_PASSWORD: ADMIN.password, SLIPWAY_CHAT_TITLES: "false" },
+        ...env,
+      },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    let said = "";
+    const hear = async (output: ReadableStream<Uint8Array>): Promise<void> => {
+      for await (const text of output.pipeThrough(new TextDecoderStream() as never)) said += text;
+    };
+    void hear(child.stdout);
+    void hear(child.stderr);
+    const node: NodeProcess = {
+      ...{ id, url: new URL(`http://${id}/`), pid: child.pid, exited: child.exited },
+      said: () => said,
+      signal: (name) => child.kill(name),
+    };
+    nodes.set(n, node);
+    let ended = false;
+    void child.exited.then(() => {
+      ended = true;
+    });
+    await until(() => waits.test(said) || ended, { what: `node ${n} to say ${waits}` });
+    if (!waits.test(said)) throw new Error(`node ${n} ended: ${said}`);
+    return node;
+  };
+  const active = async (): Promise<NodeProcess> => {
+    for (const node of nodes.values()) {
+      const answer = await fetch(new URL("/readyz", node.url)).catch(() => undefined);
+      if (answer?.ok && ((await answer.json()) as { message: string }).message === "Ready.") return node;
+    }
+    throw new Error("no node is active");
+  };
+  return {
+    ...{ database, start, active },
+    async [Symbol.asyncDispose]() {
+      for (const node of nodes.values()) {
+        node.signal("SIGKILL");
+        await node.exited;
+      }
+      await database.remove();
+      place[Symbol.dispose]();
+    },
+  };
+};

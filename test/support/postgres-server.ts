@@ -1,0 +1,49 @@
+// The store of a test's server on PostgreSQL, with SLIPWAY_TEST_DATABASE=postgres: a database for each data directory, copied from one
+// that a first start has filled, as test/support/prepared.ts does for SQLite.
+import { SQL } from "bun";
+import type { Config } from "#base/config.ts";
+import { DatabaseBlobs } from "#db/pg/blobs.ts";
+import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { openContext } from "#src/context/open.ts";
+import { createDatabase, type TestDatabase } from "./postgres.ts";
+import { CHEAP } from "./prepared.ts";
+
+/** Whether tests' servers keep their data in PostgreSQL. */
+export const onPostgres = process.env.SLIPWAY_TEST_DATABASE === "postgres";
+
+const databases = new Map<string, TestDatabase>();
+let prepared: Promise<TestDatabase> | undefined;
+
+const open = (url: string): Promise<PgStore> => openPgStore({ url, now: Date.now(), fatal: () => {} });
+
+const prepare = async (config: Config, password: string): Promise<TestDatabase> => {
+  const made = await createDatabase();
+  const store = await open(made.url);
+  const context = await openContext({ config, store });
+  await context[Symbol.asyncDispose]();
+  const hash = await Bun.password.hash(password, CHEAP);
+  await using sql = new SQL(made.url, { max: 1 });
+  await sql.unsafe("update users set password_hash = $1 where password_hash <> ''", [hash]);
+  await sql.close();
+  return made;
+};
+
+/** Opens the database of this data directory, which is made where there is none; `isUsual`: as a first start of `config` leaves it. */
+export const openServersStore = async (
+  directory: string,
+  { config, password, isUsual }: { config: Config; password: string; isUsual: boolean },
+) => {
+  let database = databases.get(directory);
+  if (!database) {
+    if (isUsual) prepared ??= prepare(config, password);
+    database = await createDatabase(isUsual && prepared ? { like: (await prepared).name } : {});
+    databases.set(directory, database);
+  }
+  const store = await open(database.url);
+  return { store, elsewhere: new DatabaseBlobs(store) };
+};
+
+export const removeServersDatabase = async (directory: string): Promise<void> => {
+  await databases.get(directory)?.remove();
+  databases.delete(directory);
+};
