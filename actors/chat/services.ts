@@ -11,16 +11,17 @@ import { McpPool } from "#src/mcp/pool.ts";
 import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 import type { HookService } from "../hooks/open.ts";
+import type { Chore } from "../runtime/chore.ts";
 import { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
 import { ChatActor } from "./actor.ts";
-import { FileKeeper } from "./background/file-keeper.ts";
+import { fileKeeper } from "./background/file-keeper.ts";
 import { Diffs, type GitAccounts } from "./background/pull-requests.ts";
 import { Recorder } from "./background/recorder.ts";
-import { Retention } from "./background/retention.ts";
+import { chatRetention } from "./background/retention.ts";
 import { SearchUpkeep } from "./background/search-upkeep.ts";
 import { Titles } from "./background/titles.ts";
-import { ChatUpkeep, type Chore } from "./background/upkeep.ts";
+import { ChatUpkeep } from "./background/upkeep.ts";
 import type { ChatEffects } from "./effects.ts";
 import { chatSkills, contextBlocks } from "./prompt/context-blocks.ts";
 import { modeBlocks } from "./prompt/mode-prompt.ts";
@@ -132,14 +133,14 @@ export const openChats = ({
   };
   const deps = { store, clock, topics, models, effects, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, deps), clock, { copy });
-  const files = new FileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") });
+  const files = fileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") });
   const upkeep = new ChatUpkeep([
     pool,
     index,
     files,
     titles,
     diffs,
-    new Retention({ store, clock, chats: () => chats }),
+    chatRetention({ store, clock, chats: () => chats }),
     hookService.chore,
   ]);
   return { chats, generations, titles, mcp, diffs, upkeep };

@@ -7,7 +7,7 @@ import type { Store } from "#db/engine/store.ts";
 import { deleteOldHookDispatches, findOldHookDispatch, insertHookDispatch } from "#db/hook-dispatches.ts";
 import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
 import type { DispatchRecord } from "#src/hooks/hooks.ts";
-import type { Chore } from "../chat/background/upkeep.ts";
+import type { Chore } from "../runtime/chore.ts";
 
 const EVERY_MS = 600_000;
 const DAY_MS = 86_400_000;

@@ -5,7 +5,7 @@ import type { Store } from "#db/engine/store.ts";
 import { deploymentId } from "#db/settings.ts";
 import type { Consumer } from "#src/hooks/exchange.ts";
 import { type AsksWorkspace, type HookMode, Hooks } from "#src/hooks/hooks.ts";
-import type { Chore } from "../chat/background/upkeep.ts";
+import type { Chore } from "../runtime/chore.ts";
 import { HookLedger } from "./ledger.ts";
 
 type Deps = {

@@ -1,11 +1,12 @@
 // The server as one: constructed from its pieces, prepared, started, drained, and taken down in reverse order. Tests pass another clock or
 // other parts (`ContextOptions`).
-import { AuditRetentionChore } from "#actors/audit/retention.ts";
+import { auditRetention } from "#actors/audit/retention.ts";
 import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
 import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
 import { openHooks } from "#actors/hooks/open.ts";
+import type { Chore } from "#actors/runtime/chore.ts";
 import type { Events } from "#actors/runtime/events.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
@@ -117,7 +118,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly diffs: ChatServices["diffs"];
   readonly chatUpkeep: ChatServices["upkeep"];
   /** Lets old entries of the audit log go. */
-  readonly auditRetention: AuditRetentionChore;
+  readonly auditRetention: Chore;
   /** Asks the consumer of lifecycle hooks. */
   readonly hooks: ReturnType<typeof openHooks>["hooks"];
   /** Tells the audit log of changes that were refused. */
@@ -239,7 +240,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.mcp = mcp;
     this.diffs = diffs;
     this.chatUpkeep = upkeep;
-    this.auditRetention = new AuditRetentionChore({ store, clock });
+    this.auditRetention = auditRetention({ store, clock });
     this.refused = new RefusedChanges({ store, clock });
     this.scheduler = new Scheduler(
       store,

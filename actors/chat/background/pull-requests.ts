@@ -14,10 +14,10 @@ import type { Pulls } from "#src/git/pull.ts";
 import { pullHostOf } from "#src/git/pulls.ts";
 import { PullError, PullHttp } from "#src/git/pulls-http.ts";
 import { remoteOf } from "#src/git/remote.ts";
+import type { Chore } from "../../runtime/chore.ts";
 import type { Events } from "../../runtime/events.ts";
 import { type ReachDeps, WorkspaceAgent } from "../turn/tool-agent.ts";
 import { FRESH_MS, nextLook } from "./pull-request-pace.ts";
-import type { Chore } from "./upkeep.ts";
 
 /** Who is linked where; implemented where the accounts are. */
 export type GitAccounts = {

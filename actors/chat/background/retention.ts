@@ -8,9 +8,9 @@ import { listForgottenChats, listSilentChats } from "#db/chats/purge.ts";
 import { deleteOldRunSlice, findOldRun } from "#db/chats/runs.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
+import { type Chore, PeriodicChore } from "../../runtime/chore.ts";
 import type { Directory } from "../../runtime/directory.ts";
 import type { ChatActor } from "../actor.ts";
-import type { Chore } from "./upkeep.ts";
 
 const EVERY_MS = 600_000;
 const DAY_MS = 86_400_000;
@@ -21,55 +21,42 @@ type Deps = {
   readonly chats: () => Directory<ChatActor>;
 };
 
-export class Retention implements Chore {
-  readonly #parts: Deps;
-  #last: number;
-  #isStopped = false;
-  #running: Promise<void> = Promise.resolve();
+export const chatRetention = (deps: Deps): Chore =>
+  new PeriodicChore({
+    clock: deps.clock,
+    every_ms: EVERY_MS,
+    work: (now, isStopped) => new Retention(deps, isStopped).run(now),
+    failed: (error) => log("chats").warn("old chats were not let go: {error}", { error }),
+  });
 
-  constructor(parts: Deps) {
-    this.#parts = parts;
-    this.#last = parts.clock.now();
+/** One time of it. */
+class Retention {
+  readonly #deps: Deps;
+  readonly #isStopped: () => boolean;
+
+  constructor(deps: Deps, isStopped: () => boolean) {
+    this.#deps = deps;
+    this.#isStopped = isStopped;
   }
 
-  sweep(): void {
-    const now = this.#parts.clock.now();
-    if (this.#isStopped || now - this.#last < EVERY_MS) return;
-    this.#last = now;
-    this.#running = this.#running.then(() => this.#run(now));
-  }
-
-  async idle(): Promise<void> {
-    await this.#running;
-  }
-
-  stop(): Promise<void> {
-    this.#isStopped = true;
-    return this.idle();
-  }
-
-  async #run(now: number): Promise<void> {
-    try {
-      await this.#archive(await this.#since(now, "auto_archive_days"));
-      await this.#purge(await this.#since(now, "retention_days"));
-      await this.#forgetRuns(await this.#since(now, "debug_retention_days"));
-    } catch (error) {
-      log("chats").warn("old chats were not let go: {error}", { error });
-    }
+  async run(now: number): Promise<void> {
+    await this.#archive(await this.#since(now, "auto_archive_days"));
+    await this.#purge(await this.#since(now, "retention_days"));
+    await this.#forgetRuns(await this.#since(now, "debug_retention_days"));
   }
 
   /** What is older has had its time; undefined for never. */
   async #since(now: number, setting: KeptDays): Promise<number | undefined> {
-    const days = await readChatSetting(this.#parts.store, setting);
+    const days = await readChatSetting(this.#deps.store, setting);
     return days === 0 ? undefined : now - days * DAY_MS;
   }
 
   async #archive(before: number | undefined): Promise<void> {
     if (before === undefined) return;
-    const { store, chats } = this.#parts;
+    const { store, chats } = this.#deps;
     let count = 0;
     for (const { id } of await store.scan(listSilentChats({ before }))) {
-      if (this.#isStopped) return;
+      if (this.#isStopped()) return;
       const done = await this.#each(id, () =>
         chats().ask(id, "change", { archived: true, silent_since: before, patch: {}, pin: null }),
       );
@@ -80,10 +67,10 @@ export class Retention implements Chore {
 
   async #purge(before: number | undefined): Promise<void> {
     if (before === undefined) return;
-    const { store, chats } = this.#parts;
+    const { store, chats } = this.#deps;
     let count = 0;
     for (const { id } of await store.scan(listForgottenChats({ before }))) {
-      if (this.#isStopped) return;
+      if (this.#isStopped()) return;
       if (await this.#each(id, () => chats().ask(id, "purge", { before }))) count += 1;
     }
     if (count > 0) log("chats").info("{count} archived chats were deleted", { count });
@@ -91,8 +78,9 @@ export class Retention implements Chore {
 
   async #forgetRuns(before: number | undefined): Promise<void> {
     if (before === undefined) return;
-    const { store } = this.#parts;
-    while (!this.#isStopped && (await store.get(findOldRun({ before })))) await store.commit(deleteOldRunSlice(before));
+    const { store } = this.#deps;
+    while (!this.#isStopped() && (await store.get(findOldRun({ before }))))
+      await store.commit(deleteOldRunSlice(before));
   }
 
   /** False when the chat has moved meanwhile. One that cannot be let go does not hold up the others. */

@@ -3,7 +3,7 @@
 import { log } from "#base/log.ts";
 import { mergeSearch, readPieces, SEARCH_TABLES, type SearchTable } from "#db/chats/search.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { Chore } from "./upkeep.ts";
+import type { Chore } from "../../runtime/chore.ts";
 
 /** Pieces that may lie about: each commit adds one, and a search looks into every one. */
 const PIECES = 64;

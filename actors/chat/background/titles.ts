@@ -8,6 +8,7 @@ import { findChat } from "#db/chats/chats.ts";
 import { listNewestMessages } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
+import type { Chore } from "../../runtime/chore.ts";
 import type { Asks } from "../../runtime/directory.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { DescribedMessages } from "../messages.ts";
@@ -15,7 +16,6 @@ import { organizationModel } from "./organization-model.ts";
 import type { Recorder } from "./recorder.ts";
 import { askSideModel, type SideErrand } from "./side-model.ts";
 import { fallbackTitle, labelFrom, labelOf, STOPPED, summaryFrom, titleFrom, transcriptOf } from "./title-text.ts";
-import type { Chore } from "./upkeep.ts";
 
 const TITLE = "Give this conversation a title of two to eight words. Answer with the title alone, without quotes.";
 const LABEL =

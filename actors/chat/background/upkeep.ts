@@ -1,13 +1,5 @@
-// What is done beside the chats now and then: the scheduler's sweep calls it, the end of the server waits for it.
-
-export interface Chore {
-  /** Looks whether there is something to do, and does it outside of the caller's turn. */
-  sweep(): void;
-  /** Resolves when nothing of it runs. */
-  idle(): Promise<void>;
-  /** Resolves when what runs has ended; nothing is begun any more. */
-  stop(): Promise<void>;
-}
+// The chores of chats as one: the scheduler's sweep calls it, the end of the server waits for it.
+import type { Chore } from "../../runtime/chore.ts";
 
 export class ChatUpkeep implements Chore {
   readonly #chores: readonly Chore[];

@@ -1,7 +1,7 @@
 // Git hosts and other services whose accounts people link (rule EA-4): the setting `external_auth`, a list of providers, and which
 // addresses that are not public the server may call. Secrets in it are never shown.
-import type { Kind } from "./kinds.ts";
 import { networks } from "./kinds.ts";
+import { listOfMappings } from "./list-of-mappings.ts";
 import { setting } from "./setting.ts";
 
 export const PROVIDER_TYPES = ["github", "gitlab", "bitbucket-cloud", "bitbucket-server", "gitea", "generic"] as const;
@@ -78,39 +78,7 @@ const mistakeIn = (entry: unknown): string | undefined => {
   return undefined;
 };
 
-const listIn = (text: string): unknown => {
-  if (text.trim() === "") return [];
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
-/** What is wrong with the list, in words that hold none of its values; undefined when nothing is. */
-const mistakeInList = (list: unknown): string | undefined => {
-  if (!Array.isArray(list)) return "it is not a list";
-  for (const [i, entry] of list.entries()) {
-    const mistake = mistakeIn(entry);
-    if (mistake !== undefined) return `entry ${i + 1} ${mistake}`;
-  }
-  const ids = list.map(({ id }: ProviderSetting) => id);
-  const twice = ids.find((id, i) => ids.indexOf(id) < i);
-  return twice === undefined ? undefined : `two entries have the id ${twice}`;
-};
-
-/** A list of mappings: YAML in the settings file, JSON elsewhere. */
-const providers: Kind<readonly ProviderSetting[]> = {
-  accepts: "a list of providers (in the settings file a YAML list, elsewhere JSON), each with id, type and client_id",
-  placeholder: "JSON",
-  structured: true,
-  parse(text) {
-    const list = listIn(text);
-    return mistakeInList(list) === undefined ? (list as ProviderSetting[]) : undefined;
-  },
-  mistake: (text) => mistakeInList(listIn(text)),
-  print: (value) => (value.length === 0 ? "" : JSON.stringify(value)),
-};
+const providers = listOfMappings<ProviderSetting>("id, type and client_id", mistakeIn);
 
 export const EXTERNAL_AUTH_SETTINGS = {
   external_auth: setting(providers, [], {

@@ -1,6 +1,6 @@
 // Providers that people sign in at by OpenID Connect: the setting `oidc_providers`. Secrets in it are never shown; unknown keys are
 // refused, since they decide who comes in (rule OI-1).
-import type { Kind } from "./kinds.ts";
+import { listOfMappings } from "./list-of-mappings.ts";
 import { setting } from "./setting.ts";
 
 type Mapping<T> = Readonly<Record<string, T>>;
@@ -90,38 +90,7 @@ const mistakeInMappings = ({ roles, organizations }: Record<string, unknown>): s
     : `organizations must map groups to organizations to lists of ${ORGANIZATION_ROLES.join(", ")}`;
 };
 
-const listIn = (text: string): unknown => {
-  if (text.trim() === "") return [];
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
-/** What is wrong with the list, in words that hold none of its values; undefined when nothing is. */
-const mistakeInList = (list: unknown): string | undefined => {
-  if (!Array.isArray(list)) return "it is not a list";
-  for (const [i, entry] of list.entries()) {
-    const mistake = mistakeIn(entry);
-    if (mistake !== undefined) return `entry ${i + 1} ${mistake}`;
-  }
-  const ids = list.map(({ id }: OidcSetting) => id);
-  const twice = ids.find((id, i) => ids.indexOf(id) < i);
-  return twice === undefined ? undefined : `two entries have the id ${twice}`;
-};
-
-const providers: Kind<readonly OidcSetting[]> = {
-  accepts: "a list of providers (in the settings file a YAML list, elsewhere JSON), each with id, issuer and client_id",
-  placeholder: "JSON",
-  structured: true,
-  parse(text) {
-    const list = listIn(text);
-    return mistakeInList(list) === undefined ? (list as OidcSetting[]) : undefined;
-  },
-  mistake: (text) => mistakeInList(listIn(text)),
-  print: (value) => (value.length === 0 ? "" : JSON.stringify(value)),
-};
+const providers = listOfMappings<OidcSetting>("id, issuer and client_id", mistakeIn);
 
 export const OIDC_SETTINGS = {
   oidc_providers: setting(providers, [], {

@@ -3,7 +3,7 @@
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
-import { AuditRetentionChore } from "#actors/audit/retention.ts";
+import { auditRetention } from "#actors/audit/retention.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { Query } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -117,7 +117,7 @@ testInside(
   async () => {
     await using world = openPlace();
     const { clock, store, eyes } = world;
-    const chore = new AuditRetentionChore({ store, clock });
+    const chore = auditRetention({ store, clock });
     const now = clock.now();
     const entry = (
       age: number,

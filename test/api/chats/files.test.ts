@@ -1,7 +1,7 @@
 // Files of chats: what may be uploaded, how it comes back, whose it is, which messages may name it, and when it is forgotten.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { FileKeeper } from "#actors/chat/background/file-keeper.ts";
+import { fileKeeper } from "#actors/chat/background/file-keeper.ts";
 import { findChatFile, readAttachment } from "#db/chats/files.ts";
 import { dispositionOf, fileNameOf } from "#domain/chats/file-name.ts";
 import { checkedType } from "#domain/chats/file-type.ts";
@@ -248,7 +248,7 @@ test("[FL-7] files that no message names go after thirty days, and bytes that no
   await using world = await openChatWorld();
   const { store, blobs } = contextOf(world.server);
   let now = Date.now();
-  const keeper = new FileKeeper({ store, blobs, clock: { now: () => now } });
+  const keeper = fileKeeper({ store, blobs, clock: { now: () => now } });
   const orphan = await uploaded(world, "nobody wants this");
   const kept = await uploaded(world, "somebody wants this");
   await createChat(world, "x", { content: [file(kept)] });

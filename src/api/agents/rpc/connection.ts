@@ -1,18 +1,15 @@
 // One agent's connection: a WebSocket as a byte stream, yamux on it, calls on that. Tells the agent's actor when it opens, lives and
 // ends; is closed when another connection takes its place or the agent's build is no longer the latest (rules AG-5 to AG-9).
-import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { isSignedIn, placeOf } from "#domain/agents/find.ts";
 import { agentRules } from "#src/tailnet/peer-rules.ts";
 import { Agent, Tailnet } from "#src/wire/agent-api.ts";
-import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
 import { serveSession } from "#src/wire/drpc-server.ts";
 import { mergeRouters, routerFor } from "#src/wire/service.ts";
-import { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../../context.ts";
-import { CLOSE, type Socket, type SocketHandler } from "../../http/socket.ts";
+import type { Socket, SocketHandler } from "../../http/socket.ts";
 import { tailnetService } from "../../tailnet/service.ts";
+import { YamuxSocket } from "../yamux-socket.ts";
 import { agentService } from "./agent-service.ts";
 
 export type AgentConnectionOptions = {
@@ -29,9 +26,7 @@ export class AgentConnection implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #options: AgentConnectionOptions;
   readonly #id = uuid();
-  #stream: ByteStream | undefined;
-  #session: YamuxSession | undefined;
-  #stops: (() => void)[] = [];
+  #open: YamuxSocket | undefined;
 
   constructor(ctx: ApiContext, options: AgentConnectionOptions) {
     this.#ctx = ctx;
@@ -42,30 +37,18 @@ export class AgentConnection implements SocketHandler {
     const { clock, topics, dialer } = this.#ctx;
     const { agent_id, speaks, has_tunnel } = this.#options;
     const daemon = speaks && has_tunnel ? dialer.expect(agent_id) : undefined;
-    if (daemon) this.#stops.push(() => daemon.gone());
-    const stream = new ByteStream({
-      send: (bytes) => socket.transmit(bytes),
-      close: (code = CLOSE.normal, reason = "") => socket.close(code, reason),
-    });
-    const session = new YamuxSession(stream, {
-      role: "server",
-      clock,
-      ping_interval_ms: HEARTBEAT_MS,
-      ping_timeout_ms: INACTIVE_MS,
-      alive: (round_trip_ms) => {
-        daemon?.measured(round_trip_ms);
-        this.#tell("heartbeat");
-      },
-    });
-    this.#stream = stream;
-    this.#session = session;
-    const goAway = (reason: string): void => stream.close(CLOSE.goingAway, reason);
-    this.#stops.push(topics.subscribe("agent_gone", agent_id, () => goAway("a newer build has taken over")));
+    const alive = (round_trip_ms: number): void => {
+      daemon?.measured(round_trip_ms);
+      this.#tell("heartbeat");
+    };
+    const open = new YamuxSocket(this.#ctx, socket, { agent_id, role: "server", alive });
+    this.#open = open;
+    if (daemon) open.onEnd(() => daemon.gone());
     if (speaks) {
       const taken = ({ connection_id }: { connection_id: string }): void => {
-        if (connection_id !== this.#id) goAway("a newer connection of this agent has taken over");
+        if (connection_id !== this.#id) open.goAway("a newer connection of this agent has taken over");
       };
-      this.#stops.push(topics.subscribe("agent_connection", agent_id, taken));
+      open.onEnd(topics.subscribe("agent_connection", agent_id, taken));
     }
     const router = mergeRouters(
       routerFor(Agent, agentService(this.#ctx, this.#options)),
@@ -77,35 +60,31 @@ export class AgentConnection implements SocketHandler {
     const onError = (method: string, error: unknown): void =>
       log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });
     // The first figure is there at once, not with the first sign of life.
-    if (daemon) void session.ping();
-    void serveSession(session, router, { clock, onError });
-    this.#begin(goAway).catch((error) => {
+    if (daemon) void open.session.ping();
+    void serveSession(open.session, router, { clock, onError });
+    this.#begin(open).catch((error) => {
       log("agents").warn("agent {agent_id} could not be noted as connected: {error}", { agent_id, error });
-      stream.close(CLOSE.tryLater, "the server is overloaded, retry");
+      open.tryLater();
     });
   }
 
   message(_socket: Socket, data: string | Uint8Array): void {
-    this.#stream?.push(data);
+    this.#open?.push(data);
   }
 
   drain(): void {
-    this.#stream?.drain();
+    this.#open?.drain();
   }
 
   close(_socket: Socket, code: number, reason: string): void {
-    for (const stop of this.#stops) stop();
-    this.#stream?.end(endedBy(code, reason));
-    this.#session?.close();
+    this.#open?.end(code, reason);
     this.#tell("disconnected");
   }
 
-  /** The build may have changed between signing in and listening for it. */
-  async #begin(goAway: (reason: string) => void): Promise<void> {
+  async #begin(open: YamuxSocket): Promise<void> {
     const { agent_id, api_version, speaks } = this.#options;
     if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { connection_id: this.#id, api_version });
-    const place = await placeOf(this.#ctx.store, agent_id);
-    if (!place || !isSignedIn(place)) goAway("a newer build has taken over");
+    await open.checkBuild();
   }
 
   #tell(message: "heartbeat" | "disconnected"): void {

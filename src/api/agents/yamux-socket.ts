@@ -1,0 +1,80 @@
+// A WebSocket of an agent's daemon as a yamux session: bytes in and out, how it is sent away, and its end when the agent's build is no
+// longer the latest. Both connections of a daemon stand on one (connection.ts and tunnel-connection.ts).
+import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
+import { isSignedIn, placeOf } from "#domain/agents/find.ts";
+import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
+import { YamuxSession } from "#src/wire/yamux.ts";
+import type { ApiContext } from "../context.ts";
+import { CLOSE, type Socket } from "../http/socket.ts";
+
+export type YamuxSocketOptions = {
+  readonly agent_id: string;
+  /** Who opens streams with odd ids. */
+  readonly role: "server" | "client";
+  /** Called at each sign of life, with the time a ping took. */
+  readonly alive?: (round_trip_ms: number) => void;
+};
+
+const TAKEN_OVER = "a newer build has taken over";
+
+export class YamuxSocket {
+  readonly session: YamuxSession;
+  readonly #ctx: Pick<ApiContext, "store" | "clock" | "topics">;
+  readonly #agent_id: string;
+  readonly #stream: ByteStream;
+  readonly #stops: (() => void)[];
+
+  constructor(ctx: Pick<ApiContext, "store" | "clock" | "topics">, socket: Socket, options: YamuxSocketOptions) {
+    const { agent_id, role, alive } = options;
+    this.#ctx = ctx;
+    this.#agent_id = agent_id;
+    this.#stream = new ByteStream({
+      send: (bytes) => socket.transmit(bytes),
+      close: (code = CLOSE.normal, reason = "") => socket.close(code, reason),
+    });
+    this.session = new YamuxSession(this.#stream, {
+      role,
+      clock: ctx.clock,
+      ping_interval_ms: HEARTBEAT_MS,
+      ping_timeout_ms: INACTIVE_MS,
+      alive,
+    });
+    this.#stops = [ctx.topics.subscribe("agent_gone", agent_id, () => this.goAway(TAKEN_OVER))];
+  }
+
+  /** To be called when it has ended. */
+  onEnd(stop: () => void): void {
+    this.#stops.push(stop);
+  }
+
+  push(data: string | Uint8Array): void {
+    this.#stream.push(data);
+  }
+
+  drain(): void {
+    this.#stream.drain();
+  }
+
+  /** The daemon dials again, unless its token is refused then. */
+  goAway(reason: string): void {
+    this.#stream.close(CLOSE.goingAway, reason);
+  }
+
+  /** The daemon dials again soon. */
+  tryLater(): void {
+    this.#stream.close(CLOSE.tryLater, "the server is overloaded, retry");
+  }
+
+  /** The build may have changed between signing in and listening for it. */
+  async checkBuild(): Promise<void> {
+    const place = await placeOf(this.#ctx.store, this.#agent_id);
+    if (!place || !isSignedIn(place)) this.goAway(TAKEN_OVER);
+  }
+
+  /** The socket has closed. */
+  end(code: number, reason: string, words?: string): void {
+    for (const stop of this.#stops) stop();
+    this.#stream.end(endedBy(code, reason));
+    this.session.close(words);
+  }
+}

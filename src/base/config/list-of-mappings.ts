@@ -1,0 +1,39 @@
+// The kind of a setting that is a list of mappings, each with an id of its own: YAML in the settings file, JSON elsewhere.
+import type { Kind } from "./kinds.ts";
+
+const listIn = (text: string): unknown => {
+  if (text.trim() === "") return [];
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** `members` says what each mapping has to have; `mistakeIn` what is wrong with one, in words that hold none of its values. */
+export const listOfMappings = <T extends { readonly id: string }>(
+  members: string,
+  mistakeIn: (entry: unknown) => string | undefined,
+): Kind<readonly T[]> => {
+  const mistakeInList = (list: unknown): string | undefined => {
+    if (!Array.isArray(list)) return "it is not a list";
+    for (const [i, entry] of list.entries()) {
+      const mistake = mistakeIn(entry);
+      if (mistake !== undefined) return `entry ${i + 1} ${mistake}`;
+    }
+    const ids = list.map(({ id }: T) => id);
+    const twice = ids.find((id, i) => ids.indexOf(id) < i);
+    return twice === undefined ? undefined : `two entries have the id ${twice}`;
+  };
+  return {
+    accepts: `a list of providers (in the settings file a YAML list, elsewhere JSON), each with ${members}`,
+    placeholder: "JSON",
+    structured: true,
+    parse(text) {
+      const list = listIn(text);
+      return mistakeInList(list) === undefined ? (list as T[]) : undefined;
+    },
+    mistake: (text) => mistakeInList(listIn(text)),
+    print: (value) => (value.length === 0 ? "" : JSON.stringify(value)),
+  };
+};
