@@ -6,8 +6,8 @@ import type { NewMessage } from "../machine/decision.ts";
 
 type Finish = Extract<ModelEvent, { type: "finish" }>["reason"];
 
-/** Failures in a row, empty answers among them, and continuations in a row of one answer. */
-export type Tries = { failures: number; empty: number; continued: number };
+/** Failures in a row, among them empty answers and such as broke off after they had begun, and continuations in a row of one answer. */
+export type Tries = { failures: number; empty: number; broken: number; continued: number };
 
 /** Model calls in one turn (facts/chats 5.3). */
 export const STEPS = 1_200;
@@ -28,6 +28,10 @@ export const problemOf = (content: readonly MessagePart[], finish: Finish | unde
   if (finish === "length") return new ModelError("config", "", { reason: "all_thought" });
   return new ModelError("generic", "", { reason: "empty", retryable: true });
 };
+
+/** An answer that had begun was lost on its way. */
+export const hasBrokenOff = (failure: unknown, said: readonly MessagePart[]): boolean =>
+  failure instanceof ModelError && failure.reason === "broke_off" && said.length > 0;
 
 /** The answer broke off in its text: a call that has broken off is answered with an error, which lets the model go on by itself. */
 export const isCutOff = (content: readonly MessagePart[], finish: Finish | undefined): boolean =>

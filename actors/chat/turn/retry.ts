@@ -6,6 +6,8 @@ import type { RetryState } from "../machine/decision.ts";
 export const RETRIES = 25;
 /** Tries after an answer that said nothing (rule MO-38). */
 export const EMPTY_RETRIES = 1;
+/** Tries after answers that had begun and broke off: each has cost as much as a whole one, and the same again is no accident (MO-47). */
+export const BROKEN_RETRIES = 4;
 const FIRST_MS = 1_000;
 const LONGEST_MS = 60_000;
 

@@ -26,11 +26,11 @@ import { withAgentChoice } from "./agent-choice.ts";
 import { keepFiles } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
 import { TurnCompaction } from "./compaction.ts";
-import { callsIn, isCutOff, MOST_CONTINUATIONS, problemOf, STEPS, type Tries } from "./ending.ts";
+import { callsIn, hasBrokenOff, isCutOff, MOST_CONTINUATIONS, problemOf, STEPS, type Tries } from "./ending.ts";
 import { type ChatMcp, type McpOffer, NO_MCP } from "./mcp.ts";
 import { offerFor, withMcpTools, withServer } from "./mcp-turn.ts";
 import { Opening } from "./opening.ts";
-import { EMPTY_RETRIES, nextTry, RETRIES } from "./retry.ts";
+import { BROKEN_RETRIES, EMPTY_RETRIES, nextTry, RETRIES } from "./retry.ts";
 import { letOthersIn, type Slot, type TurnOf } from "./slot.ts";
 import { assistant, endOfStep, resultOf } from "./step-end.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
@@ -110,7 +110,7 @@ export class Turn {
   /** From the first model call to the last; never rejects unless something of ours is broken. */
   async run(): Promise<void> {
     await this.#untilRetry();
-    const tries = { failures: this.#retry?.attempt ?? 0, empty: 0, continued: 0 };
+    const tries = { failures: this.#retry?.attempt ?? 0, empty: 0, broken: 0, continued: 0 };
     for (let step = 1; !this.isStopped; ) {
       const asked = await this.#ask("beginAttempt", { history_version: this.history_version });
       if (asked !== "stale" && asked.compaction) return this.#compactAsAsked(asked);
@@ -139,10 +139,12 @@ export class Turn {
       if (failure !== undefined) {
         tries.failures += 1;
         if (failure instanceof ModelError && failure.reason === "empty") tries.empty += 1;
+        const said = this.#collector?.content(this.#parts.clock.now()) ?? [];
+        tries.broken = hasBrokenOff(failure, said) ? tries.broken + 1 : 0;
         if (!(await this.#afterFailure(failure, tries, begun))) return;
         continue;
       }
-      Object.assign(tries, { failures: 0, empty: 0 });
+      Object.assign(tries, { failures: 0, empty: 0, broken: 0 });
       if (!(await this.#report(begun, step >= STEPS, tries))) return;
       step += 1;
     }
@@ -338,7 +340,7 @@ export class Turn {
     const { clock } = this.#parts;
     const { fence } = begun;
     const { failures } = tries;
-    const isLast = failures > RETRIES || tries.empty > EMPTY_RETRIES;
+    const isLast = failures > RETRIES || tries.empty > EMPTY_RETRIES || tries.broken > BROKEN_RETRIES;
     const wait_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
     const error = chatErrorOf(failure, begun, clock.now());
     if (!(failure instanceof ModelError)) {

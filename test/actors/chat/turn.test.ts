@@ -201,6 +201,23 @@ test("[CH-14] a model that falls silent or breaks off is tried again", async () 
   expect((await cut).retry_state?.kind).toBe("timeout");
 });
 
+test("[MO-47] an answer that breaks off after its beginning is asked for again four times in a row, no more, and what it said is kept", async () => {
+  await using services = await openServices();
+  const id = await newChat(services);
+  const failed = services.status("error");
+  for (let call = 1; call <= 5; call += 1) {
+    const retrying = services.noticeOf(({ retry_state }) => retry_state?.attempt === call);
+    (await services.models.next()).say(`half ${call}`).end();
+    if (call === 5) break;
+    const { retry_state } = await retrying;
+    await loopTurned();
+    services.clock.advance(retry_state?.delay_ms ?? 0);
+  }
+  expect((await failed).last_error).toMatchObject({ kind: "timeout", retryable: true });
+  expect(services.models.calls).toHaveLength(5);
+  expect(await services.texts(id)).toEqual(["user: hello", "assistant: half 5"]);
+});
+
 test("[CH-15] tools of the client: the chat waits for results, unknown tools are answered at once, the deadline gives up", async () => {
   await using services = await openServices();
   const id = await newChat(services, "go", ["ask"]);

@@ -1,7 +1,11 @@
 // What a template declares and a build is about, as callers see it: each member with its value.
 import { expect, test } from "bun:test";
+import { updateBy } from "#db/engine/sql.ts";
+import { users } from "#db/schema/users.ts";
 import type { AuditLog } from "#schema/audit.ts";
+import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { contextOf } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 test("[WK-30] resources, scripts and apps are shown as the template declares them", async () => {
@@ -66,6 +70,22 @@ test("[WK-30] a build names its workspace, owner, initiator and version, and its
     "/api/v2/audit?limit=5&q=resource_type:workspace_build",
   );
   expect(audit_logs[0]).toMatchObject({ resource_id: build.id, organization: { id: workspace.organization_id } });
+});
+
+test("[WK-30] a build and its workspace show the picture of their owner, where there is one", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { template_id } = await seedTemplate(world.server);
+  const { id } = await createWorkspace(admin, template_id);
+  const { latest_build } = await awaitBuild(admin, id);
+  expect(latest_build.workspace_owner_avatar_url).toBeUndefined();
+  // No operation sets it: it comes with accounts of elsewhere.
+  const avatar_url = "https://pictures.example/ada.png";
+  const { store } = contextOf(world.server);
+  await store.commit([updateBy(users, users.id)(latest_build.workspace_owner_id, { avatar_url })]);
+  const build = await admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`);
+  expect(build.workspace_owner_avatar_url).toBe(avatar_url);
+  expect((await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).owner_avatar_url).toBe(avatar_url);
 });
 
 test("[AU-7] an entry of the audit log has the icon of what it is about", async () => {
