@@ -43,7 +43,7 @@ import { nodeToken } from "./cluster/head.ts";
 import type { Context } from "./context/context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 import { loadWeb } from "./web/load.ts";
-import { MOVED, PAGES } from "./web/pages.ts";
+import { MOVED, PAGES, ROOTS } from "./web/pages.ts";
 
 export interface RunningServer {
   readonly url: URL;
@@ -100,7 +100,7 @@ export const createApp = (ctx: Context): AnyElysia => {
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
     .use(swaggerPage(() => withRoutes(new Elysia(), ctx), web))
-    .use(webPages(PAGES, MOVED, web));
+    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web));
   const operations = operationsOf(app);
   const bodies = new BodyReaders(app.routes);
   const noRoute = (request: Request, error: unknown): Response => {

@@ -18,6 +18,8 @@ export type ChatView = {
   readonly agent_id: string | null;
   /** The chat, or its root, is shared with somebody. */
   readonly shared: boolean;
+  /** The tool that has ended its last turn with a question to its owner, not answered yet; else null. */
+  readonly asked_by: string | null;
   /** What the chat has pinned of its workspace; null while that is nothing. */
   readonly context: { readonly snapshot: string; readonly error: string; readonly dirty_since: number | null } | null;
   /** Null while nothing of the chat was pushed. */
@@ -36,11 +38,23 @@ const agentId = sql<string | null>`(select a.id from workspaces w join agents a 
   where w.id = ${chats.workspace_id} and w.deleted = 0 and a.parent_id is null
   order by a.display_order, a.name limit 1)`;
 
+/**
+ * A turn that ends with a question leaves its result behind its last answer; whatever a person says begins another turn. Read for chats
+ * that rest, by the index of messages: the few after the newest answer.
+ */
+const askedBy = sql<string | null>`case when ${chats.status} = 'waiting' then (
+  select part.value ->> 'tool_name' from messages m, json_each(m.content) part
+  where m.chat = ${chats.key} and m.id > ${chats.last_assistant_id} and m.deleted = 0 and m.role = 'tool'
+    and part.value ->> 'tool_name' in ('ask_user_question', 'propose_plan')
+    and coalesce(cast(part.value ->> 'is_error' as text), '0') not in ('1', 'true')
+    and not exists (select 1 from messages u where u.chat = m.chat and u.id > m.id and u.deleted = 0 and u.role = 'user')
+  order by m.id desc limit 1) end`;
+
 const select = () =>
   build
     .select({
       ...{ chat: chats, owner_username: users.username, owner_name: users.name, shared: isShared },
-      ...{ build_id: buildId, agent_id: agentId },
+      ...{ build_id: buildId, agent_id: agentId, asked_by: askedBy },
       context: {
         snapshot: chat_contexts.snapshot,
         error: context_snapshots.error,

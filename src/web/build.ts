@@ -6,24 +6,24 @@ import { basename, join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { ICONS } from "./app/icons.ts";
 import type { WebFile } from "./files.ts";
+import { hashesOfInline, installable, type Pictures, PREFIX, picturesOf, text } from "./installable.ts";
 import { PAGES } from "./pages.ts";
 
 const HERE = import.meta.dirname;
-const PREFIX = "/assets/";
+/** Pages that come with the app's own build. */
+const OF_THE_APP = new Set(["app.html", "offline.html"]);
 const SWAGGER = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
 /** Everything, as it is served and before it is compressed. Throws with the bundler's messages when something does not compile. */
 export const buildWeb = async (): Promise<WebFile[]> => {
   const parts = await Promise.all([
     app(),
-    ...[...new Set(Object.values(PAGES))].filter((page) => page !== "app.html").map(plainPage),
+    ...[...new Set(Object.values(PAGES))].filter((page) => !OF_THE_APP.has(page)).map(plainPage),
     swagger(),
   ]);
   const byName = new Map(parts.flat().map((file) => [file.name, file]));
   return [...byName.values()];
 };
-
-const text = (words: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(words);
 
 /** A name that holds a hash of what it names, so that it can be kept for ever. */
 const hashed = (stem: string, extension: string, words: string): string =>
@@ -48,9 +48,14 @@ const app = async (): Promise<WebFile[]> => {
   if (!main) throw new Error("the web app has no entry");
   const sheet = await styles("app/styles");
   const css = hashed("app", "css", sheet);
-  const html = await shell({ main: main.name, css, chunks: importedBy(main, scripts) });
+  const pictures = await picturesOf("app/pictures");
+  const html = await shell({ main: main.name, css, chunks: importedBy(main, scripts), pictures });
   return [
-    { name: "app.html", type: "text/html", body: text(html), isPage: true, inline: hashesOfInline(html) },
+    {
+      ...{ name: "app.html", type: "text/html", body: text(html), isPage: true, inline: hashesOfInline(html) },
+      types: ["slipway-worker"],
+    },
+    ...(await installable({ css, scripts, pictures })),
     { name: css, type: "text/css", body: text(sheet) },
     ...scripts.map(({ name, body }) => ({ name, type: "text/javascript", body: text(body) })),
   ];
@@ -88,24 +93,31 @@ const styles = async (folder: string): Promise<string> => {
     .replaceAll(";}", "}");
 };
 
-const shell = async ({ main, css, chunks }: { main: string; css: string; chunks: string[] }): Promise<string> => {
+const shell = async ({
+  main,
+  css,
+  chunks,
+  pictures,
+}: {
+  main: string;
+  css: string;
+  chunks: string[];
+  pictures: Pictures;
+}): Promise<string> => {
   const template = await Bun.file(join(HERE, "app/app.html")).text();
   const symbols = Object.entries(ICONS).map(
     ([id, shape]) => `<symbol id="i-${id}" viewBox="0 0 16 16">${shape}</symbol>`,
   );
   const loads = [
+    '<link rel="manifest" href="/manifest.webmanifest">',
+    `<link rel="icon" type="image/svg+xml" href="${pictures.address("icon.svg")}">`,
+    `<link rel="apple-touch-icon" href="${pictures.address("icon-touch-180.png")}">`,
     `<link rel="stylesheet" href="${PREFIX}${css}">`,
     ...chunks.map((name) => `<link rel="modulepreload" href="${PREFIX}${name}">`),
     `<script type="module" src="${PREFIX}${main}"></script>`,
   ];
   return template.replace("<!-- loads -->", loads.join("\n")).replace("<!-- icons -->", symbols.join(""));
 };
-
-/** What the policy of the page must name so that its own inline script runs and nobody else's. */
-const hashesOfInline = (html: string): string[] =>
-  [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
-    ([, script = ""]) => `'sha256-${Buffer.from(sha256(script), "hex").toString("base64")}'`,
-  );
 
 /** A page of src/web with its script and its style sheet. */
 const plainPage = async (page: string): Promise<WebFile[]> => {

@@ -12,6 +12,8 @@ export type WebFile = {
   readonly isPage?: boolean;
   /** Sources of scripts inside the page that its policy must allow. */
   readonly inline?: readonly string[];
+  /** Policies of Trusted Types that its scripts may make; without them none. */
+  readonly types?: readonly string[];
 };
 
 export const ENCODINGS = ["br", "gzip"] as const;

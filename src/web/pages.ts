@@ -26,10 +26,17 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/admin/:tab/:item": APP,
   "/account": APP,
   "/account/:tab": APP,
+  "/offline": "offline.html",
   "/settings/external-auth": "external-auth.html",
   "/external-auth/:provider": "external-auth-link.html",
   "/external-auth/:provider/callback": "external-auth-link.html",
   "/cli-auth": "cli-auth.html",
+};
+
+/** Files that lie beside the pages: what makes the app one that can be installed, and tells when the server cannot be reached. */
+export const ROOTS: Readonly<Record<string, string>> = {
+  "/sw.js": "sw.js",
+  "/manifest.webmanifest": "manifest.webmanifest",
 };
 
 /** Where pages have been that clients and people know by their path; the browser goes on to where they are now. */

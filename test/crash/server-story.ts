@@ -19,11 +19,14 @@ export const STORY_ENV = { SLIPWAY_CHAT_TITLES: "false" };
 const STEPS = 8;
 
 /** A server whose chats use the model whose address `begin` answers, with a local workspace called story that is running. */
-export const openPlace = async (begin: (place: ServerPlace, stack: AsyncDisposableStack) => Promise<string>) => {
+export const openPlace = async (
+  begin: (place: ServerPlace, stack: AsyncDisposableStack) => Promise<string>,
+  env: Record<string, string> = STORY_ENV,
+) => {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await ServerPlace.make());
   const base_url = await begin(place, stack);
-  await place.start({ env: STORY_ENV });
+  await place.start({ env });
   const world = await enter(place);
   const { admin } = world;
   const provider = { provider: "openai-compat", display_name: "Coder", base_url, api_key: "k" };

@@ -1,5 +1,6 @@
 // A model for stories in a browser: what it does follows from what it was asked last. "Mend" edits a file and runs a command, "Count to n"
-// says numbers one after the other, "Ask me" asks a question, all else is answered at once. Speaks OpenAI's protocol on a real socket.
+// says numbers one after the other, "Ask me" asks a question, "Plan it" writes a plan and shows it, "Be busy" is refused twice and then
+// answered, "Send two" gives work to two sub-agents, all else is answered at once. Speaks OpenAI's protocol on a real socket.
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
 type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
@@ -10,6 +11,10 @@ const EDIT = { old_text: "$1 - $2", new_text: "$1 + $2" };
 const COMMAND = 'echo "looking"; sh sum.sh 2 3';
 
 export const BROKEN = "echo $(($1 - $2))\n";
+
+const REFUSED = 2;
+const HELPERS = ["Reads the tests", "Reads the code"];
+const PLAN = "# Sort the shelf\n\n1. Take all of it down\n2. Put it back by **colour**\n";
 
 const QUESTION = {
   header: "Colour",
@@ -41,6 +46,8 @@ Not HTML: <img src=x onerror="document.title='broken'"> and [a link](javascript:
 export class TalkingModel implements AsyncDisposable {
   readonly server: ModelServer;
   #isOver = false;
+  #refused = 0;
+  #calls = 0;
 
   private constructor(server: ModelServer) {
     this.server = server;
@@ -70,9 +77,17 @@ export class TalkingModel implements AsyncDisposable {
     const words = JSON.stringify(told[asked]?.content ?? "");
     const step = told.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     const count = Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
-    if (words.includes("Mend")) this.#mend(call, step);
+    // Who sums a history up has no tools, and quotes what was asked in it.
+    if (!Array.isArray(call.body.tools)) this.#end(call.say({ text: "I will remember that." }));
+    else if (words.includes("Mend")) this.#mend(call, step);
     else if (words.includes("Ask me") && step === 0) this.#tool(call, "ask_user_question", { questions: [QUESTION] });
-    else if (count > 0) await this.#count(call, count);
+    else if (words.includes("Plan it")) this.#plan(call, step, JSON.stringify(told[0]?.content ?? ""));
+    else if (words.includes("Be busy") && this.#refused < REFUSED) {
+      this.#refused += 1;
+      call.answer(503, { error: { message: "Too many people ask at once." } });
+    } else if (words.includes("Send two") && step < HELPERS.length) {
+      this.#tool(call, "spawn_agent", { type: "explore", title: HELPERS[step], prompt: "Count to 40" });
+    } else if (count > 0) await this.#count(call, count);
     else this.#end(call.say({ text: "I will remember that." }));
   }
 
@@ -90,6 +105,14 @@ export class TalkingModel implements AsyncDisposable {
     } else this.#end(call.say({ text: DONE }));
   }
 
+  /** In the file that it was told of. */
+  #plan(call: ModelCall, step: number, told: string): void {
+    const path = /[^\s"'`]+\.md/.exec(told)?.[0] ?? "plan.md";
+    if (step === 0) this.#tool(call, "write_file", { path, content: PLAN });
+    else if (step === 1) this.#tool(call, "propose_plan", { path });
+    else this.#end(call.say({ text: "It is done." }));
+  }
+
   async #count(call: ModelCall, to: number): Promise<void> {
     let gone = false;
     void call.gone.then(() => {
@@ -103,7 +126,10 @@ export class TalkingModel implements AsyncDisposable {
   }
 
   #tool(call: ModelCall, name: string, args: unknown): void {
-    call.say({ call: { id: `call-${name}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" }).end();
+    this.#calls += 1;
+    call
+      .say({ call: { id: `call-${name}-${this.#calls}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" })
+      .end();
   }
 
   #end(call: ModelCall): void {

@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Chat } from "#schema/chats/chat.ts";
 import { planPathOf } from "#src/tools/available.ts";
 import { Follower, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -60,7 +61,12 @@ testInside(
       { type: "tool-result", tool_name: "ask_user_question", is_error: false, result: { questions: [question] } },
     ]);
     expect(world.models.calls).toHaveLength(calls);
+    const awaits = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).awaits;
+    expect(await awaits()).toBe("answer");
+    const listed = await world.owner.get<Chat[]>("/api/v2/chats");
+    expect(listed.find((one) => one.id === id)?.awaits).toBe("answer");
     await sendMessage(world, id, "SQLite");
+    expect(await awaits()).toBeUndefined();
     const answered = await world.models.next();
     expect(answered.prompt).toBe("SQLite");
 
@@ -89,6 +95,11 @@ testInside(
     expect(chat.plan_mode).toBe("plan");
     queued.say("I will add them.").finish();
     await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: I will add them.");
+    expect(await awaits()).toBeUndefined();
+    await sendMessage(world, id, "show it again");
+    (await world.models.next()).callTool("again", "propose_plan", { path }).finish("tool_calls");
+    await follower.until((one) => isWaiting(one) && /^tool/.test(one.history.at(-1) ?? ""));
+    expect(await awaits()).toBe("approval");
     await sendMessage(world, id, "Implement the plan", { plan_mode: "" });
     const working = await world.models.next();
     expect(systemOf(working)).not.toContain(path);
@@ -102,7 +113,7 @@ testInside(
     expect(done.results).toMatchObject([{ error: expect.stringContaining('no tool "propose_plan"') }, { ok: true }]);
     done.next.finish();
     await follower.until(isWaiting);
-    expect((await messagesOf(world.owner, id)).filter(({ role }) => role === "user")).toHaveLength(4);
+    expect((await messagesOf(world.owner, id)).filter(({ role }) => role === "user")).toHaveLength(5);
   },
 );
 

@@ -212,12 +212,18 @@ test("[CB-1] chats stand with what needs one first, and a sub-chat that asks cou
     chat("works", { status: "running" }),
     chat("second", { pin_order: 2 }),
     chat("first", { pin_order: 1, workspace_id: "w" }),
+    chat("asks a question", { awaits: "answer", pin_order: 3 }),
     chat("asks below", { status: "running", children: [chat("c", { status: "requires_action" })] as never }),
   ];
   const shown = (by: "state" | "workspace") =>
     groupsOf(all, by, () => "web").map(({ name, chats }) => `${name}: ${chats.map(({ title }) => title)}`);
-  expect(shown("state")).toEqual(["Needs you: asks below", "Pinned: first,second", "Working: works", "Done: done"]);
-  expect(shown("workspace")).toEqual(["Without workspace: done,works,second,asks below", "web: first"]);
+  expect(shown("state")).toEqual([
+    "Needs you: asks a question,asks below",
+    "Pinned: first,second",
+    "Working: works",
+    "Done: done",
+  ]);
+  expect(shown("workspace")).toEqual(["Without workspace: done,works,second,asks a question,asks below", "web: first"]);
 });
 
 test("[CB-1] answers to questions are told as the model is promised them, and a summary empties the context's meter", () => {

@@ -14,8 +14,11 @@ const COMMON = {
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
-/** `inline` are the hashes of the page's own scripts. Only what scripts make themselves may run or be shown as HTML. */
-const policy = (inline: readonly string[] = []): string =>
+/**
+ * `inline` are the hashes of the page's own scripts. Only what scripts make themselves may run or be shown as HTML; the app may name its
+ * service worker, by the one policy of Trusted Types there is (src/web/app/shell/install.ts).
+ */
+const policy = ({ inline = [], types = [] }: Pick<ServedFile, "inline" | "types">): string =>
   [
     "default-src 'none'",
     `script-src ${["'self'", ...inline].join(" ")}`,
@@ -29,7 +32,7 @@ const policy = (inline: readonly string[] = []): string =>
     "base-uri 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
+    `trusted-types ${types.length > 0 ? types.join(" ") : "'none'"}`,
   ].join("; ");
 
 const PREFIX = "/assets/";
@@ -37,13 +40,14 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 
 export type WebFiles = () => Promise<ReadonlyMap<string, ServedFile>>;
 
+type Names = Readonly<Record<string, string>>;
+
 /**
- * One route for each page, and one for what they load. `pages` names the file shown at a path, `moved` the path where a page is now that
- * was at another.
+ * One route for each page, and one for what they load. `pages` names the file shown at a path, `roots` a file beside the pages, `moved`
+ * the path where a page is now that was at another.
  */
 export const webPages = (
-  pages: Readonly<Record<string, string>>,
-  moved: Readonly<Record<string, string>>,
+  { pages, roots, moved }: { readonly pages: Names; readonly roots: Names; readonly moved: Names },
   files: WebFiles,
 ): AnyElysia => {
   const hidden = { detail: { hide: true } };
@@ -58,11 +62,15 @@ export const webPages = (
       path,
       async ({ request }) => {
         const page = await file(name, true);
-        const headers = { ...COMMON, "content-security-policy": policy(page.inline), "cache-control": "no-cache" };
+        const headers = { ...COMMON, "content-security-policy": policy(page), "cache-control": "no-cache" };
         return fileAnswer(request, page, headers);
       },
       hidden,
     );
+  }
+  for (const [path, name] of Object.entries(roots)) {
+    const headers = { ...COMMON, "cache-control": "no-cache" };
+    app = app.get(path, async ({ request }) => fileAnswer(request, await file(name, false), headers), hidden);
   }
   for (const [path, to] of Object.entries(moved)) {
     const headers = { ...COMMON, location: to, "cache-control": "no-cache" };

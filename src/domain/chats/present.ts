@@ -15,7 +15,7 @@ const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T
 
 /** A chat without its children. `queued_for_capacity` only where one chat is read. */
 const presentOne = (
-  { chat, build_id, agent_id, owner_name, owner_username, diff, shared, context }: ChatView,
+  { chat, build_id, agent_id, asked_by, owner_name, owner_username, diff, shared, context }: ChatView,
   queued_for_capacity: boolean,
   files: readonly ChatFileRow[] = [],
 ): ChildChat => ({
@@ -38,6 +38,7 @@ const presentOne = (
     diff_status: diff ? presentDiffStatus(chat.id, diff) : null,
   }),
   ...(context ? { context: presentContext(context) } : {}),
+  ...(asked_by === null ? {} : { awaits: asked_by === "propose_plan" ? ("approval" as const) : ("answer" as const) }),
   last_model_config_id: chat.last_model_config_id,
   title: chat.title,
   last_turn_summary: chat.last_turn_summary,

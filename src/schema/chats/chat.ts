@@ -42,6 +42,12 @@ const chatOf = <C extends TSchema>(children: C) =>
     client_type: oneOf(["api", "ui"]),
     plan_mode: absent(oneOf(["plan"])),
     status: ChatStatus,
+    awaits: absent(
+      oneOf(
+        ["answer", "approval"],
+        "Its last turn ended with questions to its owner, or with a plan; absent once something was said since.",
+      ),
+    ),
     pin_order: t.Integer({ description: "Place among the owner's pinned chats; 0: not pinned." }),
     labels: Labels,
     permissions: absent(ChatPermissions),

@@ -5,6 +5,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { now } from "../parts/time.tsx";
 import { type Asked, asked, chats } from "./chats.ts";
+import { needsOwner } from "./needs-owner.ts";
 import { me } from "./session.ts";
 import { workspaces } from "./workspaces.ts";
 
@@ -36,7 +37,7 @@ export const needs = computed((): readonly Need[] => {
   const own = me.value?.id;
   const found: Need[] = [];
   for (const chat of chats.value.values()) {
-    if (chat.status === "requires_action") {
+    if (needsOwner(chat)) {
       found.push({ kind: "chat", at: chat.updated_at, chat, asked: asked.value.get(chat.id) });
     } else if (chat.status === "error") found.push({ kind: "chat_failed", at: chat.updated_at, chat });
   }

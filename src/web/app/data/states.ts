@@ -72,7 +72,10 @@ export const mayStop = ({ status }: Pick<Shown, "status">): boolean => status ==
 export const chatState = ({
   status,
   has_unread,
-}: Pick<Chat, "status" | "has_unread">): { kind: StateKind; words: string } => {
+  awaits,
+}: Pick<Chat, "status" | "has_unread" | "awaits">): { kind: StateKind; words: string } => {
+  if (awaits === "answer") return { kind: "needs", words: "asks you" };
+  if (awaits === "approval") return { kind: "needs", words: "shows you a plan" };
   if (status === "requires_action") return { kind: "needs", words: "waits for you" };
   if (status === "running") return { kind: "busy", words: "at work" };
   if (status === "interrupting") return { kind: "busy", words: "stopping" };

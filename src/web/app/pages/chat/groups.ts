@@ -1,12 +1,12 @@
 // In which group of the list a chat stands. Pure.
 import type { Chat } from "#schema/chats/chat.ts";
+import { needsOwner } from "../../data/needs-owner.ts";
 
 export type Way = "state" | "workspace" | "archived";
 export type Group = { readonly name: string; readonly isPressing?: boolean; readonly chats: readonly Chat[] };
-type Listed = Pick<Chat, "status" | "pin_order" | "children">;
+type Listed = Pick<Chat, "status" | "awaits" | "pin_order" | "children">;
 
-const waits = ({ status, children }: Listed): boolean =>
-  status === "requires_action" || children.some((one) => one.status === "requires_action");
+const waits = (chat: Listed): boolean => needsOwner(chat) || chat.children.some(needsOwner);
 const works = ({ status }: Listed): boolean => status === "running" || status === "interrupting";
 
 /** Each chat in one group; groups without chats are left out. */

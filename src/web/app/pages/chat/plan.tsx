@@ -25,7 +25,9 @@ export const Plan = ({ chat, part }: { chat: LiveChat; part: ShownPart }) => {
       <div class="line">
         <Icon name="list" />
         <h3>Plan</h3>
-        <span class="push dim small mono clip">{path}</span>
+        <span class="push dim small mono clip" title={path}>
+          {path.split("/").at(-1)}
+        </span>
       </div>
       {error !== undefined && data === undefined && (
         <Failed what="The plan cannot be read" error={error} again={again} />

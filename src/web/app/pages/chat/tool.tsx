@@ -20,7 +20,8 @@ export const Tool = ({ chat, part, isLive }: ToolProps) => {
   const result = chat.results.value.get(id);
   if (result && !result.is_error && name === "ask_user_question") return <Questions chat={chat} part={result} />;
   if (result && !result.is_error && name === "propose_plan") return <Plan chat={chat} part={result} />;
-  if (name === "chat_summarized" || name === "chat_cleared") return <Shortened name={name} result={result} />;
+  if (name === "chat_summarized" || name === "chat_cleared")
+    return <Shortened name={name} result={result} isBusy={chat.isBusy.value} />;
   return <Call chat={chat} part={part} isLive={isLive} result={result} />;
 };
 
@@ -113,7 +114,7 @@ const Output = ({ label, text, isLive = false }: { label: string; text: string; 
 );
 
 /** From here on the model knows less than the person sees. */
-const Shortened = ({ name, result }: { name: string; result: ShownPart | undefined }) => {
+const Shortened = ({ name, result, isBusy }: { name: string; result: ShownPart | undefined; isBusy: boolean }) => {
   const { summary, source, usage_percent } = (result?.result ?? {}) as Record<string, unknown>;
   if (name === "chat_cleared")
     return <p class="cut-line">The model began anew here. What is above it does not know.</p>;
@@ -121,12 +122,16 @@ const Shortened = ({ name, result }: { name: string; result: ShownPart | undefin
     <details class="fold">
       <summary>
         <Icon name="chev" small />
-        {result ? "Compacted" : "Compacting…"}
+        {result ? "Compacted" : isBusy ? "Compacting…" : "Not compacted"}
         {source === "automatic" && typeof usage_percent === "number" && ` at ${usage_percent} % of the context`}
       </summary>
       <div class="prose">
         <p class="pre">
-          {typeof summary === "string" ? summary : "The model goes on from a summary of what is above."}
+          {typeof summary === "string"
+            ? summary
+            : result
+              ? "The model goes on from a summary of what is above."
+              : "What is above stays as it was."}
         </p>
       </div>
     </details>

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import type { Need } from "../../data/needs.ts";
+import { chatState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import type { IconName } from "../../icons.ts";
@@ -67,7 +68,7 @@ export const NeedItem = ({ need }: { need: Need }) => {
         tone="t-attn"
         href={`/chats/${need.chat.id}`}
         name={need.chat.title}
-        what={isPermission ? `asks to use ${first?.tool_name ?? "a tool"}` : "waits for your answer"}
+        what={isPermission ? `asks to use ${first?.tool_name ?? "a tool"}` : chatState(need.chat).words}
         at={need.at}
         text={workspace && `In ${workspace}.`}
         command={isPermission && first ? commandOf(first.args) : undefined}

@@ -1,0 +1,84 @@
+// What makes the app one that can be installed: the manifest with its pictures, the service worker, and the page that is shown when the
+// server cannot be reached.
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { sha256 } from "#base/ids.ts";
+import type { WebFile } from "./files.ts";
+
+const HERE = import.meta.dirname;
+export const PREFIX = "/assets/";
+const OFFLINE = "/offline";
+/** As `--accent` and `--bg` of tokens.css in light. */
+const [ACCENT, GROUND] = ["#0a6870", "#fffffe"];
+
+export const text = (words: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(words);
+
+/** What the policy of the page must name so that its own inline script runs and nobody else's. */
+export const hashesOfInline = (html: string): string[] =>
+  [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(
+    ([, script = ""]) => `'sha256-${Buffer.from(sha256(script), "hex").toString("base64")}'`,
+  );
+
+/** Pictures under names that hold their hashes. */
+export type Pictures = { readonly files: readonly WebFile[]; address(name: string): string };
+
+export const picturesOf = async (folder: string): Promise<Pictures> => {
+  const made = await Promise.all(
+    readdirSync(join(HERE, folder)).map(async (name) => {
+      const body = await Bun.file(join(HERE, folder, name)).bytes();
+      const hash = sha256(body).slice(0, 10);
+      const type = name.endsWith(".svg") ? "image/svg+xml" : "image/png";
+      return { name, file: { name: name.replace(/\.(\w+)$/, `-${hash}.$1`), type, body } };
+    }),
+  );
+  return {
+    files: made.map(({ file }) => file),
+    address(name) {
+      const found = made.find((one) => one.name === name);
+      if (!found) throw new Error(`there is no picture ${name} in ${folder}`);
+      return PREFIX + found.file.name;
+    },
+  };
+};
+
+const manifest = ({ address }: Pictures): object => ({
+  ...{ id: "/", name: "Slipway", short_name: "Slipway", start_url: "/", scope: "/", display: "standalone" },
+  description: "Workspaces, chats and terminals",
+  ...{ background_color: GROUND, theme_color: ACCENT },
+  icons: [
+    { src: address("icon-192.png"), sizes: "192x192", type: "image/png" },
+    { src: address("icon-512.png"), sizes: "512x512", type: "image/png" },
+    { src: address("icon-maskable-512.png"), sizes: "512x512", type: "image/png", purpose: "maskable" },
+  ],
+  shortcuts: [
+    { name: "New workspace", url: "/new" },
+    { name: "New chat", url: "/chats" },
+    { name: "Terminals", url: "/terminals" },
+  ],
+});
+
+type Parts = { readonly css: string; readonly scripts: readonly { name: string }[]; readonly pictures: Pictures };
+
+/** The worker's text changes with every file of the app, so that browsers take the new one. */
+export const installable = async ({ css, scripts, pictures }: Parts): Promise<WebFile[]> => {
+  const template = await Bun.file(join(HERE, "offline.html")).text();
+  const offline = template.replace("<!-- loads -->", `<link rel="stylesheet" href="${PREFIX}${css}">`);
+  const files = [css, ...scripts.map(({ name }) => name)].map((name) => PREFIX + name);
+  const built = await Bun.build({
+    entrypoints: [join(HERE, "app/sw.ts")],
+    ...{ minify: true, target: "browser", format: "iife" },
+    define: {
+      FILES: JSON.stringify(files),
+      OFFLINE: JSON.stringify({ path: OFFLINE, needs: [PREFIX + css] }),
+      VERSION: JSON.stringify(sha256(files.join() + offline).slice(0, 10)),
+    },
+  });
+  const [worker] = built.outputs;
+  if (!worker) throw new Error("the service worker was not built");
+  return [
+    { name: "sw.js", type: "text/javascript", body: text(await worker.text()) },
+    { name: "manifest.webmanifest", type: "application/manifest+json", body: text(JSON.stringify(manifest(pictures))) },
+    { name: "offline.html", type: "text/html", body: text(offline), isPage: true, inline: hashesOfInline(offline) },
+    ...pictures.files,
+  ];
+};

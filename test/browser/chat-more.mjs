@@ -1,0 +1,178 @@
+// What else one does in chats: a plan to approve, files by drop and paste, a retry, a wait for a slot, sub-agents, a shorter history, pins,
+// names, forks, the archive, the search. node chat-more.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { signIn } from "./ask.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPj/HwADBwIAMCbHYQAAAABJRU5ErkJggg==";
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const look = async (name) => wrong.push(...(await lookAt(page, name, folder)));
+  const result = { wrong };
+  const message = page.getByRole("textbox", { name: "Message" });
+  const say = async (text) => {
+    await message.fill(text);
+    await message.press("Enter");
+  };
+  const rested = () => page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
+  const group = (name) => page.locator(".side .chats").locator(`h2:has-text("${name}") + ul`);
+  const begin = async (text, isIn = true) => {
+    await page.getByRole("link", { name: "New chat" }).click();
+    await page.waitForURL("**/chats");
+    if (isIn) {
+      await page.getByRole("button", { name: "No workspace" }).click();
+      await page.getByRole("button", { name: /^story/ }).click();
+    }
+    await say(text);
+    await page.waitForURL("**/chats/*");
+  };
+
+  await signIn(page, at("/chats"), email, password);
+  await message.waitFor();
+
+  // A plan: its file is shown, the chat stands with what needs one, and is let go on from there.
+  await page.getByRole("button", { name: "Plan" }).click();
+  await begin("Plan it");
+  const plan = page.getByRole("group", { name: "Plan" });
+  await plan.getByRole("heading", { name: "Sort the shelf" }).waitFor();
+  await group("Needs you").getByRole("link").first().waitFor();
+  result.needs = await group("Needs you").locator(".sub").first().textContent();
+  await look("chat-plan");
+  await page.goto(at("/"));
+  await page.locator(".what", { hasText: "shows you a plan" }).waitFor();
+  await page.goBack();
+  await plan.getByRole("button", { name: "Approve and start" }).click();
+  await page.getByText("Go ahead with the plan.").waitFor();
+  await rested();
+  await page.getByRole("button", { name: "Plan", exact: true, pressed: false }).waitFor();
+  await group("Needs you").waitFor({ state: "detached" });
+
+  // Files: dropped on the composer, pasted as a picture; sent and shown.
+  const transfer = (kind, name) =>
+    page.evaluateHandle(
+      ([pixel, type, called]) => {
+        const data = new DataTransfer();
+        const bytes = type === "image/png" ? Uint8Array.from(atob(pixel), (one) => one.charCodeAt(0)) : "some words";
+        data.items.add(new File([bytes], called, { type }));
+        return data;
+      },
+      [PIXEL, kind, name],
+    );
+  const composer = page.locator("form.composer");
+  const dropped = await transfer("text/plain", "notes.txt");
+  await composer.dispatchEvent("dragover", { dataTransfer: dropped });
+  await page.getByPlaceholder("Drop files here").waitFor();
+  await look("chat-drop");
+  await composer.dispatchEvent("drop", { dataTransfer: dropped });
+  await composer.getByText("notes.txt").waitFor();
+  const pasted = await transfer("image/png", "");
+  await message.evaluate((box, data) => {
+    box.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  }, pasted);
+  await composer.getByText("pasted.png").waitFor();
+  await page.getByText("Uploading").waitFor({ state: "detached" });
+  await page.reload();
+  await composer.getByText("notes.txt").waitFor();
+  await say("Look at these");
+  await page.locator(".said img").waitFor();
+  await page.locator(".said").getByText("notes.txt").waitFor();
+  await rested();
+  await look("chat-files");
+
+  // A provider that refuses: how long until the next try, and then the answer.
+  await say("Be busy");
+  await page.getByText(/Try \d (in \d+ s|goes on)/).waitFor();
+  await look("chat-retry");
+  await page.getByText("I will remember that.").last().waitFor();
+  await rested();
+
+  // Sub-agents stand below their chat, with what they do.
+  await say("Send two");
+  const tree = page.getByRole("list", { name: "Sub-agents" });
+  await tree.getByText("Reads the tests").waitFor();
+  await tree.getByText("Reads the code").waitFor();
+  await look("chat-tree");
+  await rested();
+  const main = page.url();
+  await tree.getByText("Reads the code").click();
+  await page.getByText(/38 39 40/).waitFor();
+  await page.getByRole("link", { name: /\/$/ }).waitFor();
+  await look("chat-child");
+  await page.goto(main);
+
+  // While the only slot is taken another chat waits and says so.
+  await begin("Count to 300", false);
+  await page.getByText(/1 2 3 4 5/).waitFor();
+  const counting = page.url();
+  await begin("Hello", false);
+  await page.getByText("Waiting for a slot: other chats are being answered").waitFor();
+  await look("chat-slot");
+  await page.goto(counting);
+  await page.getByText(/1 2 3 4 5/).waitFor();
+  await page.keyboard.press("Escape");
+  await message.press("Escape");
+  await rested();
+
+  // The history is made shorter; what it became is behind a fold.
+  await page.goto(main);
+  await message.fill("/comp");
+  await page.getByRole("option", { name: "/compact" }).waitFor();
+  await message.press("Tab");
+  await message.press("Enter");
+  const fold = page.locator("details.fold", { hasText: "Compacted" });
+  await fold.waitFor();
+  await rested();
+  await fold.locator("summary").click();
+  await fold.getByText("I will remember that.").waitFor();
+  await look("chat-compacted");
+
+  // Its name, a pin, a copy, the archive, and what is found by words said in it.
+  const menu = async (item) => {
+    await page.getByRole("button", { name: /^More for/ }).click();
+    await page.getByRole("button", { name: item, exact: true }).click();
+  };
+  await menu("Rename");
+  await page.getByLabel("Title").fill("The shelf");
+  await look("chat-rename");
+  await page.getByRole("button", { name: "Rename", exact: true }).click();
+  await page.getByRole("heading", { name: "The shelf", exact: true }).waitFor();
+  await menu("Pin");
+  await group("Pinned").getByText("The shelf").waitFor();
+  await menu("Fork");
+  await page.waitForFunction((before) => location.href !== before, main);
+  await page.getByText("Forked: this is the copy").waitFor();
+  result.forked = await page.locator(".said").count();
+  await menu("Archive");
+  await page.getByText("The chat is archived.").waitFor();
+  await page.getByRole("button", { name: "Which chats" }).click();
+  await page.getByRole("button", { name: "Archived" }).click();
+  await group("Archived").getByRole("link").first().waitFor();
+  await look("chat-archived");
+  await menu("Unarchive");
+  await page.getByRole("button", { name: "Which chats" }).click();
+  await page.getByRole("button", { name: "By state" }).click();
+  await page.getByRole("button", { name: "Search chats" }).click();
+  await page.getByRole("searchbox", { name: "Search in all chats" }).fill("shelf colour");
+  await page.locator(".side .chats").getByText("No chat fits.").waitFor();
+  await page.getByRole("searchbox", { name: "Search in all chats" }).fill("Look at these");
+  await page.locator(".side .chats").getByText("The shelf").first().waitFor();
+  await look("chat-search");
+
+  // Another model for one message, and how hard it thinks.
+  await page.goto(main);
+  await page.getByRole("button", { name: "Coder", exact: false }).first().click();
+  await look("chat-models");
+  await page.getByRole("button", { name: /Second/ }).click();
+  await page.getByRole("button", { name: /^Effort/ }).click();
+  await page.getByRole("button", { name: "high", exact: true }).click();
+  await page.getByText("Effort: high").waitFor();
+  await say("Hello there");
+  await rested();
+  result.meter = await page.getByRole("img", { name: /Context used/ }).count();
+  return result;
+});
+process.exit(0);

@@ -1,0 +1,36 @@
+// Chats in a real browser, what is done less often: a real server with one slot, a real local workspace, a model that says what it was
+// asked for.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import type { Chat } from "#schema/chats/chat.ts";
+import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { TalkingModel } from "#test/support/talking-model.ts";
+import { ownComplaints, runStory, strayRequests } from "./story.ts";
+
+const SCRIPT = fileURLToPath(new URL("chat-more.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node, needs.git],
+  "[CB-3][CB-8][CB-9][CB-10][WB-4][WB-6] a plan is approved, files are dropped and pasted, retries and waits are told, sub-agents shown, chats named, pinned, forked, archived and found",
+  async () => {
+    await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`, {
+      ...STORY_ENV,
+      SLIPWAY_CHAT_SLOTS: "1",
+    });
+    const { admin } = story.world;
+    const [provider] = await admin.get<{ id: string }[]>("/api/v2/chats/providers");
+    const second = { provider_id: provider?.id, model: "second", display_name: "Second", context_limit: 100_000 };
+    await admin.post("/api/v2/chats/model-configs", { ...second, model_config: { reasoning: { max: "high" } } });
+    const given = [story.place.client.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
+    const told = await runStory(SCRIPT, given);
+    expect(told).toMatchObject({ wrong: [], needs: expect.stringContaining("shows you a plan"), meter: 1 });
+    expect(Number(told.forked)).toBeGreaterThan(3);
+    const chats = await admin.get<Chat[]>("/api/v2/chats");
+    expect(chats.find(({ title }) => title === "The shelf")).toMatchObject({ last_reasoning_effort: "high" });
+    expect(strayRequests(told, story.place.client.url.origin)).toEqual([]);
+    expect(ownComplaints(told)).toEqual([]);
+  },
+  240_000,
+);

@@ -1,0 +1,55 @@
+// The app installed: its manifest, its service worker, what that keeps, and the page that is shown while the server is away.
+// node install.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { askTest, signIn } from "./ask.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  await signIn(page, at("/workspaces"), email, password);
+  await page.getByRole("heading", { name: "Workspaces", level: 1 }).waitFor();
+  const session = await context.newCDPSession(page);
+  const { errors } = await session.send("Page.getAppManifest");
+  const { installabilityErrors } = await session.send("Page.getInstallabilityErrors");
+  result.manifest = [...errors, ...installabilityErrors.map(({ errorId }) => errorId)];
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.reload();
+  await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+  await page.reload();
+  await page.getByRole("heading", { name: "Workspaces", level: 1 }).waitFor();
+  const kept = () =>
+    page.evaluate(async () => {
+      const names = await caches.keys();
+      const all = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+      return { caches: names.length, paths: all.flat().map(({ url }) => new URL(url).pathname) };
+    });
+  result.kept = await kept();
+  // Nobody else may make an address of a script.
+  result.refused = await page.evaluate(() => {
+    try {
+      trustedTypes.createPolicy("slipway-worker", { createScriptURL: (text) => text });
+      return false;
+    } catch {
+      return true;
+    }
+  });
+
+  // Without the server its address shows the page for that, and the app comes back by itself when asked again.
+  await askTest("stop");
+  await page.goto(at("/chats"));
+  await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();
+  wrong.push(...(await lookAt(page, "offline", folder)));
+  await askTest("start");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("textbox", { name: "Message" }).waitFor();
+  result.back = new URL(page.url()).pathname;
+  await page.evaluate(() => fetch("/api/v2/users/me", { cache: "reload" }));
+  result.after = await kept();
+  return result;
+});
+process.exit(0);

@@ -1,0 +1,38 @@
+// The app as one that is installed, in a real browser; its server goes away and comes back.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { ServerPlace } from "#test/crash/server.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { ownComplaints, runStory, strayRequests } from "./story.ts";
+
+const SCRIPT = fileURLToPath(new URL("install.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-30][WB-4][WB-6] the app can be installed, keeps its own files alone, and has a page for when the server is away",
+  async () => {
+    await using place = await ServerPlace.make();
+    await place.start();
+    const given = [place.client.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
+    const told = await runStory(SCRIPT, given, {
+      stop: async () => {
+        place.newest.kill("SIGTERM");
+        await place.newest.ended;
+      },
+      start: () => place.start(),
+    });
+    expect(told).toMatchObject({ wrong: [], manifest: [], refused: true, back: "/chats" });
+    for (const { caches, paths } of [told.kept, told.after] as { caches: number; paths: string[] }[]) {
+      expect(caches).toBe(1);
+      expect(paths.length).toBeGreaterThan(3);
+      expect(paths.filter((path) => path !== "/offline" && !/^\/assets\/[\w.]+-\w{8,}\.(js|css)$/.test(path))).toEqual(
+        [],
+      );
+    }
+    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
+    // The policy that the story tried to make.
+    expect(ownComplaints(told).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
+  },
+  120_000,
+);
