@@ -4,6 +4,7 @@ import { findChat, guardPermissions, listChildren, markChatRead } from "#db/chat
 import { repinContext } from "#db/chats/context.ts";
 import { findAnswer, type RequestKey } from "#db/chats/requests.ts";
 import { type ChatShareChange, changeChatShares, clearChatShares } from "#db/chats/shares.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
@@ -38,6 +39,7 @@ import {
   type Step,
   type TurnReports,
 } from "./messages.ts";
+import { chatNotices } from "./notices.ts";
 import { cleared, compacted } from "./steering.ts";
 import { created } from "./storage/created.ts";
 import { changedFamily } from "./storage/family.ts";
@@ -68,6 +70,18 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     outcome: Outcome<ChatState, unknown>,
   ): readonly AuditEntry[] {
     return chatEntries(before, outcome, this.#deps.clock.now());
+  }
+
+  protected override notices(
+    before: ChatState | undefined,
+    outcome: Outcome<ChatState, unknown>,
+  ): readonly Statement[] {
+    return chatNotices(before, outcome, this.#deps.topics.heard("chat", this.id), this.#deps.clock.now());
+  }
+
+  protected override noticed({ owner_id }: ChatState): void {
+    this.#deps.topics.publish("notified", owner_id, {});
+    this.#deps.topics.publish("inbox", owner_id, {});
   }
 
   protected override mayLeave(): boolean {

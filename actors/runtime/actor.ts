@@ -42,6 +42,14 @@ export abstract class Actor<State> {
     return NONE;
   }
 
+  /** What people are told of a turn that writes: it goes into the same batch (rule NO-1). */
+  protected notices(_before: State | undefined, _outcome: Outcome<State, unknown>): readonly Statement[] {
+    return NO_NOTICES;
+  }
+
+  /** Notices are on disk now. */
+  protected noticed(_state: State): void {}
+
   /** The one workspace whose agents' rows a turn writes, where that is so (`Store.commit`). */
   protected about(_state: State): string | undefined {
     return undefined;
@@ -90,13 +98,16 @@ export abstract class Actor<State> {
   async #commit(outcome: Outcome<State, unknown>): Promise<void> {
     if (outcome.writes && outcome.writes.length > 0) {
       const entries = this.entries(this.#state, outcome);
+      const notices = this.notices(this.#state, outcome);
       try {
-        const writes = entries.length === 0 ? outcome.writes : [...outcome.writes, ...entries.map(audited)];
+        const more = [...entries.map(audited), ...notices];
+        const writes = more.length === 0 ? outcome.writes : [...outcome.writes, ...more];
         await this.#store.commit(writes, this.about(outcome.state));
       } catch (error) {
         this.#state = undefined;
         throw error;
       }
+      if (notices.length > 0) outsideTurn(() => this.noticed(outcome.state));
     }
     this.#state = outcome.gone ? undefined : outcome.state;
     if (!outcome.after) return;
@@ -106,3 +117,4 @@ export abstract class Actor<State> {
 }
 
 const NONE: readonly AuditEntry[] = [];
+const NO_NOTICES: readonly Statement[] = [];

@@ -40,6 +40,10 @@ export type Events = {
   key_gone: { except?: string };
   /** Who may do what with the workspace or chat, or what the user may do (the topic's id is either's), has changed: streams look again. */
   access_changed: Record<string, never>;
+  /** Notices were written, for the user with the topic's id or for several. */
+  notified: Record<string, never>;
+  /** Something in the inbox of the user with the topic's id has changed. */
+  inbox: Record<string, never>;
   /** The agent's build is no longer the latest: its token is void and its streams end. */
   agent_gone: Record<string, never>;
 };

@@ -2,6 +2,7 @@
 // and starts the work of builds outside of its mailbox; what comes back carries the job it belongs to (rules WK-1 to WK-8).
 import { AppError, conflict } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
@@ -22,6 +23,7 @@ import { type Claim, claimed, isClaim } from "./claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
+import { workspaceNotices } from "./notices.ts";
 import { type Late, outcomeOf, settled, urgencyOf } from "./outcome.ts";
 import { planBuild, rowsOfMade } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
@@ -86,6 +88,17 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     { state }: Outcome<WorkspaceState, unknown>,
   ): readonly AuditEntry[] {
     return workspaceEntries(before, state, this.#deps.clock.now());
+  }
+
+  protected override notices(
+    before: WorkspaceState | undefined,
+    { state }: Outcome<WorkspaceState, unknown>,
+  ): readonly Statement[] {
+    return workspaceNotices(before, state, this.#deps.clock.now());
+  }
+
+  protected override noticed({ workspace }: WorkspaceState): void {
+    this.#deps.topics.publish("notified", workspace.owner_id, {});
   }
 
   /** Makes the workspace with its first build. 409 when the owner has one of that name. */

@@ -17,6 +17,7 @@ export * from "./known-addresses.ts";
 export * from "./mcp.ts";
 export * from "./model-spend.ts";
 export * from "./models.ts";
+export * from "./notifications.ts";
 export * from "./oidc-links.ts";
 export * from "./port-shares.ts";
 export * from "./provisioners.ts";

@@ -92,6 +92,14 @@ export const countWorkspacesOf = query(
     .where(and(eq(workspaces.template_id, sql.placeholder("id")), eq(workspaces.deleted, false))),
 );
 
+/** Who has a workspace of it: {id}. */
+export const listWorkspaceOwnersOf = query(
+  build
+    .selectDistinct({ owner_id: workspaces.owner_id })
+    .from(workspaces)
+    .where(and(eq(workspaces.template_id, sql.placeholder("id")), eq(workspaces.deleted, false))),
+);
+
 /** Milliseconds each of the newest succeeded builds took, by transition: {id}. For `scan`. */
 export const listBuildTimes = query(
   build

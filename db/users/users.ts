@@ -31,6 +31,20 @@ export const findUser = query(
     .where(and(eq(users.id, sql.placeholder("id")), alive)),
 );
 
+/** Owners and user-admins who may sign in. */
+export const listUserAdmins = query(
+  build
+    .select({ id: users.id })
+    .from(users)
+    .where(
+      and(
+        alive,
+        eq(users.status, "active"),
+        sql`exists (select 1 from json_each(${users.roles}) where value in ('owner', 'user-admin'))`,
+      ),
+    ),
+);
+
 export const findUserByName = query(
   build
     .select()

@@ -1,7 +1,9 @@
 // What this server is: read by clients before they sign in.
 import { Elysia, t } from "elysia";
 import { VERSION } from "#base/version.ts";
+import { vapidKeys } from "#db/notifications/settings.ts";
 import { deploymentId } from "#db/settings.ts";
+import { makeVapidKeys } from "#src/notify/push.ts";
 import type { ApiContext } from "./context.ts";
 
 const BuildInfo = t.Object({
@@ -15,6 +17,7 @@ const BuildInfo = t.Object({
     description: "Shown by clients of another version; empty when there is nothing to say.",
   }),
   deployment_id: t.String({ format: "uuid", description: "Stays the same for the life of the data directory." }),
+  webpush_public_key: t.String({ description: "What browsers subscribe to pushed messages with, base64url." }),
   telemetry: t.Boolean({ description: "Always false: nothing is ever sent anywhere." }),
 });
 
@@ -30,6 +33,7 @@ export const buildinfo = (ctx: ApiContext) =>
       provisioner_api_version: "1.0",
       upgrade_message: "",
       deployment_id: await deploymentId(ctx.store),
+      webpush_public_key: (await vapidKeys(ctx.store, ctx.encryption, makeVapidKeys)).public_key,
       telemetry: false,
     }),
     { response: { 200: BuildInfo }, detail: { tags: ["General"], summary: "Build information", security: [] } },

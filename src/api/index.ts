@@ -17,6 +17,8 @@ import { files } from "./files.ts";
 import { hooks } from "./hooks/index.ts";
 import { insights } from "./insights/index.ts";
 import { mcp } from "./mcp/index.ts";
+import { notifications } from "./notifications/index.ts";
+import { notificationsOfUser } from "./notifications/of-user.ts";
 import { organizations } from "./organizations/index.ts";
 import { provisionerDaemons } from "./provisioner-daemons/index.ts";
 import { derpMaps } from "./tailnet/derp-map.ts";
@@ -45,6 +47,8 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   authScopes,
   users,
   userSkills,
+  notifications,
+  notificationsOfUser,
   externalAuth,
   files,
   insights,

@@ -21,7 +21,7 @@ export class OutboundError extends Error {
 export type OutboundRequest = {
   method?: string;
   headers?: Readonly<Record<string, string>>;
-  body?: string;
+  body?: string | Uint8Array<ArrayBuffer>;
   /** Ends the request early. */
   signal?: AbortSignal;
 };

@@ -7,6 +7,7 @@ import { recoverChats } from "#actors/chat/recovery.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
 import { openHooks } from "#actors/hooks/open.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
+import { Notifier } from "#actors/notifications/notifier.ts";
 import type { Events } from "#actors/runtime/events.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
@@ -48,6 +49,7 @@ import type { Seat } from "#src/cluster/seat.ts";
 import { OAuthClient } from "#src/git/oauth.ts";
 import { providerOf } from "#src/git/provider.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
+import { Mailer } from "#src/notify/mail.ts";
 import { Workers } from "#src/provisioners/external/workers.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { ServicesOf } from "#src/tools/services.ts";
@@ -147,6 +149,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly uses: Workspaces["uses"];
   readonly sources: LoadedConfig["sources"] | undefined;
   readonly health: Health;
+  readonly mailer: Mailer;
+  readonly notifier: Notifier;
   accessUrl = new URL("http://localhost/");
   draining = false;
 
@@ -197,6 +201,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.dryRuns = templates.dryRuns;
     this.readyTemplates = new ReadyTemplates(this);
     this.outbound = new Outbound({ clock, allowed });
+    this.mailer = new Mailer(config);
+    this.notifier = new Notifier({ ...base, mailer: this.mailer, outbound: this.outbound });
     const reaches_private = onlyThisMachine(config);
     this.mcpOutbound = new Outbound({ clock, allowed, max_bytes: MOST_OF_MCP, reaches_private });
     const client = new OAuthClient(this.outbound);
@@ -302,6 +308,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.chats.stop();
     await this.chatUpkeep.stop();
     await this.auditRetention.stop();
+    await this.notifier.stop();
     await this.refused.settled();
     await this.versions.stop();
     await this.dryRuns.stop();
@@ -313,6 +320,7 @@ export class Context implements ApiContext, AsyncDisposable {
     for (const actors of [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats]) actors.sweep();
     this.chatUpkeep.sweep();
     this.auditRetention.sweep();
+    this.notifier.sweep();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

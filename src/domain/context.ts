@@ -7,6 +7,7 @@ import type { Titles } from "#actors/chat/background/titles.ts";
 import type { ChatMcp } from "#actors/chat/turn/mcp.ts";
 import type { Generations } from "#actors/chat/turn/runner.ts";
 import type { ModelSettings } from "#actors/models/model-settings.ts";
+import type { Notifier } from "#actors/notifications/notifier.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
 import type { Events } from "#actors/runtime/events.ts";
 import type { JobQueue } from "#actors/runtime/job-queue.ts";
@@ -30,6 +31,7 @@ import type { Network } from "#domain/tailnet/network.ts";
 import type { Accounts } from "#domain/users/accounts.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
+import type { Mailer } from "#src/notify/mail.ts";
 import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { AgentHttp } from "#src/wire/agent-http.ts";
 
@@ -37,6 +39,9 @@ export interface DomainContext {
   readonly config: Config;
   /** Where each setting came from; undefined where nobody has said. */
   readonly sources: LoadedConfig["sources"] | undefined;
+  /** Sends what people are told. */
+  readonly notifier: Notifier;
+  readonly mailer: Mailer;
   /** How the deployment fares. */
   readonly health: Health;
   /** Backups that somebody asks for. */

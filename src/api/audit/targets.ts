@@ -19,6 +19,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { AuditAction } from "#schema/audit.ts";
+import { kindOf } from "#schema/notifications/kinds.ts";
 import { TRANSITIONS } from "#schema/workspaces/build.ts";
 
 /** What was asked for: the parameters of the path, by whom, and on some routes the body. */
@@ -228,4 +229,10 @@ export const chat: Find = async ({ store, params }) => {
   if (!found) return undefined;
   const { id, organization_id } = found;
   return { resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id };
+};
+
+/** A kind of notification, which the program knows. */
+export const notificationKind: Find = async ({ params }) => {
+  const kind = kindOf(idIn(params, "notification_template"));
+  return kind && { resource_type: "notification_template", resource_id: kind.id, target: kind.name };
 };

@@ -26,6 +26,7 @@ const TAGS: { name: string; description: string }[] = [
   { name: "Builds", description: "Starting, stopping and deleting a workspace, with logs." },
   { name: "Provisioners", description: "Workers of their own that bring workspaces to life, and their keys." },
   { name: "Agents", description: "Workspace agents as people see them: state and logs." },
+  { name: "Notifications", description: "What people are told: inbox, preferences, e-mail and browsers." },
   { name: "Applications", description: "Apps and ports on hosts of their own." },
   { name: "Chats", description: "Sessions with a coding agent: messages, queues, turns, and how to follow them." },
   { name: "Administration", description: "The server itself, for owners: its health, settings, backups and log." },

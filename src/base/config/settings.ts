@@ -25,6 +25,7 @@ import {
 } from "./kinds.ts";
 import { LOCAL_SETTINGS } from "./local-settings.ts";
 import { logLevels } from "./log-levels.ts";
+import { NOTIFICATION_SETTINGS } from "./notification-settings.ts";
 import { OIDC_SETTINGS } from "./oidc-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
@@ -165,6 +166,7 @@ export const SERVER_SETTINGS = {
     help: "Whether the model calls of every chat are recorded, with what was said in them. Otherwise administrators may allow users to switch it on for themselves.",
   }),
   ...HOOK_SETTINGS,
+  ...NOTIFICATION_SETTINGS,
   agent_log_limit: setting(whole(1, 1_099_511_627_776), 1_048_576, {
     group: "Workspaces",
     help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",

@@ -1,18 +1,27 @@
 // Making, changing and deleting templates. A template is made by its first version's actor, in one batch with the version's own change.
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
-import { uuid } from "#base/ids.ts";
+import { sha256, uuid } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { setTimersOfTemplate } from "#db/engine/timers.ts";
+import { notified } from "#db/notifications/notifications.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import type { templates } from "#db/schema/templates.ts";
-import { countWorkspacesOf, deleteTemplate, type TemplateRow, updateTemplate } from "#db/templates/templates.ts";
+import {
+  countWorkspacesOf,
+  deleteTemplate,
+  listWorkspaceOwnersOf,
+  type TemplateRow,
+  updateTemplate,
+} from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { OrganizationRow } from "#db/users/organizations.ts";
 import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { CreateTemplate, PatchTemplate } from "#schema/templates/template.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { mayManageTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -78,6 +87,22 @@ const templateEntry = (
 const defined = (patch: object): object =>
   Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
 
+/** Those who have a workspace of it hear that it is deprecated, once for each message. */
+const deprecationNotices = async (
+  { store }: Pick<DomainContext, "store">,
+  { id, name, display_name, icon, deprecation_message }: TemplateRow,
+  message: string | undefined,
+  now: number,
+): Promise<Statement[]> => {
+  if (!message || message === deprecation_message) return [];
+  const values = { template: display_name || name, message };
+  const about = { now, kind: "template_deprecated", values, targets: [id], icon, path: `/templates/${id}` } as const;
+  const dedupe = `deprecated:${id}:${sha256(message).slice(0, 16)}`;
+  return (await store.all(listWorkspaceOwnersOf({ id })))
+    .filter(({ owner_id }) => owner_id !== PREBUILDS_USER_ID)
+    .map(({ owner_id }) => notified({ ...about, user_id: owner_id, dedupe }));
+};
+
 /** Writes what the body names; what it leaves out stays. */
 export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, body: PatchTemplate): Promise<void> => {
   const { autostop_requirement, autostart_requirement, ...settings } = body;
@@ -101,6 +126,7 @@ export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, 
     await ctx.store.commit([
       updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }),
       ...told,
+      ...(await deprecationNotices(ctx, template, patch.deprecation_message, now)),
       templateEntry(template, "write", { before: template, after: { ...template, ...defined(patch) } }, now),
     ]);
   } catch (error) {
@@ -108,6 +134,7 @@ export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, 
     throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);
   }
   ctx.topics.publish("shown_changed", template.id, {});
+  if (patch.deprecation_message) ctx.topics.publish("notified", template.id, {});
   if (patch.max_port_share_level !== undefined) await lowerPortShares(ctx.store, ctx.workspaces, template.id);
 };
 

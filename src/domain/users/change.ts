@@ -4,6 +4,8 @@ import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
 import { deleteAddressesOf } from "#db/known-addresses.ts";
+import { deleteSubscriptionsOf } from "#db/notifications/deliveries.ts";
+import { deleteNotificationsOf } from "#db/notifications/notifications.ts";
 import { deleteFactorsOf } from "#db/second-factors.ts";
 import { deleteKeysOf } from "#db/users/api-keys.ts";
 import { deleteLinksOf } from "#db/users/external-auth.ts";
@@ -44,6 +46,8 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
       deleteOidcLinksOf(user.id),
       deleteLinksOf(user.id),
       deleteUserSkillsOf(user.id),
+      deleteNotificationsOf(user.id),
+      deleteSubscriptionsOf(user.id),
       userDeleted(user, now),
     ])
     .catch((error) => {

@@ -2,10 +2,12 @@
 import type { Static } from "@sinclair/typebox";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
+import { notified } from "#db/notifications/notifications.ts";
 import { insertMember } from "#db/users/members.ts";
 import { findOrganization } from "#db/users/organizations.ts";
-import { findUser, insertUser, type User } from "#db/users/users.ts";
+import { findUser, insertUser, listUserAdmins, type User } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserRequest } from "#schema/users/user.ts";
 import { mayCreateUsers, mayGiveSiteRoles, maySeeOrganization } from "../access.ts";
@@ -18,7 +20,7 @@ import { checkUsername } from "./usernames.ts";
 
 /** 400, 403, 409 for names that are taken. */
 export const createUser = async (
-  { store, clock, accounts }: DomainContext,
+  { store, clock, accounts, topics }: DomainContext,
   caller: UserCaller,
   input: Static<typeof CreateUserRequest>,
 ): Promise<{ readonly user: User; readonly organizations: readonly string[] }> => {
@@ -52,12 +54,29 @@ export const createUser = async (
       insertUser(row),
       ...organizations.map((organization_id) => insertMember({ organization_id, user_id: id, roles: [], ...at })),
       userMade(row, now),
+      ...(await told({ store, now }, caller, row)),
     ])
     .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
+  topics.publish("notified", id, {});
   const user = await store.get(findUser({ id }));
   if (!user) throw new Error("a user that was just made is gone");
   return { user, organizations };
 };
+
+/** Those who look after people hear of it, but whoever did it. */
+const told = async (
+  { store, now }: { readonly store: Store; readonly now: number },
+  caller: UserCaller,
+  { id, username }: Pick<User, "id" | "username">,
+): Promise<Statement[]> =>
+  (await store.all(listUserAdmins()))
+    .filter((one) => one.id !== caller.user_id)
+    .map((one) =>
+      notified({
+        ...{ now, user_id: one.id, kind: "user_created", values: { user: username, initiator: caller.username } },
+        ...{ targets: [id], path: "/admin/users", dedupe: `user_created:${id}` },
+      }),
+    );
 
 type SignIn = { readonly login_type: User["login_type"]; readonly email: string };
 

@@ -13,6 +13,7 @@ const ACTIONS = {
   deployment_stats: ["read"],
   file: ["create", "read"],
   mcp_server: ["create", "read", "update", "delete"],
+  notification: ["read", "update"],
   organization: ["create", "read", "update", "delete"],
   organization_member: ["create", "read", "update", "delete"],
   provisioner_daemon: ["read"],

@@ -123,12 +123,15 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`DELETE ${CONFIG}/user-compaction-thresholds/{model}`]: { is: "write user_chat_settings", needs: "threshold", row: { path: { model: "{usable}" } } },
   [`PUT ${O}/chats/model-overrides/{context}`]: { is: "write chat_settings", who: "admin", row: { path: { context: "explore" }, body: { mode: "chat_default" } } },
   [`PUT ${O}/members/{user}/chats/model-overrides/{context}`]: { is: "write user_chat_settings", needs: "allowed", row: { path: { user: "me", context: "root" } } },
+  "PUT /api/v2/notifications/settings": { is: "write notifications_settings", row: { body: { notifier_paused: true } } },
+  "PUT /api/v2/notifications/templates/{notification_template}/method": { is: "write notification_template", row: { body: { method: "smtp" } } },
   "PUT /api/v2/debug/health/settings": { is: "write health_settings", row: { body: { dismissed_healthchecks: ["disk"] } } },
   "PUT /api/v2/audit/retention": { is: "write audit_settings", row: { body: { days: 0, sign_in_days: 400, kinds: {} } } },
 };
 
 const REPORTS = "what an agent reports is no change of anybody's";
 const SAID = "what is said in a chat, and what follows from it, is the chat's own record";
+const TOLD_PEOPLE = "what somebody was told, and wants to be told, is theirs";
 const FACTORS = "shown by the stories of test/api/factors";
 const INSIDE = "happens inside of the workspace, where whoever works there does as they like";
 const LINKED = "leaves an entry when an account is linked: shown by links.test.ts";
@@ -138,6 +141,13 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   "POST /api/v2/users/first": "makes a user: shown by without-request.test.ts",
   "POST /api/v2/users/validate-password": "changes nothing",
   "POST /api/v2/authcheck": "changes nothing",
+  "PUT /api/v2/notifications/inbox/mark-all-as-read": TOLD_PEOPLE,
+  "PUT /api/v2/notifications/inbox/{notification}/read-status": TOLD_PEOPLE,
+  "POST /api/v2/notifications/test": TOLD_PEOPLE,
+  [`PUT ${U}/notifications/preferences`]: TOLD_PEOPLE,
+  [`POST ${U}/webpush/subscription`]: TOLD_PEOPLE,
+  [`DELETE ${U}/webpush/subscription`]: TOLD_PEOPLE,
+  [`POST ${U}/webpush/test`]: TOLD_PEOPLE,
   "POST /api/v2/users/login/second-factor": FACTORS,
   "POST /api/v2/users/login/passkey/start": "keeps nothing",
   "POST /api/v2/users/login/passkey": FACTORS,

@@ -1,0 +1,199 @@
+// Sends what people are told outside of their inbox: by e-mail and to their browsers. Notices are written with what they tell of; the
+// notifier takes them from there, so that one that was written before a stop is sent after the next start. Outside of every mailbox,
+// a few at a time, tried again with growing pauses and then given up (rules NO-6 to NO-9).
+import type { Clock } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
+import { log } from "#base/log.ts";
+import type { Outbound } from "#base/outbound.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Store } from "#db/engine/store.ts";
+import {
+  countDeliveries,
+  type DeliveryRow,
+  deleteDelivery,
+  deleteSubscription,
+  findSubscription,
+  insertDelivery,
+  listDueDeliveries,
+  listSubscriptions,
+  updateDelivery,
+} from "#db/notifications/deliveries.ts";
+import {
+  deleteOldNotifications,
+  findNotificationById,
+  findOldNotification,
+  listUndispatched,
+  markDispatched,
+  type NotificationRow,
+  trimNotifications,
+} from "#db/notifications/notifications.ts";
+import { readMethods, readNotifierPaused } from "#db/notifications/settings.ts";
+import { findUser } from "#db/users/users.ts";
+import type { Mailer } from "#src/notify/mail.ts";
+import type { Chore } from "../chat/background/upkeep.ts";
+import type { Events } from "../runtime/events.ts";
+import { pushTo } from "./push.ts";
+import { soonNotices } from "./soon.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+const KEPT_DAYS = 90;
+/** Pauses after each try that failed; after the last one it is given up. */
+const PAUSES_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 3 * 60 * MINUTE_MS];
+/** Deliveries that wait; what comes on top stays in the inbox alone. */
+const MOST_WAITING = 10_000;
+const AT_ONCE = 4;
+
+export type NotifierDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  readonly encryption: Encryption;
+  readonly mailer: Mailer;
+  readonly outbound: Outbound;
+  readonly accessUrl: () => URL;
+};
+
+export class Notifier implements Chore {
+  readonly #deps: NotifierDeps;
+  #isStopped = false;
+  #isAsked = false;
+  #lastMinute: number;
+  #running: Promise<void> | undefined;
+
+  constructor(deps: NotifierDeps) {
+    this.#deps = deps;
+    this.#lastMinute = deps.clock.now();
+    deps.topics.subscribeAll("notified", () => this.wake());
+  }
+
+  /** Something was written, or may be due; returns at once. */
+  wake(): void {
+    this.#isAsked = true;
+    if (this.#running || this.#isStopped) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+      if (this.#isAsked) this.wake();
+    });
+  }
+
+  /** Called every few seconds. */
+  sweep(): void {
+    this.wake();
+  }
+
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    return this.idle();
+  }
+
+  async #run(): Promise<void> {
+    this.#isAsked = false;
+    try {
+      const now = this.#deps.clock.now();
+      if (now - this.#lastMinute >= MINUTE_MS) {
+        this.#lastMinute = now;
+        await this.#eachMinute(now);
+      }
+      while (!this.#isStopped && (await this.#dispatch())) {}
+      if (!(await readNotifierPaused(this.#deps.store))) while (!this.#isStopped && (await this.#deliver())) {}
+    } catch (error) {
+      log("notifications").warn("notices could not be sent: {error}", { error });
+    }
+  }
+
+  async #eachMinute(now: number): Promise<void> {
+    const { store } = this.#deps;
+    const soon = await soonNotices(store, now);
+    if (soon.length > 0) await store.commit(soon);
+    const before = now - KEPT_DAYS * DAY_MS;
+    while (!this.#isStopped && (await store.get(findOldNotification({ before })))) {
+      await store.commit([deleteOldNotifications(before)]);
+    }
+  }
+
+  /** Writes down what leaves the server of the oldest notices; false when there are no more. */
+  async #dispatch(): Promise<boolean> {
+    const { store, clock, mailer, topics } = this.#deps;
+    const rows = await store.all(listUndispatched());
+    if (rows.length === 0) return false;
+    const now = clock.now();
+    const methods = await readMethods(store);
+    const waiting = (await store.get(countDeliveries()))?.count ?? 0;
+    const writes = [];
+    let room = MOST_WAITING - waiting;
+    for (const row of rows) {
+      const due = { notification_id: row.id, user_id: row.user_id, due: now };
+      const wanted = [
+        ...(mailer.isSetUp && methods(row.template_id) === "smtp"
+          ? [{ ...due, method: "smtp", subscription_id: null } as const]
+          : []),
+        ...(await store.all(listSubscriptions({ user_id: row.user_id }))).map(
+          ({ id }) => ({ ...due, method: "webpush", subscription_id: id }) as const,
+        ),
+      ];
+      if (wanted.length > room) log("notifications").warn("too many notices wait; one stays in the inbox alone");
+      else writes.push(...wanted.map(insertDelivery));
+      room -= Math.min(room, wanted.length);
+      writes.push(markDispatched({ key: row.key, now }));
+    }
+    const people = new Set(rows.map(({ user_id }) => user_id));
+    await store.commit([...writes, ...[...people].map(trimNotifications)]);
+    for (const id of people) topics.publish("inbox", id, {});
+    return true;
+  }
+
+  /** Tries what is due; false when nothing is. */
+  async #deliver(): Promise<boolean> {
+    const due = await this.#deps.store.all(listDueDeliveries({ now: this.#deps.clock.now() }));
+    for (let i = 0; i < due.length && !this.#isStopped; i += AT_ONCE) {
+      await Promise.all(due.slice(i, i + AT_ONCE).map((one) => this.#try(one)));
+    }
+    return due.length > 0;
+  }
+
+  async #try(delivery: DeliveryRow): Promise<void> {
+    const { store, clock } = this.#deps;
+    try {
+      await this.#send(delivery);
+      await store.commit([deleteDelivery(delivery.key)]);
+    } catch (error) {
+      const pause = PAUSES_MS[delivery.attempts];
+      const { method, attempts } = delivery;
+      const reason = error instanceof Error ? error.message : "unknown";
+      log("notifications").warn("a notice was not taken by {method}: {reason}", { method, reason, attempts });
+      await store.commit([
+        pause === undefined
+          ? deleteDelivery(delivery.key)
+          : updateDelivery(delivery.key, { attempts: attempts + 1, due: clock.now() + pause }),
+      ]);
+    }
+  }
+
+  /** What is gone meanwhile needs no sending. */
+  async #send({ notification_id, user_id, method, subscription_id }: DeliveryRow): Promise<void> {
+    const { store } = this.#deps;
+    const [notice, user] = [
+      await store.get(findNotificationById({ id: notification_id })),
+      await store.get(findUser({ id: user_id })),
+    ];
+    if (!notice || user?.status !== "active") return;
+    if (method === "smtp") {
+      if (user.email !== "") await this.#mail(notice, user.email);
+      return;
+    }
+    const subscription = await store.get(findSubscription({ id: subscription_id ?? "" }));
+    if (!subscription) return;
+    if ((await pushTo(this.#deps, subscription, notice)) === "gone")
+      await store.commit([deleteSubscription(subscription.id)]);
+  }
+
+  #mail({ id, title, content, actions }: NotificationRow, to: string): Promise<void> {
+    const links = actions.map(({ label, url }) => `${label}: ${new URL(url, this.#deps.accessUrl()).href}`);
+    return this.#deps.mailer.send({ id, to, subject: title, text: [title, "", content, "", ...links, ""].join("\n") });
+  }
+}

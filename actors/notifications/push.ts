@@ -1,0 +1,54 @@
+// One notice to one browser. The address was given by a person, so it is called through the door for such addresses (rule NO-8).
+import type { Clock } from "#base/clock.ts";
+import type { Encryption } from "#base/encryption.ts";
+import type { Outbound } from "#base/outbound.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { SubscriptionRow } from "#db/notifications/deliveries.ts";
+import type { NotificationRow } from "#db/notifications/notifications.ts";
+import { vapidKeys } from "#db/notifications/settings.ts";
+import { makeVapidKeys, sealPush, vapidHeader } from "#src/notify/push.ts";
+
+const TTL_SECONDS = 86_400;
+/** The service has forgotten the browser. */
+const GONE = new Set([404, 410]);
+
+type Deps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly encryption: Encryption;
+  readonly outbound: Outbound;
+  readonly accessUrl: () => URL;
+};
+
+export type Subscribed = { readonly endpoint: string; readonly auth: string; readonly p256dh: string };
+
+/** The context under which the address of a browser is sealed. */
+export const sealedFor = (id: string): string => `webpush:${id}`;
+
+/** `gone` when nobody takes messages there any more; throws when the service could not be asked or refuses. */
+export const pushTo = async (
+  { store, clock, encryption, outbound, accessUrl }: Deps,
+  { id, sealed }: SubscriptionRow,
+  { id: notice, title, content, icon, actions }: Pick<NotificationRow, "id" | "title" | "content" | "icon" | "actions">,
+): Promise<"taken" | "gone"> => {
+  const { endpoint, auth, p256dh } = JSON.parse(encryption.open(sealed, sealedFor(id))) as Subscribed;
+  const keys = await vapidKeys(store, encryption, makeVapidKeys);
+  const url = new URL(endpoint);
+  const subject = accessUrl().protocol === "https:" ? accessUrl().origin : "mailto:slipway@localhost.invalid";
+  const path = actions[0]?.url ?? "/";
+  const words = { id: notice, title: title.slice(0, 200), body: content.slice(0, 500), icon: icon.slice(0, 500), path };
+  const text = JSON.stringify(words);
+  const answer = await outbound.fetch(url, {
+    method: "POST",
+    headers: {
+      authorization: vapidHeader(url, keys, subject, clock.now()),
+      "content-encoding": "aes128gcm",
+      "content-type": "application/octet-stream",
+      ttl: String(TTL_SECONDS),
+    },
+    body: sealPush(text, { auth, p256dh }),
+  });
+  if (GONE.has(answer.status)) return "gone";
+  if (answer.status < 200 || answer.status > 299) throw new Error(`${url.host} answered ${answer.status}`);
+  return "taken";
+};

@@ -1,0 +1,38 @@
+// What a workspace's owner is told of a turn: worked out from the state before and after, so that no message can forget it (rule NO-3).
+// Pure; used by the workspace actor alone.
+import { rfc3339 } from "#base/clock.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { type Notice, notified } from "#db/notifications/notifications.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import type { WorkspaceState } from "./decision.ts";
+
+type Told = Pick<Notice, "kind" | "values" | "dedupe"> & { readonly path?: string };
+
+/** Milliseconds since 1970. `before` is undefined for a workspace that was just made. */
+export const workspaceNotices = (
+  before: WorkspaceState | undefined,
+  { workspace, build, job }: WorkspaceState,
+  now: number,
+): readonly Statement[] => {
+  if (!before || workspace.owner_id === PREBUILDS_USER_ID) return [];
+  const told: Told[] = [];
+  const about = { workspace: workspace.name };
+  const isSame = before.build.id === build.id;
+  if (isSame && before.job.completed_at === null && job.completed_at !== null && job.error !== "") {
+    const values = { ...about, transition: build.transition, number: String(build.build_number), error: job.error };
+    told.push({ kind: "workspace_build_failed", values, dedupe: `build_failed:${build.id}` });
+  }
+  if (before.workspace.dormant_at === null && workspace.dormant_at !== null && build.reason === "dormancy") {
+    const { deleting_at } = workspace;
+    const deletion = deleting_at === null ? "" : `It will be deleted at ${rfc3339(deleting_at).slice(0, 10)}.`;
+    told.push({
+      ...{ kind: "workspace_dormant", values: { ...about, deletion } },
+      dedupe: `dormant:${workspace.id}:${workspace.dormant_at}`,
+    });
+  }
+  if (!before.workspace.deleted && workspace.deleted && build.reason === "autodelete") {
+    told.push({ kind: "workspace_deleted", values: about, dedupe: `deleted:${workspace.id}`, path: "/workspaces" });
+  }
+  const common = { now, user_id: workspace.owner_id, targets: [workspace.id], path: `/workspaces/${workspace.id}` };
+  return told.map((one) => notified({ ...common, ...one }));
+};

@@ -1,0 +1,84 @@
+// What is still to be sent outside, the browsers that take it, and what people do not want to hear of.
+import { and, asc, count, eq, lte, sql } from "drizzle-orm";
+import { build, deleteBy, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { notification_deliveries, notification_preferences, webpush_subscriptions } from "../schema/notifications.ts";
+
+export type DeliveryRow = typeof notification_deliveries.$inferSelect;
+export type SubscriptionRow = typeof webpush_subscriptions.$inferSelect;
+
+const INSERT_DELIVERY = `insert into notification_deliveries (notification_id, user_id, method, subscription_id, attempts, due)
+  values (?, ?, ?, ?, 0, ?)`;
+
+export const insertDelivery = (
+  row: Pick<DeliveryRow, "notification_id" | "user_id" | "method" | "subscription_id" | "due">,
+): Statement => ({
+  touches: [],
+  sql: INSERT_DELIVERY,
+  rows: [[row.notification_id, row.user_id, row.method, row.subscription_id, row.due]],
+});
+
+/** Oldest first: {now}. */
+export const listDueDeliveries = query(
+  build
+    .select()
+    .from(notification_deliveries)
+    .where(lte(notification_deliveries.due, sql.placeholder("now")))
+    .orderBy(asc(notification_deliveries.due))
+    .limit(50),
+);
+
+export const countDeliveries = query(build.select({ count: count().as("count") }).from(notification_deliveries));
+export const updateDelivery = updateBy(notification_deliveries, notification_deliveries.key);
+export const deleteDelivery = deleteBy(notification_deliveries, notification_deliveries.key);
+
+/** Oldest first: {user_id}. */
+export const listSubscriptions = query(
+  build
+    .select()
+    .from(webpush_subscriptions)
+    .where(eq(webpush_subscriptions.user_id, sql.placeholder("user_id")))
+    .orderBy(asc(webpush_subscriptions.created_at)),
+);
+
+/** {id}. */
+export const findSubscription = query(
+  build
+    .select()
+    .from(webpush_subscriptions)
+    .where(eq(webpush_subscriptions.id, sql.placeholder("id"))),
+);
+
+export const insertSubscription = insertInto(webpush_subscriptions);
+export const deleteSubscription = deleteBy(webpush_subscriptions, webpush_subscriptions.id);
+export const deleteSubscriptionsOf = deleteBy(webpush_subscriptions, webpush_subscriptions.user_id);
+
+const bySubscription = and(
+  eq(webpush_subscriptions.user_id, sql.placeholder("user_id")),
+  eq(webpush_subscriptions.endpoint_hash, sql.placeholder("endpoint_hash")),
+);
+/** {user_id, endpoint_hash}. */
+export const findSubscriptionAt = query(build.select().from(webpush_subscriptions).where(bySubscription));
+
+/** {user_id}. */
+export const listPreferences = query(
+  build
+    .select()
+    .from(notification_preferences)
+    .where(eq(notification_preferences.user_id, sql.placeholder("user_id"))),
+);
+
+type Preference = typeof notification_preferences.$inferInsert;
+export const putPreference = statement<Preference>(
+  build
+    .insert(notification_preferences)
+    .values({
+      user_id: sql.placeholder("user_id"),
+      template_id: sql.placeholder("template_id"),
+      disabled: sql.placeholder("disabled"),
+      updated_at: sql.placeholder("updated_at"),
+    })
+    .onConflictDoUpdate({
+      target: [notification_preferences.user_id, notification_preferences.template_id],
+      set: { disabled: sql`excluded.disabled`, updated_at: sql`excluded.updated_at` },
+    }),
+);

@@ -1,0 +1,42 @@
+// What administrators have chosen about notices, and who we are to the services of browsers' makers.
+import type { Encryption } from "#base/encryption.ts";
+import { kindOf } from "#schema/notifications/kinds.ts";
+import type { Method } from "#schema/notifications/notification.ts";
+import type { Store } from "../engine/store.ts";
+import { findSetting, insertSetting, putSetting } from "../settings.ts";
+
+const PAUSED = "notifier_paused";
+const METHODS = "notification_methods";
+const VAPID = "webpush_vapid";
+
+export const readNotifierPaused = async (store: Pick<Store, "get">): Promise<boolean> =>
+  (await store.get(findSetting({ key: PAUSED })))?.value === "true";
+
+export const putNotifierPaused = (paused: boolean) => putSetting({ key: PAUSED, value: String(paused) });
+
+/** What was chosen, by the id of the kind. */
+export const readChosenMethods = async (store: Pick<Store, "get">): Promise<Record<string, Method>> =>
+  JSON.parse((await store.get(findSetting({ key: METHODS })))?.value ?? "{}") as Record<string, Method>;
+
+export const putMethods = (methods: Readonly<Record<string, Method>>) =>
+  putSetting({ key: METHODS, value: JSON.stringify(methods) });
+
+/** How a kind leaves the server: as it was chosen, else by its default. */
+export const readMethods = async (store: Pick<Store, "get">): Promise<(template_id: string) => Method> => {
+  const chosen = await readChosenMethods(store);
+  return (id) => chosen[id] ?? (kindOf(id)?.mail ? "smtp" : "inbox");
+};
+
+type VapidKeys = { readonly public_key: string; readonly private_key: string };
+
+/** The keys, made on the first call by `make`; the private one is sealed. */
+export const vapidKeys = async (store: Store, encryption: Encryption, make: () => VapidKeys): Promise<VapidKeys> => {
+  const found = await store.get(findSetting({ key: VAPID }));
+  if (found) return JSON.parse(encryption.open(found.value, VAPID)) as VapidKeys;
+  const keys = make();
+  // Another request may have been first.
+  await store
+    .commit([insertSetting({ key: VAPID, value: encryption.seal(JSON.stringify(keys), VAPID) })])
+    .catch(() => {});
+  return vapidKeys(store, encryption, make);
+};

@@ -1,0 +1,161 @@
+// What people are told: their inbox, live, and how administrators have it sent.
+import { Elysia, t } from "elysia";
+import { readNotifierPaused } from "#db/notifications/settings.ts";
+import { idsIn, markAllRead, markRead, readInbox } from "#domain/notifications/inbox.ts";
+import { listKinds, sendTest, setMethod, setPaused } from "#domain/notifications/settings.ts";
+import {
+  DispatchMethods,
+  Inbox,
+  InboxChange,
+  METHODS,
+  NotificationSettings,
+  NotificationTemplate,
+  READ_STATUSES,
+  ReadMark,
+} from "#schema/notifications/notification.ts";
+import { oneOf } from "#schema/one-of.ts";
+import { settingOf } from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent, Upgraded } from "../http/responses.ts";
+import { closeWhenKeyGone } from "../http/revocation.ts";
+import { InboxSocket } from "./watch.ts";
+
+const tags = ["Notifications"];
+const user = true;
+
+const list = (description: string) => t.Optional(t.String({ description: `${description} Ids with commas between.` }));
+const filter = {
+  templates: list("Only of these kinds."),
+  targets: list("Only about all of these."),
+  read_status: t.Optional(oneOf(READ_STATUSES, "all, which it is without, read or unread.")),
+};
+
+const filterOf = (query: { templates?: string; targets?: string; read_status?: "all" | "read" | "unread" }) => ({
+  read: query.read_status ?? ("all" as const),
+  templates: idsIn("templates", query.templates),
+  targets: idsIn("targets", query.targets),
+});
+
+export const notifications = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/notifications" })
+    .use(callers)
+    .get("/inbox", ({ caller, query }) => readInbox(ctx, caller.user_id, filterOf(query), query.starting_before), {
+      user,
+      query: t.Object({
+        ...filter,
+        starting_before: t.Optional(t.String({ format: "uuid", description: "Only what is older than this one." })),
+      }),
+      response: { 200: Inbox, ...fails(400, 401) },
+      detail: { tags, summary: "Read one's inbox", description: "25 at a time, newest first." },
+    })
+    .get(
+      "/inbox/watch",
+      ({ caller, query, request }) => {
+        const socket = new InboxSocket(ctx, caller.user_id, filterOf(query));
+        return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, socket), { who: caller.user_id });
+      },
+      {
+        user,
+        query: t.Object({
+          ...filter,
+          format: t.Optional(oneOf(["plaintext", "markdown"], "Of the words; they are plain either way.")),
+        }),
+        response: { 200: Upgraded, ...fails(400, 401, 503) },
+        detail: {
+          tags,
+          summary: "Watch one's inbox",
+          description:
+            'Text messages {"notification", "unread_count"} of what is new; without `notification` when only the count has changed. Messages from the client end it.',
+        },
+      },
+    )
+    .put(
+      "/inbox/mark-all-as-read",
+      async ({ caller, set }) => {
+        await markAllRead(ctx, caller.user_id);
+        set.status = 204;
+      },
+      {
+        user,
+        response: { 204: NoContent, ...fails(401) },
+        detail: { tags, summary: "Mark everything as read" },
+      },
+    )
+    .put(
+      "/inbox/:notification/read-status",
+      ({ caller, params, body }) => markRead(ctx, caller.user_id, params.notification, body.is_read),
+      {
+        user,
+        params: t.Object({ notification: t.String({ format: "uuid", description: "Notification id." }) }),
+        body: ReadMark,
+        response: { 200: InboxChange, ...fails(400, 401, 404) },
+        detail: operation({ tags, summary: "Mark one as read or unread", example: { is_read: true } }),
+      },
+    )
+    .get("/settings", async () => ({ notifier_paused: await readNotifierPaused(ctx.store) }), {
+      user,
+      response: { 200: NotificationSettings, ...fails(401) },
+      detail: { tags, summary: "See whether notifications leave the server" },
+    })
+    .put(
+      "/settings",
+      async ({ caller, body }) => {
+        await setPaused(ctx, caller, body.notifier_paused);
+        return body;
+      },
+      {
+        ...{ user, body: NotificationSettings },
+        response: { 200: NotificationSettings, ...fails(400, 401, 403) },
+        detail: operation({
+          tags,
+          summary: "Pause what leaves the server",
+          description: "Inboxes are filled all the same; what waits goes out afterwards.",
+          audit: target.writes(settingOf("notifications_settings", "notifier")),
+        }),
+      },
+    )
+    .get("/templates/system", () => listKinds(ctx), {
+      user,
+      response: { 200: t.Array(NotificationTemplate), ...fails(401) },
+      detail: { tags, summary: "List the kinds of notifications" },
+    })
+    .put(
+      "/templates/:notification_template/method",
+      ({ caller, params, body }) => setMethod(ctx, caller, params.notification_template, body.method),
+      {
+        user,
+        params: t.Object({ notification_template: t.String({ format: "uuid", description: "Id of the kind." }) }),
+        body: t.Object({ method: oneOf(["", ...METHODS]) }),
+        response: { 200: NotificationTemplate, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags,
+          summary: "Choose how a kind of notification is sent",
+          example: { method: "smtp" },
+          audit: target.writes(target.notificationKind),
+        }),
+      },
+    )
+    .get(
+      "/dispatch-methods",
+      () => ({ available: ["inbox", ...(ctx.mailer.isSetUp ? ["smtp"] : []), "webpush"], default: "inbox" }),
+      {
+        user,
+        response: { 200: DispatchMethods, ...fails(401) },
+        detail: { tags, summary: "See how notifications can be sent" },
+      },
+    )
+    .post(
+      "/test",
+      async ({ caller, set }) => {
+        await sendTest(ctx, caller.user_id);
+        set.status = 204;
+      },
+      {
+        user,
+        response: { 204: NoContent, ...fails(401) },
+        detail: { tags, summary: "Send oneself a test", description: "To the inbox, and wherever else it goes." },
+      },
+    );

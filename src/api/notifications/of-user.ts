@@ -1,0 +1,83 @@
+// What somebody wants to hear of, and which of their browsers are pushed; each for themselves.
+import { Elysia, t } from "elysia";
+import { findNotified } from "#domain/notifications/inbox.ts";
+import { changePreferences, preferencesOf, sendTest } from "#domain/notifications/settings.ts";
+import { subscribe, unsubscribe } from "#domain/notifications/webpush.ts";
+import { userPath } from "#domain/users/user.ts";
+import {
+  NotificationPreference,
+  UpdatePreferences,
+  WebpushEndpoint,
+  WebpushSubscription,
+} from "#schema/notifications/notification.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent } from "../http/responses.ts";
+
+const tags = ["Notifications"];
+const of = { user: true, params: userPath } as const;
+
+export const notificationsOfUser = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/users" })
+    .use(callers)
+    .get(
+      "/:user/notifications/preferences",
+      async ({ caller, params }) => preferencesOf(ctx, await findNotified(ctx, params.user, caller)),
+      {
+        ...of,
+        response: { 200: t.Array(NotificationPreference), ...fails(401, 403, 404) },
+        detail: { tags, summary: "See what one does not want to hear of" },
+      },
+    )
+    .put(
+      "/:user/notifications/preferences",
+      async ({ caller, params, body }) =>
+        changePreferences(ctx, await findNotified(ctx, params.user, caller), body.template_disabled_map),
+      {
+        ...{ ...of, body: UpdatePreferences },
+        response: { 200: t.Array(NotificationPreference), ...fails(400, 401, 403, 404) },
+        detail: { tags, summary: "Choose what one wants to hear of", description: "What is not named stays." },
+      },
+    )
+    .post(
+      "/:user/webpush/subscription",
+      async ({ caller, params, body, set }) => {
+        await subscribe(ctx, await findNotified(ctx, params.user, caller), body);
+        set.status = 204;
+      },
+      {
+        ...{ ...of, body: WebpushSubscription },
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          summary: "Have a browser pushed",
+          description:
+            "What the browser has answered to `pushManager.subscribe` with `webpush_public_key` of buildinfo.",
+        }),
+      },
+    )
+    .delete(
+      "/:user/webpush/subscription",
+      async ({ caller, params, body, set }) => {
+        await unsubscribe(ctx, await findNotified(ctx, params.user, caller), body.endpoint);
+        set.status = 204;
+      },
+      {
+        ...{ ...of, body: WebpushEndpoint },
+        response: { 204: NoContent, ...fails(400, 401, 403, 404) },
+        detail: { tags, summary: "Have a browser left alone" },
+      },
+    )
+    .post(
+      "/:user/webpush/test",
+      async ({ caller, params, set }) => {
+        await sendTest(ctx, await findNotified(ctx, params.user, caller));
+        set.status = 204;
+      },
+      {
+        ...of,
+        response: { 204: NoContent, ...fails(401, 403, 404) },
+        detail: { tags, summary: "Send one's browsers a test" },
+      },
+    );

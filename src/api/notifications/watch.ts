@@ -1,0 +1,73 @@
+// A follower of one's inbox: what is new since it came, and how many are unread. Reads the store behind its own cursor, so that nothing is
+// lost between two looks.
+import { log } from "#base/log.ts";
+import { findNewestNotification, listNotificationsAfter } from "#db/notifications/notifications.ts";
+import { type InboxFilter, isWanted, presentNotification, unreadOf } from "#domain/notifications/inbox.ts";
+import type { ApiContext } from "../context.ts";
+import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
+
+export class InboxSocket implements SocketHandler {
+  readonly #ctx: ApiContext;
+  readonly #user: string;
+  readonly #filter: InboxFilter;
+  #leave: () => void = () => {};
+  /** Key of the newest that was told. */
+  #cursor: number | undefined;
+  #unread: number | undefined;
+  #isLooking = false;
+  #isAsked = false;
+
+  constructor(ctx: ApiContext, user_id: string, filter: InboxFilter) {
+    this.#ctx = ctx;
+    this.#user = user_id;
+    this.#filter = filter;
+  }
+
+  open(socket: Socket): void {
+    this.#leave = this.#ctx.topics.subscribe("inbox", this.#user, () => this.#look(socket));
+    this.#look(socket);
+  }
+
+  message(socket: Socket): void {
+    socket.close(CLOSE.policy, "this stream takes no messages");
+  }
+
+  close(): void {
+    this.#leave();
+  }
+
+  #look(socket: Socket): void {
+    this.#isAsked = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    void this.#tell(socket)
+      .catch((error) => {
+        log("notifications").warn("an inbox could not be read: {error}", { error });
+        socket.close(CLOSE.internal, "the inbox could not be read");
+      })
+      .finally(() => {
+        this.#isLooking = false;
+        if (this.#isAsked && !socket.closing) this.#look(socket);
+      });
+  }
+
+  async #tell(socket: Socket): Promise<void> {
+    const { store } = this.#ctx;
+    while (this.#isAsked && !socket.closing) {
+      this.#isAsked = false;
+      const unread_count = await unreadOf(this.#ctx, this.#user);
+      if (this.#cursor === undefined) {
+        this.#cursor = (await store.get(findNewestNotification({ user_id: this.#user })))?.key ?? 0;
+        this.#unread = unread_count;
+        continue;
+      }
+      const rows = await store.all(listNotificationsAfter({ user_id: this.#user, after: this.#cursor }));
+      this.#cursor = rows.at(-1)?.key ?? this.#cursor;
+      const wanted = rows.filter((row) => isWanted(row, this.#filter));
+      for (const row of wanted) socket.send(JSON.stringify({ notification: presentNotification(row), unread_count }));
+      if (wanted.length === 0 && unread_count !== this.#unread) socket.send(JSON.stringify({ unread_count }));
+      this.#unread = unread_count;
+      if (rows.length > 0) this.#isAsked = true;
+    }
+  }
+}

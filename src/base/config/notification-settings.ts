@@ -1,0 +1,35 @@
+// Settings of e-mail: without a host nothing is sent by it.
+import { choice, matching, text, whole } from "./kinds.ts";
+import { optional, setting } from "./setting.ts";
+
+const group = "E-mail";
+const address = matching(
+  /^[^\s<>@]+@[^\s<>@]+$|^[^<>\r\n]+ <[^\s<>@]+@[^\s<>@]+>$/,
+  "an address such as slipway@example.com or Slipway <slipway@example.com>",
+  "ADDRESS",
+);
+
+export const NOTIFICATION_SETTINGS = {
+  smtp_host: optional(matching(/^[A-Za-z0-9.:-]+$/, "a host name or an IP address", "HOST"), {
+    group,
+    help: "The SMTP server that takes e-mail to people. Needs smtp_from.",
+    absent: "no e-mail is sent",
+  }),
+  smtp_port: setting(whole(1, 65_535), 587, { group, help: "The port of the SMTP server." }),
+  smtp_tls: setting(choice("starttls", "tls", "none"), "starttls", {
+    group,
+    help: "How the connection to the SMTP server is encrypted: starttls after its greeting, tls from the beginning (port 465 as a rule), or none, for a server on this machine.",
+  }),
+  smtp_from: optional(address, { group, help: "Who the e-mail is from.", absent: "no e-mail is sent" }),
+  smtp_username: optional(text, {
+    group,
+    help: "The name to sign in with at the SMTP server.",
+    absent: "nobody signs in",
+  }),
+  smtp_password: optional(text, {
+    group,
+    help: "The password for smtp_username. Better given by the environment or a file.",
+    absent: "none",
+    secret: true,
+  }),
+};

@@ -1,0 +1,118 @@
+// The inbox: what somebody was told, each their own; nobody reads another's (rule NO-10).
+import { rfc3339 } from "#base/clock.ts";
+import { forbidden, invalid, notFound } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import {
+  countUnread,
+  findNotification,
+  listNotifications,
+  markAllNotifications,
+  markNotification,
+  type NotificationRow,
+} from "#db/notifications/notifications.ts";
+import type { Inbox, InboxNotification } from "#schema/notifications/notification.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { DomainContext } from "../context.ts";
+import { userAt } from "../users/user.ts";
+
+const PAGE = 25;
+
+export const presentNotification = (row: NotificationRow): InboxNotification => ({
+  ...{ id: row.id, user_id: row.user_id, template_id: row.template_id, targets: row.targets },
+  ...{ title: row.title, content: row.content, icon: row.icon, actions: row.actions },
+  read_at: row.read_at === null ? null : rfc3339(row.read_at),
+  created_at: rfc3339(row.created_at),
+});
+
+export type InboxFilter = {
+  readonly read: "all" | "read" | "unread";
+  /** Ids; empty: all. */
+  readonly templates: readonly string[];
+  readonly targets: readonly string[];
+};
+
+/** Whether the filter lets it through. */
+export const isWanted = (row: NotificationRow, { read, templates, targets }: InboxFilter): boolean =>
+  (read === "all" || (row.read_at === null) === (read === "unread")) &&
+  (templates.length === 0 || templates.includes(row.template_id)) &&
+  targets.every((one) => row.targets.includes(one));
+
+type Deps = Pick<DomainContext, "store" | "clock" | "topics">;
+
+export const unreadOf = async ({ store }: Pick<Deps, "store">, user_id: string): Promise<number> =>
+  (await store.get(countUnread({ user_id })))?.count ?? 0;
+
+/** One page, newest first; those older than `before`, an id of the caller's own. 400 for another. */
+export const readInbox = async (
+  ctx: Deps,
+  user_id: string,
+  filter: InboxFilter,
+  before: string | undefined,
+): Promise<Inbox> => {
+  let from = Number.MAX_SAFE_INTEGER;
+  if (before) {
+    const start = await ctx.store.get(findNotification({ user_id, id: before.toLowerCase() }));
+    if (!start) {
+      throw invalid("Query parameters have invalid values.", [
+        { field: "starting_before", detail: "is none of your notifications" },
+      ]);
+    }
+    from = start.key;
+  }
+  const found: NotificationRow[] = [];
+  const templates = JSON.stringify(filter.templates);
+  for (;;) {
+    const rows = await ctx.store.all(
+      listNotifications({ user_id, read: filter.read, templates, before: from, limit: PAGE }),
+    );
+    found.push(...rows.filter((row) => isWanted(row, filter)));
+    from = rows.at(-1)?.key ?? 0;
+    if (rows.length < PAGE || found.length >= PAGE) break;
+  }
+  return {
+    notifications: found.slice(0, PAGE).map(presentNotification),
+    unread_count: await unreadOf(ctx, user_id),
+  };
+};
+
+/** 404 for what is not in the caller's inbox. */
+export const markRead = async (
+  ctx: Deps,
+  user_id: string,
+  id: string,
+  is_read: boolean,
+): Promise<{ notification: InboxNotification; unread_count: number }> => {
+  const row = await ctx.store.get(findNotification({ user_id, id: id.toLowerCase() }));
+  if (!row) throw notFound();
+  const read_at = is_read ? (row.read_at ?? ctx.clock.now()) : null;
+  if (read_at !== row.read_at) {
+    await ctx.store.commit([markNotification({ user_id, id: row.id, read_at })]).catch((error) => {
+      throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
+    });
+    ctx.topics.publish("inbox", user_id, {});
+  }
+  return { notification: presentNotification({ ...row, read_at }), unread_count: await unreadOf(ctx, user_id) };
+};
+
+export const markAllRead = async (ctx: Deps, user_id: string): Promise<void> => {
+  await ctx.store.commit([markAllNotifications({ user_id, read_at: ctx.clock.now() })]);
+  ctx.topics.publish("inbox", user_id, {});
+};
+
+/** Ids of a query: repeated, or with commas. 400 for what is none. */
+export const idsIn = (field: string, text: string | undefined): string[] => {
+  const ids = (text ?? "")
+    .split(",")
+    .map((one) => one.trim().toLowerCase())
+    .filter((one) => one !== "");
+  if (ids.every(isUuid)) return ids;
+  throw invalid("Query parameters have invalid values.", [{ field, detail: "must be ids" }]);
+};
+
+/** Whose notifications the path speaks of: each their own. 404 for a person one cannot see, 403 for another. */
+export const findNotified = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
+  const { id } = await userAt(ctx.store, text, caller);
+  if (id !== caller.user_id) throw forbidden("Each chooses their own notifications.");
+  return id;
+};

@@ -1,0 +1,103 @@
+// What is told how: the kinds of notices, what administrators have chosen for all and people for themselves, and tests.
+import { rfc3339 } from "#base/clock.ts";
+import { forbidden, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { listPreferences, putPreference } from "#db/notifications/deliveries.ts";
+import { notified } from "#db/notifications/notifications.ts";
+import { putMethods, putNotifierPaused, readChosenMethods, readNotifierPaused } from "#db/notifications/settings.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { kindOf, NOTICE_KINDS, type NoticeKind } from "#schema/notifications/kinds.ts";
+import type { Method, NotificationPreference, NotificationTemplate } from "#schema/notifications/notification.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { mayChangeDeployment } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+type Deps = Pick<DomainContext, "store" | "clock" | "topics">;
+
+const checkMay = (caller: UserCaller): void => {
+  if (!mayChangeDeployment(caller)) throw forbidden("Only an owner sets how people are told.");
+};
+
+const methodOf = ({ mail }: NoticeKind): Method => (mail ? "smtp" : "inbox");
+
+export const listKinds = async ({ store }: Pick<Deps, "store">): Promise<NotificationTemplate[]> => {
+  const chosen = await readChosenMethods(store);
+  return Object.values<NoticeKind>(NOTICE_KINDS).map((kind) => ({
+    ...{ id: kind.id, name: kind.name, group: kind.group, title_template: kind.title, body_template: kind.body },
+    ...{ method: chosen[kind.id] ?? "", default_method: methodOf(kind), kind: "system", enabled_by_default: true },
+  }));
+};
+
+/** 403, 404. Empty: as it is by default. */
+export const setMethod = async (
+  { store, clock }: Deps,
+  caller: UserCaller,
+  id: string,
+  method: Method | "",
+): Promise<NotificationTemplate> => {
+  checkMay(caller);
+  const kind = kindOf(id.toLowerCase());
+  if (!kind) throw notFound();
+  const { [kind.id]: before = "", ...others } = await readChosenMethods(store);
+  if (before !== method) {
+    const entry = audited({
+      ...{ now: clock.now(), action: "write", resource_type: "notification_template", resource_id: kind.id },
+      ...{ target: kind.name, before: { method: before }, after: { method } },
+    });
+    await store.commit([putMethods(method === "" ? others : { ...others, [kind.id]: method }), entry]);
+  }
+  const found = (await listKinds({ store })).find((one) => one.id === kind.id);
+  if (!found) throw notFound();
+  return found;
+};
+
+/** 403. */
+export const setPaused = async (
+  { store, clock, topics }: Deps,
+  caller: UserCaller,
+  notifier_paused: boolean,
+): Promise<void> => {
+  checkMay(caller);
+  const before = await readNotifierPaused(store);
+  if (before === notifier_paused) return;
+  const change = { before: { notifier_paused: before }, after: { notifier_paused } };
+  const about = {
+    now: clock.now(),
+    action: "write",
+    resource_type: "notifications_settings",
+    target: "notifier",
+  } as const;
+  await store.commit([putNotifierPaused(notifier_paused), audited({ ...about, ...change })]);
+  topics.publish("notified", "", {});
+};
+
+export const preferencesOf = async (
+  { store }: Pick<Deps, "store">,
+  user_id: string,
+): Promise<NotificationPreference[]> =>
+  (await store.all(listPreferences({ user_id }))).map(({ template_id, disabled, updated_at }) => ({
+    ...{ id: template_id, disabled, updated_at: rfc3339(updated_at) },
+  }));
+
+/** What is not named stays. 400 for a kind that is not there. */
+export const changePreferences = async (
+  { store, clock }: Deps,
+  user_id: string,
+  map: Readonly<Record<string, boolean>>,
+): Promise<NotificationPreference[]> => {
+  const updated_at = clock.now();
+  const writes = Object.entries(map).map(([id, disabled]) => {
+    const kind = kindOf(id.toLowerCase());
+    if (!kind) throw invalidField("template_disabled_map", `${id.slice(0, 64)} is no kind of notification`);
+    return putPreference({ user_id, template_id: kind.id, disabled, updated_at });
+  });
+  if (writes.length > 0) await store.commit(writes);
+  return preferencesOf({ store }, user_id);
+};
+
+/** To the caller alone. */
+export const sendTest = async ({ store, clock, topics }: Deps, user_id: string): Promise<void> => {
+  const notice = { now: clock.now(), user_id, kind: "test", values: {}, path: "/", dedupe: `test:${uuid()}` } as const;
+  await store.commit([notified(notice)]);
+  topics.publish("notified", "", {});
+};

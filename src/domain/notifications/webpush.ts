@@ -1,0 +1,49 @@
+// Browsers that are pushed what their owner is told. The address comes from a person: only https, only places that may be called, and not
+// many of them (rule NO-8).
+import { sealedFor } from "#actors/notifications/push.ts";
+import { conflict, invalidField, notFound } from "#base/errors.ts";
+import { sha256, uuid } from "#base/ids.ts";
+import {
+  deleteSubscription,
+  findSubscriptionAt,
+  insertSubscription,
+  listSubscriptions,
+} from "#db/notifications/deliveries.ts";
+import type { WebpushSubscription } from "#schema/notifications/notification.ts";
+import { arePushKeys } from "#src/notify/push.ts";
+import type { DomainContext } from "../context.ts";
+
+/** Browsers of one person. */
+const MOST = 10;
+
+/** The same address again takes the new keys. 400 for what cannot be pushed to, 409 for too many. */
+export const subscribe = async (
+  { store, clock, encryption, outbound }: DomainContext,
+  user_id: string,
+  { endpoint, auth_key, p256dh_key }: WebpushSubscription,
+): Promise<void> => {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (url?.protocol !== "https:" || url.username + url.password !== "") {
+    throw invalidField("endpoint", "must be an https URL");
+  }
+  if (!arePushKeys({ p256dh: p256dh_key, auth: auth_key })) throw invalidField("p256dh_key", "is no key of a browser");
+  const refused = await outbound.refusalOf(url);
+  if (refused !== undefined) throw invalidField("endpoint", refused);
+  const endpoint_hash = sha256(endpoint);
+  const known = await store.all(listSubscriptions({ user_id }));
+  const same = known.find((one) => one.endpoint_hash === endpoint_hash);
+  if (!same && known.length >= MOST) throw conflict(`${MOST} browsers are the most. Take one away first.`);
+  const id = uuid();
+  const sealed = encryption.seal(JSON.stringify({ endpoint, auth: auth_key, p256dh: p256dh_key }), sealedFor(id));
+  await store.commit([
+    ...(same ? [deleteSubscription(same.id)] : []),
+    insertSubscription({ id, user_id, endpoint_hash, sealed, created_at: clock.now() }),
+  ]);
+};
+
+/** 404. */
+export const unsubscribe = async ({ store }: DomainContext, user_id: string, endpoint: string): Promise<void> => {
+  const found = await store.get(findSubscriptionAt({ user_id, endpoint_hash: sha256(endpoint) }));
+  if (!found) throw notFound();
+  await store.commit([deleteSubscription(found.id)]);
+};

@@ -1,0 +1,91 @@
+// Web push: a message sealed for one browser (RFC 8291, `aes128gcm` of RFC 8188) and signed for the service of the browser's maker (VAPID,
+// RFC 8292). Pure but for random bytes; sending is the caller's.
+import {
+  createCipheriv,
+  createECDH,
+  createPrivateKey,
+  generateKeyPairSync,
+  hkdfSync,
+  randomBytes,
+  sign,
+} from "node:crypto";
+
+/** What a browser has given us, base64url. */
+export type PushKeys = { readonly p256dh: string; readonly auth: string };
+/** Who we are to the services, base64url. */
+export type VapidKeys = { readonly public_key: string; readonly private_key: string };
+
+const CURVE = "prime256v1";
+const SALT_BYTES = 16;
+const RECORD_BYTES = 4_096;
+const TOKEN_SECONDS = 12 * 3_600;
+
+export const makeVapidKeys = (): VapidKeys => {
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: CURVE });
+  const { x = "", y = "" } = publicKey.export({ format: "jwk" });
+  const point = Buffer.concat([Buffer.of(4), Buffer.from(x, "base64url"), Buffer.from(y, "base64url")]);
+  return { public_key: point.toString("base64url"), private_key: privateKey.export({ format: "jwk" }).d ?? "" };
+};
+
+/** Whether these are keys that a message can be sealed for. */
+export const arePushKeys = ({ p256dh, auth }: PushKeys): boolean => {
+  try {
+    const ecdh = createECDH(CURVE);
+    ecdh.generateKeys();
+    ecdh.computeSecret(Buffer.from(p256dh, "base64url"));
+    return Buffer.from(auth, "base64url").length === SALT_BYTES;
+  } catch {
+    return false;
+  }
+};
+
+/** What is random about a message; given by tests only. */
+type Chance = { readonly salt: Uint8Array; readonly private_key: Uint8Array };
+
+/** The body for the service. Throws when the keys are none. */
+export const sealPush = (text: string, { p256dh, auth }: PushKeys, chance?: Chance): Uint8Array<ArrayBuffer> => {
+  const ecdh = createECDH(CURVE);
+  if (chance) ecdh.setPrivateKey(chance.private_key);
+  else ecdh.generateKeys();
+  const ours = ecdh.getPublicKey();
+  const theirs = Buffer.from(p256dh, "base64url");
+  const shared = ecdh.computeSecret(theirs);
+  const salt = chance?.salt ?? randomBytes(SALT_BYTES);
+  const info = Buffer.concat([Buffer.from("WebPush: info\0"), theirs, ours]);
+  const secret = derived(shared, Buffer.from(auth, "base64url"), info, 32);
+  const key = derived(secret, salt, "Content-Encoding: aes128gcm\0", 16);
+  const nonce = derived(secret, salt, "Content-Encoding: nonce\0", 12);
+  const cipher = createCipheriv("aes-128-gcm", key, nonce);
+  // 2: the last record.
+  const sealed = Buffer.concat([
+    cipher.update(text, "utf8"),
+    cipher.update(Buffer.of(2)),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ]);
+  const size = Buffer.alloc(4);
+  size.writeUInt32BE(RECORD_BYTES);
+  return new Uint8Array(Buffer.concat([salt, size, Buffer.of(ours.length), ours, sealed]));
+};
+
+const derived = (secret: Uint8Array, salt: Uint8Array, info: string | Uint8Array, length: number): Buffer =>
+  Buffer.from(hkdfSync("sha256", secret, salt, info, length));
+
+/** The header by which the service knows us; `now` in milliseconds, `subject` an https or mailto URL. */
+export const vapidHeader = (
+  endpoint: URL,
+  { public_key, private_key }: VapidKeys,
+  subject: string,
+  now: number,
+): string => {
+  const claims = { aud: endpoint.origin, exp: Math.floor(now / 1_000) + TOKEN_SECONDS, sub: subject };
+  const head = [{ typ: "JWT", alg: "ES256" }, claims].map((one) =>
+    Buffer.from(JSON.stringify(one)).toString("base64url"),
+  );
+  const point = Buffer.from(public_key, "base64url");
+  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((half) => half.toString("base64url"));
+  const jwk = { kty: "EC", crv: "P-256", x, y, d: private_key };
+  const key = createPrivateKey({ key: jwk as never, format: "jwk" });
+  const signature = sign("sha256", Buffer.from(head.join(".")), { key, dsaEncoding: "ieee-p1363" });
+  return `vapid t=${head.join(".")}.${signature.toString("base64url")}, k=${public_key}`;
+};

@@ -1,0 +1,102 @@
+// Of what people are told: each kind with its words. `{name}` in them is filled in by whoever tells (src/domain and actors).
+
+export type NoticeKind = {
+  readonly id: string;
+  readonly name: string;
+  readonly group: string;
+  readonly title: string;
+  readonly body: string;
+  /** Label of the link to what it is about. */
+  readonly action: string;
+  /** Whether it leaves the inbox by itself: by e-mail where that is set up. Browsers that ask for it are pushed every kind. */
+  readonly mail: boolean;
+};
+
+const WORKSPACES = "Workspace events";
+const CHATS = "Chat events";
+const ADMINISTRATION = "Administration";
+
+export const NOTICE_KINDS = {
+  workspace_build_failed: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0001", name: "Build failed", group: WORKSPACES, mail: true },
+    title: "Workspace {workspace} failed to {transition}",
+    body: "Build {number} has failed: {error}",
+    action: "See the build",
+  },
+  workspace_stops_soon: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0002", name: "Stops soon", group: WORKSPACES, mail: false },
+    title: "Workspace {workspace} stops soon",
+    body: "It stops at {time} unless somebody uses or extends it.",
+    action: "Open the workspace",
+  },
+  workspace_dormant: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0003", name: "Dormant", group: WORKSPACES, mail: true },
+    title: "Workspace {workspace} is dormant",
+    body: "Nobody used it for a while. {deletion}",
+    action: "Open the workspace",
+  },
+  workspace_deleted_soon: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0004", name: "Deleted soon", group: WORKSPACES, mail: true },
+    title: "Workspace {workspace} is deleted soon",
+    body: "It is dormant and will be deleted at {time}. Wake it up to keep it.",
+    action: "Open the workspace",
+  },
+  workspace_deleted: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0005", name: "Deleted", group: WORKSPACES, mail: true },
+    title: "Workspace {workspace} was deleted",
+    body: "The server deleted it because it was dormant for too long.",
+    action: "See the workspaces",
+  },
+  chat_needs_you: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0011", name: "Chat needs you", group: CHATS, mail: false },
+    title: "{chat} needs you",
+    body: "It waits for an answer or a permission.",
+    action: "Open the chat",
+  },
+  chat_done: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0012", name: "Chat is done", group: CHATS, mail: false },
+    title: "{chat} is done",
+    body: "Its turn has ended.",
+    action: "Open the chat",
+  },
+  chat_failed: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0013", name: "Chat failed", group: CHATS, mail: false },
+    title: "{chat} could not go on",
+    body: "{error}",
+    action: "Open the chat",
+  },
+  user_created: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0021", name: "User created", group: ADMINISTRATION, mail: false },
+    title: "User {user} was created",
+    body: "The account was made by {initiator}.",
+    action: "See the users",
+  },
+  template_deprecated: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0022", name: "Template deprecated", group: WORKSPACES, mail: true },
+    title: "Template {template} is deprecated",
+    body: "You have a workspace of it. {message}",
+    action: "See the template",
+  },
+  test: {
+    ...{ id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be00ff", name: "Test", group: ADMINISTRATION, mail: true },
+    title: "A test notification",
+    body: "You asked for it, and it has arrived.",
+    action: "Open Slipway",
+  },
+} as const satisfies Record<string, NoticeKind>;
+
+export type NoticeName = keyof typeof NOTICE_KINDS;
+
+export const kindOf = (template_id: string): NoticeKind | undefined =>
+  Object.values<NoticeKind>(NOTICE_KINDS).find(({ id }) => id === template_id);
+
+/** What a text that others have chosen may bring along at most. */
+const LONGEST = 300;
+
+/** The words with everything filled in; what is not given stays out. */
+export const filledIn = (words: string, values: Readonly<Record<string, string>>): string =>
+  words
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      (Object.hasOwn(values, name) ? (values[name] ?? "") : "").slice(0, LONGEST),
+    )
+    .trim();

@@ -1,0 +1,91 @@
+// What workspaces, templates and chats tell their owners by themselves.
+import { expect, test } from "bun:test";
+import type { Inbox } from "#schema/notifications/notification.ts";
+import { Client } from "#src/client.ts";
+import { createChat, openChatWorld } from "#test/support/chats.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
+
+const titlesOf = async (client: Client): Promise<string[]> =>
+  (await client.get<Inbox>("/api/v2/notifications/inbox")).notifications.map(({ title }) => title);
+
+test("[NO-1] [NO-3] a build that fails is told of once, with its error", async () => {
+  await using server = await startTestServer();
+  const { template_id, organization_id } = await seedTemplate(server, { ...ECHO, echo: { error: "no room left" } });
+  const { token } = await seedUser(server, { organization_id });
+  const ada = new Client(server.url, token);
+  const { id } = await createWorkspace(ada, template_id, "dev");
+  await awaitBuild(ada, id);
+  const { notifications } = await ada.get<Inbox>("/api/v2/notifications/inbox");
+  expect(notifications).toHaveLength(1);
+  expect(notifications[0]).toMatchObject({
+    ...{ title: "Workspace dev failed to start", targets: [id] },
+    actions: [{ label: "See the build", url: `/workspaces/${id}` }],
+  });
+  expect(notifications[0]?.content).toContain("no room left");
+});
+
+test("[NO-4] a deadline that comes near is told of once, and again when it was moved", async () => {
+  const clock = new ManualClock();
+  await using server = await startTestServer({ clock });
+  const { template_id, organization_id } = await seedTemplate(server);
+  const { token } = await seedUser(server, { organization_id });
+  const ada = new Client(server.url, token);
+  const { id } = await ada.post<{ id: string }>("/api/v2/users/me/workspaces", {
+    ...{ name: "dev", template_id, ttl_ms: 3_600_000 },
+  });
+  await awaitBuild(ada, id);
+  clock.advance(30 * 60_000);
+  expect(await titlesOf(ada)).toEqual([]);
+  const tick = async (count: number): Promise<true | undefined> => {
+    clock.advance(60_000);
+    const titles = await titlesOf(ada);
+    expect(titles.length).toBeLessThanOrEqual(count);
+    return titles.length === count ? true : undefined;
+  };
+  await until(() => tick(1));
+  for (let i = 0; i < 3; i++) await tick(1);
+  expect(await titlesOf(ada)).toEqual(["Workspace dev stops soon"]);
+});
+
+test("[NO-6] owners of workspaces hear that their template is deprecated", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const { template_id, organization_id } = await seedTemplate(server);
+  const people = [await seedUser(server, { organization_id }), await seedUser(server, { organization_id })];
+  const [ada, bob] = people.map(({ token }) => new Client(server.url, token)) as [Client, Client];
+  for (const name of ["one", "two"]) await awaitBuild(ada, (await createWorkspace(ada, template_id, name)).id);
+  for (let i = 0; i < 2; i++) {
+    await admin.patch(`/api/v2/templates/${template_id}`, { deprecation_message: "Use the new one." });
+  }
+  const { notifications } = await ada.get<Inbox>("/api/v2/notifications/inbox");
+  expect(notifications).toMatchObject([{ content: "You have a workspace of it. Use the new one." }]);
+  expect(await titlesOf(bob)).toEqual([]);
+});
+
+test("[NO-5] a chat tells when it is done, once for each chat, and nothing while somebody follows it", async () => {
+  await using world = await openChatWorld();
+  const { owner, models } = world;
+  const finish = async (): Promise<unknown> => (await models.next()).finish();
+  const chat = await createChat(world);
+  await finish();
+  await until(async () => (await titlesOf(owner)).length === 1);
+  expect((await titlesOf(owner))[0]).toEndWith("is done");
+  const again = { content: [{ type: "text", text: "more" }] };
+  await owner.post(`/api/v2/chats/${chat.id}/messages`, again);
+  const answer = await models.next();
+  // It goes on: nothing is to be told.
+  expect(await titlesOf(owner)).toEqual([]);
+  answer.finish();
+  await until(async () => (await titlesOf(owner)).length === 1);
+
+  using follower = await owner.socket(`/api/v2/chats/${chat.id}/stream`);
+  await follower.json();
+  await owner.post(`/api/v2/chats/${chat.id}/messages`, again);
+  await finish();
+  await until(async () => (await owner.get<{ status: string }>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+  expect(await titlesOf(owner)).toEqual([]);
+});

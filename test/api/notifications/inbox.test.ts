@@ -1,0 +1,120 @@
+// What people find in their inbox, and what they do with it.
+import { expect, test } from "bun:test";
+import { notified } from "#db/notifications/notifications.ts";
+import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
+import type { Inbox, InboxNotification } from "#schema/notifications/notification.ts";
+import { Client } from "#src/client.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { newPerson, statusOf } from "../users/people.ts";
+
+const inboxOf = (client: Client, query = ""): Promise<Inbox> => client.get(`/api/v2/notifications/inbox${query}`);
+
+test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a watcher hears at once, and nobody reads another's", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const helper = await newPerson(admin, "helper", ["user-admin"]);
+  using watch = await admin.socket("/api/v2/notifications/inbox/watch?format=plaintext");
+  // The first frame of a follower is the next thing that happens: it has looked once it answers a change of the count.
+  await admin.post("/api/v2/notifications/test");
+  const test = await watch.json<{ notification: InboxNotification; unread_count: number }>();
+  expect(test.notification.title).toBe("A test notification");
+  const mia = await helper.client.post<{ id: string }>("/api/v2/users", {
+    ...{ email: "mia@example.com", username: "mia", password: "a-long-enough-secret" },
+  });
+  const told = await watch.json<{ notification: InboxNotification; unread_count: number }>();
+  expect(told.notification).toMatchObject({
+    ...{ title: "User mia was created", content: "The account was made by helper.", read_at: null },
+    ...{ targets: [mia.id], template_id: NOTICE_KINDS.user_created.id },
+  });
+  expect(told.unread_count).toBe(2);
+  // Whoever made the account knows.
+  expect((await inboxOf(helper.client)).notifications).toEqual([]);
+
+  const { id } = told.notification;
+  const mark = `/notifications/inbox/${id}/read-status`;
+  expect(await statusOf(helper.client, "PUT", mark, { is_read: true })).toBe(404);
+  expect((await inboxOf(helper.client, "?read_status=all")).notifications).toEqual([]);
+  expect(await statusOf(helper.client, "GET", `/notifications/inbox?starting_before=${id}`)).toBe(400);
+  const read = await admin.put<{ notification: InboxNotification; unread_count: number }>(`/api/v2${mark}`, {
+    is_read: true,
+  });
+  expect(read.notification.read_at).not.toBeNull();
+  expect(read.unread_count).toBe(1);
+  expect(await watch.json<object>()).toEqual({ unread_count: 1 });
+  expect((await inboxOf(admin, "?read_status=unread")).notifications.map((one) => one.id)).toEqual([
+    test.notification.id,
+  ]);
+  expect((await inboxOf(admin, "?read_status=read")).notifications.map((one) => one.id)).toEqual([id]);
+  expect((await inboxOf(admin, `?targets=${mia.id}`)).notifications.map((one) => one.id)).toEqual([id]);
+  expect((await inboxOf(admin, `?templates=${NOTICE_KINDS.test.id}`)).notifications).toHaveLength(1);
+  expect((await inboxOf(admin, `?starting_before=${id}`)).notifications.map((one) => one.id)).toEqual([
+    test.notification.id,
+  ]);
+  expect(await statusOf(admin, "GET", "/notifications/inbox?templates=x")).toBe(400);
+  await admin.put("/api/v2/notifications/inbox/mark-all-as-read");
+  expect((await inboxOf(admin)).unread_count).toBe(0);
+});
+
+test("[NO-11] pages go on where the last one ended", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  for (let i = 0; i < 30; i++) await admin.post("/api/v2/notifications/test");
+  const first = await inboxOf(admin);
+  expect(first.notifications).toHaveLength(25);
+  const rest = await inboxOf(admin, `?starting_before=${first.notifications.at(-1)?.id}`);
+  expect(rest.notifications).toHaveLength(5);
+  const ids = [...first.notifications, ...rest.notifications].map(({ id }) => id);
+  expect(new Set(ids).size).toBe(30);
+  expect(first.unread_count).toBe(30);
+});
+
+test("[NO-2] what is switched off is not told", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const path = "/api/v2/users/me/notifications/preferences";
+  const off = { template_disabled_map: { [NOTICE_KINDS.test.id]: true } };
+  expect(await admin.put<object[]>(path, off)).toMatchObject([{ id: NOTICE_KINDS.test.id, disabled: true }]);
+  await admin.post("/api/v2/notifications/test");
+  expect((await inboxOf(admin)).notifications).toEqual([]);
+  await admin.put(path, { template_disabled_map: { [NOTICE_KINDS.test.id]: false } });
+  await admin.post("/api/v2/notifications/test");
+  expect((await inboxOf(admin)).notifications).toHaveLength(1);
+  const wrong = { template_disabled_map: { "6ba7b810-9dad-41d1-80b4-00c04fd430c8": true } };
+  expect(await statusOf(admin, "PUT", "/users/me/notifications/preferences", wrong)).toBe(400);
+});
+
+describeInside("what is kept", () => {
+  test("[NO-9] old notices go", async () => {
+    const clock = new ManualClock();
+    await using server = await startTestServer({ clock });
+    const { user_id, token } = await seedUser(server);
+    const ada = new Client(server.url, token);
+    const about = { user_id, kind: "test", values: {}, path: "/" } as const;
+    await contextOf(server).store.commit([
+      notified({ ...about, now: clock.now() - 91 * 86_400_000, dedupe: "old" }),
+      notified({ ...about, now: clock.now() - 89 * 86_400_000, dedupe: "young" }),
+    ]);
+    expect((await inboxOf(ada)).unread_count).toBe(2);
+    clock.advance(70_000);
+    await until(async () => (await inboxOf(ada)).unread_count === 1);
+  });
+});
+
+test("[NO-12] owners choose how a kind is sent", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const kinds = await admin.get<{ id: string; method: string; name: string }[]>(
+    "/api/v2/notifications/templates/system",
+  );
+  expect(kinds.map(({ name }) => name)).toContain("Build failed");
+  const path = `/api/v2/notifications/templates/${NOTICE_KINDS.chat_done.id}/method`;
+  expect(await admin.put<object>(path, { method: "smtp" })).toMatchObject({ method: "smtp", default_method: "inbox" });
+  expect(await admin.put<object>(path, { method: "" })).toMatchObject({ method: "" });
+  expect(await admin.get<object>("/api/v2/notifications/dispatch-methods")).toEqual({
+    ...{ available: ["inbox", "webpush"], default: "inbox" },
+  });
+});

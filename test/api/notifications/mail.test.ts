@@ -1,0 +1,61 @@
+// E-mail to people, through a server that speaks SMTP on a real socket.
+import { expect, test } from "bun:test";
+import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { startSmtpServer } from "#test/support/smtp-server.ts";
+import { until } from "#test/support/until.ts";
+
+const settings = (port: number): Record<string, string> => ({
+  ...{ SLIPWAY_SMTP_HOST: "127.0.0.1", SLIPWAY_SMTP_PORT: String(port), SLIPWAY_SMTP_TLS: "none" },
+  ...{ SLIPWAY_SMTP_FROM: "Slipway <slipway@example.com>", SLIPWAY_SMTP_USERNAME: "me", SLIPWAY_SMTP_PASSWORD: "pass" },
+});
+
+test("[NO-7] what goes by e-mail arrives, signed in, to its owner alone", async () => {
+  using smtp = startSmtpServer();
+  await using server = await startTestServer({ env: settings(smtp.port) });
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  await admin.post("/api/v2/notifications/test");
+  const letter = await until(() => smtp.letters[0]);
+  expect(letter).toMatchObject({ to: [`<${ADMIN.email}>`], user: "me:pass" });
+  expect(letter.text).toContain("Subject: A test notification");
+  expect(letter.text).toContain(server.url.href);
+  await admin.put(`/api/v2/notifications/templates/${NOTICE_KINDS.test.id}/method`, { method: "inbox" });
+  await admin.post("/api/v2/notifications/test");
+  await until(
+    async () => (await admin.get<{ unread_count: number }>("/api/v2/notifications/inbox")).unread_count === 2,
+  );
+  expect(smtp.letters).toHaveLength(1);
+});
+
+test("[NO-7] a server that refuses is asked again later; what waits survives a restart", async () => {
+  const clock = new ManualClock();
+  using smtp = startSmtpServer();
+  using directory = tempDirectory();
+  smtp.wishes.refuse = 1_000;
+  const options = { clock, directory: directory.path, env: settings(smtp.port) };
+  {
+    await using server = await startTestServer(options);
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    await admin.post("/api/v2/notifications/test");
+    await until(() => smtp.wishes.refuse < 1_000);
+  }
+  smtp.wishes.refuse = 0;
+  await using server = await startTestServer(options);
+  expect(smtp.letters).toHaveLength(0);
+  await until(() => {
+    clock.advance(10_000);
+    return smtp.letters.length > 0;
+  });
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  await admin.put("/api/v2/notifications/settings", { notifier_paused: true });
+  await admin.post("/api/v2/notifications/test");
+  for (let i = 0; i < 5; i++) clock.advance(10_000);
+  await until(
+    async () => (await admin.get<{ unread_count: number }>("/api/v2/notifications/inbox")).unread_count === 2,
+  );
+  expect(smtp.letters).toHaveLength(1);
+  await admin.put("/api/v2/notifications/settings", { notifier_paused: false });
+  await until(() => smtp.letters.length === 2);
+});

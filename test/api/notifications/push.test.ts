@@ -1,0 +1,110 @@
+// Web push: sealed as the standard says, and sent to what browsers have given.
+import { expect, test } from "bun:test";
+import { createPublicKey, verify } from "node:crypto";
+import { sealedFor } from "#actors/notifications/push.ts";
+import { sha256, uuid } from "#base/ids.ts";
+import { insertSubscription, listSubscriptions } from "#db/notifications/deliveries.ts";
+import { Client } from "#src/client.ts";
+import { arePushKeys, makeVapidKeys, sealPush, vapidHeader } from "#src/notify/push.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { statusOf } from "../users/people.ts";
+
+// The example of RFC 8291, appendix A.
+const EXAMPLE = {
+  p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+  auth: "BTBZMqHH6r4Tts7J_aSIgg",
+};
+const SALT = Buffer.from("DGv6ra1nlYgDCS1FRnbzlw", "base64url");
+const PRIVATE = Buffer.from("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw", "base64url");
+const SEALED =
+  "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN";
+
+test("[NO-8] a message is sealed as the standard's own example", () => {
+  const sealed = sealPush("When I grow up, I want to be a watermelon", EXAMPLE, { salt: SALT, private_key: PRIVATE });
+  expect(Buffer.from(sealed).toString("base64url")).toBe(SEALED);
+  expect(sealPush("x", EXAMPLE)).not.toEqual(sealPush("x", EXAMPLE));
+});
+
+test("[NO-8] keys that are none are known as such", () => {
+  expect(arePushKeys(EXAMPLE)).toBe(true);
+  expect(arePushKeys({ ...EXAMPLE, auth: "AAAA" })).toBe(false);
+  // A point that is not on the curve.
+  const off = Buffer.from(EXAMPLE.p256dh, "base64url");
+  off[64] = (off[64] ?? 0) ^ 1;
+  expect(arePushKeys({ ...EXAMPLE, p256dh: off.toString("base64url") })).toBe(false);
+});
+
+test("[NO-8] the service knows us by a signature for its origin", () => {
+  const keys = makeVapidKeys();
+  const header = vapidHeader(new URL("https://push.example.com/abc"), keys, "https://slipway.example.com", 1_000_000);
+  const [, token = "", key] = /^vapid t=(\S+), k=(\S+)$/.exec(header) ?? [];
+  expect(key).toBe(keys.public_key);
+  const [head = "", claims = "", signature = ""] = token.split(".");
+  expect(JSON.parse(Buffer.from(claims, "base64url").toString())).toEqual({
+    ...{ aud: "https://push.example.com", exp: 1_000 + 43_200, sub: "https://slipway.example.com" },
+  });
+  const point = Buffer.from(keys.public_key, "base64url");
+  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((half) => half.toString("base64url"));
+  const jwk = createPublicKey({ key: { kty: "EC", crv: "P-256", x, y } as never, format: "jwk" });
+  const bytes = Buffer.from(signature, "base64url");
+  expect(verify("sha256", Buffer.from(`${head}.${claims}`), { key: jwk, dsaEncoding: "ieee-p1363" }, bytes)).toBe(true);
+});
+
+test("[NO-8] only https addresses that are public are kept, sealed, and at most ten", async () => {
+  await using server = await startTestServer();
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const keys = { auth_key: EXAMPLE.auth, p256dh_key: EXAMPLE.p256dh };
+  const subscribe = (endpoint: string, more = {}) =>
+    statusOf(admin, "POST", "/users/me/webpush/subscription", { endpoint, ...keys, ...more });
+  for (const endpoint of [
+    ...["http://push.example.com/x", "https://127.0.0.1/x", "https://[::1]/x", "https://169.254.169.254/latest"],
+    ...["https://10.0.0.1:8443/x", "https://user:pass@push.invalid/x", "ftp://push.invalid/x", "https://localhost/x"],
+  ]) {
+    expect([endpoint, await subscribe(endpoint)]).toEqual([endpoint, 400]);
+  }
+  expect(await subscribe("https://push.invalid/x", { p256dh_key: "AAAA" })).toBe(400);
+  for (let i = 0; i < 10; i++) expect(await subscribe(`https://push.invalid/${i}`)).toBe(204);
+  expect(await subscribe("https://push.invalid/more")).toBe(409);
+  expect(await subscribe("https://push.invalid/3")).toBe(204);
+  const gone = { endpoint: "https://push.invalid/3" };
+  expect(await statusOf(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(204);
+  expect(await statusOf(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(404);
+  const { webpush_public_key } = await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo");
+  expect(Buffer.from(webpush_public_key, "base64url")[0]).toBe(4);
+  expect((await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo")).webpush_public_key).toBe(
+    webpush_public_key,
+  );
+});
+
+describeInside("what browsers are sent", () => {
+  test("[NO-8] a push arrives, and a browser that its service has forgotten is forgotten", async () => {
+    const got: { headers: Headers; bytes: number }[] = [];
+    let status = 201;
+    using service = Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1" },
+      async fetch(request) {
+        got.push({ headers: request.headers, bytes: (await request.arrayBuffer()).byteLength });
+        return new Response(null, { status });
+      },
+    });
+    await using server = await startTestServer({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } });
+    const { store, encryption } = contextOf(server);
+    const { user_id, token } = await seedUser(server);
+    const ada = new Client(server.url, token);
+    const [id, endpoint] = [uuid(), `http://127.0.0.1:${service.port}/push`];
+    const sealed = encryption.seal(JSON.stringify({ endpoint, ...EXAMPLE }), sealedFor(id));
+    await store.commit([insertSubscription({ id, user_id, endpoint_hash: sha256(endpoint), sealed, created_at: 1 })]);
+    await ada.post("/api/v2/users/me/webpush/test");
+    const first = await until(() => got[0]);
+    expect(first.headers.get("authorization")).toStartWith("vapid t=");
+    expect(first.headers.get("content-encoding")).toBe("aes128gcm");
+    expect(first.bytes).toBeGreaterThan(100);
+    status = 410;
+    await ada.post("/api/v2/notifications/test");
+    await until(async () => (await store.all(listSubscriptions({ user_id }))).length === 0);
+    expect(got).toHaveLength(2);
+  });
+});

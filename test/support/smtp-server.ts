@@ -1,0 +1,78 @@
+// An SMTP server that keeps what it is given, on a real socket: greeting, sign-in, envelope, data. It can refuse.
+import type { Socket } from "bun";
+
+export type Letter = { readonly from: string; readonly to: string[]; readonly text: string; readonly user: string };
+
+type State = { user: string; from: string; to: string[]; data: string | undefined; rest: string };
+
+export const startSmtpServer = () => {
+  const letters: Letter[] = [];
+  const wishes = { refuse: 0 };
+  const answer = (socket: Socket<State>, line: string): void => {
+    const state = socket.data;
+    const say = (text: string): unknown => socket.write(`${text}\r\n`);
+    if (state.data !== undefined) {
+      if (line !== ".") {
+        state.data += `${line.startsWith("..") ? line.slice(1) : line}\n`;
+        return;
+      }
+      letters.push({ from: state.from, to: state.to, text: state.data, user: state.user });
+      Object.assign(state, { data: undefined, to: [] });
+      say("250 taken");
+      return;
+    }
+    const [verb = "", ...words] = line.split(" ");
+    switch (verb.toUpperCase()) {
+      case "EHLO":
+        socket.write("250-here\r\n250 AUTH PLAIN\r\n");
+        return;
+      case "AUTH":
+        state.user = Buffer.from(words[1] ?? "", "base64")
+          .toString()
+          .split("\0")
+          .slice(1)
+          .join(":");
+        say("235 welcome");
+        return;
+      case "MAIL":
+        if (wishes.refuse > 0) {
+          wishes.refuse -= 1;
+          say("451 come back later");
+          return;
+        }
+        state.from = line;
+        say("250 ok");
+        return;
+      case "RCPT":
+        state.to.push(line.slice("RCPT TO:".length));
+        say("250 ok");
+        return;
+      case "DATA":
+        state.data = "";
+        say("354 go on");
+        return;
+      case "QUIT":
+        say("221 bye");
+        socket.end();
+        return;
+      default:
+        say("250 ok");
+    }
+  };
+  const server = Bun.listen<State>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open(socket) {
+        socket.data = { user: "", from: "", to: [], data: undefined, rest: "" };
+        socket.write("220 here\r\n");
+      },
+      data(socket, bytes) {
+        const lines = (socket.data.rest + bytes.toString()).split("\r\n");
+        socket.data.rest = lines.pop() ?? "";
+        for (const line of lines) answer(socket, line);
+      },
+    },
+  });
+  return { letters, wishes, port: server.port, [Symbol.dispose]: () => server.stop(true) };
+};
