@@ -6,9 +6,9 @@ import {
   createPrivateKey,
   generateKeyPairSync,
   hkdfSync,
-  randomBytes,
   sign,
 } from "node:crypto";
+import { secretBytes } from "#base/ids.ts";
 
 /** What a browser has given us, base64url. */
 export type PushKeys = { readonly p256dh: string; readonly auth: string };
@@ -50,7 +50,7 @@ export const sealPush = (text: string, { p256dh, auth }: PushKeys, chance?: Chan
   const ours = ecdh.getPublicKey();
   const theirs = Buffer.from(p256dh, "base64url");
   const shared = ecdh.computeSecret(theirs);
-  const salt = chance?.salt ?? randomBytes(SALT_BYTES);
+  const salt = chance?.salt ?? secretBytes(SALT_BYTES);
   const info = Buffer.concat([Buffer.from("WebPush: info\0"), theirs, ours]);
   const secret = derived(shared, Buffer.from(auth, "base64url"), info, 32);
   const key = derived(secret, salt, "Content-Encoding: aes128gcm\0", 16);
