@@ -1,13 +1,6 @@
 // Web push: a message sealed for one browser (RFC 8291, `aes128gcm` of RFC 8188) and signed for the service of the browser's maker (VAPID,
 // RFC 8292). Pure but for random bytes; sending is the caller's.
-import {
-  createCipheriv,
-  createECDH,
-  createPrivateKey,
-  generateKeyPairSync,
-  hkdfSync,
-  sign,
-} from "node:crypto";
+import { createCipheriv, createECDH, createPrivateKey, generateKeyPairSync, hkdfSync, sign } from "node:crypto";
 import { secretBytes } from "#base/ids.ts";
 
 /** What a browser has given us, base64url. */
