@@ -30,7 +30,7 @@ import {
 import { readMethods, readNotifierPaused } from "#db/notifications/settings.ts";
 import { findUser } from "#db/users/users.ts";
 import type { Mailer } from "#src/notify/mail.ts";
-import type { Chore } from "../chat/background/upkeep.ts";
+import type { Chore } from "../runtime/chore.ts";
 import type { Events } from "../runtime/events.ts";
 import { pushTo } from "./push.ts";
 import { soonNotices } from "./soon.ts";
