@@ -92,6 +92,29 @@ describe.if(has("ssh"))("OpenSSH", () => {
     60_000,
   );
 
+  test.if(has("Xvfb") && has("xauth") && has("xterm"))(
+    "[WN-9] shows programs of the workspace on the client's display, and takes display and cookie away again",
+    async () => {
+      const screen = Bun.spawn(["Xvfb", "-displayfd", "1", "-nolisten", "tcp"], {
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      try {
+        const { value } = await screen.stdout.getReader().read();
+        const display = `:${new TextDecoder().decode(value).trim()}`;
+        const command = "xauth list | wc -l; xterm -e true && echo shown; echo $DISPLAY";
+        const said = await must(`DISPLAY=${display} ssh -F "$F" -Y slipway.dev '${command}'`);
+        expect(said).toMatch(/^1\nshown\nlocalhost:\d+\.0\n$/);
+        await until(async () => (await must('ssh -F "$F" slipway.dev "xauth list | wc -l"')) === "0\n");
+        const without = `DISPLAY=${display} ssh -F "$F" slipway.dev 'echo "[$DISPLAY]"'`;
+        expect(await must(without)).toBe("[]\n");
+      } finally {
+        screen.kill();
+        await screen.exited;
+      }
+    },
+    60_000,
+  );
+
   test("[WN-2] [WN-3] a command without a terminal goes on when its client dies; one on a terminal is hung up on", async () => {
     const begun = async (flag: string, command: string) => {
       const args = ["ssh", "-F", `${world.home}/.ssh/config`, flag, "slipway.dev", command];

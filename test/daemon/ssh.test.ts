@@ -6,6 +6,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import ssh2 from "ssh2";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
+import { messageOfTheDay } from "#src/daemon/ssh/motd.ts";
 import { commandOf } from "#src/daemon/ssh/session.ts";
 import { kindOf, SessionCounts } from "#src/daemon/ssh/session-counts.ts";
 import { ANSWER, encodePacket, Fields, MAX_PACKET, PacketReader, REQUEST, STATUS } from "#src/daemon/ssh/sftp/codec.ts";
@@ -45,6 +46,21 @@ test("[WN-1] a first line names what runs the rest", () => {
     "print(1)\n",
   ]);
   expect(commandOf("#!", "/bin/sh")).toEqual(["/bin/sh", "-c", "#!"]);
+});
+
+test("[WN-10] the message of the day is what the file says, for terminals; nothing for those who want quiet, or where there is no file", async () => {
+  const home = mkdtempSync(join(tmpdir(), "motd-"));
+  const path = join(home, "motd");
+  expect(await messageOfTheDay("", home)).toBe("");
+  expect(await messageOfTheDay(path, home)).toBe("");
+  expect(await messageOfTheDay(home, home)).toBe("");
+  writeFileSync(path, "Welcome.\nBe kind.\n\n");
+  expect(await messageOfTheDay(path, home)).toBe("Welcome.\r\nBe kind.\r\n");
+  writeFileSync(path, "x".repeat(1_000_000));
+  expect((await messageOfTheDay(path, home)).length).toBeLessThan(70_000);
+  writeFileSync(join(home, ".hushlogin"), "");
+  expect(await messageOfTheDay(path, home)).toBe("");
+  rmSync(home, { recursive: true });
 });
 
 test("[WN-5] packets come out whole however the stream is cut; one that is too large or empty ends the session", () => {

@@ -71,6 +71,7 @@ export class Reach {
     const env = options.programs;
     const directory = folderOf(manifest.directory, given);
     const agent_id = idOf(manifest.agentId);
+    const motd = manifest.motdPath === "" ? "" : placeOf(manifest.motdPath, given, directory);
     const ports = new ListeningPorts({
       hidden: hiddenPorts(manifest, url),
       agent_id,
@@ -99,10 +100,11 @@ export class Reach {
       ...{ desktop, clock },
       checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
       ...{ context, mcp, shutDown },
+      debug: { manifest, roundTrip: () => connection.roundTrip(), open: () => this.open },
       folderOf: (terminal) => this.#terminals.folderOf(terminal),
       place: (path) => placeOf(path, given, directory),
     });
-    this.#ssh = new SshServer({ clock, groups, env, directory });
+    this.#ssh = new SshServer({ clock, groups, env, directory, motd });
     const reach = { ...{ url, clock, random }, services: this.#services(clock), counted: () => this.#counted() };
     this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
     // Its addresses follow from its id.

@@ -34,6 +34,7 @@ import { hookRoutes } from "../hooks/http.ts";
 import type { HookPrograms } from "../hooks/run.ts";
 import { Once } from "../once.ts";
 import { canHoldBack } from "../sandbox/landlock.ts";
+import { type DebugOptions, debugRoutes } from "./debug.ts";
 import {
   editFiles,
   listDirectory,
@@ -58,6 +59,7 @@ export type HttpApiOptions = {
   checkpoints: Checkpoints;
   context: Pick<WorkspaceContext, "told">;
   mcp: Pick<WorkspaceMcp, "call">;
+  debug: DebugOptions;
   /** The absolute path of what a caller wrote. */
   place(path: string): string;
   /** Where the person is who looks at this terminal. */
@@ -83,6 +85,7 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
       ...routesOf(options),
       ...containerRoutes(options.containers),
       ...gitRoutes(options.git),
+      ...debugRoutes(options.debug),
       ...hookRoutes(options, bodyOf),
       ...desktopRoutes({ ...options, actionOf }),
     },

@@ -1,9 +1,11 @@
-// What one SSH client forwards: to ports and Unix sockets of the workspace (-L, -D), from them to itself (-R), and to its own agent. All of it
-// ends with the client. [WN-4]
+// What one SSH client forwards: to ports and Unix sockets of the workspace (-L, -D), from them to itself (-R), to its own agent and to its own
+// display. All of it ends with the client. [WN-4] [WN-9]
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import type { Duplex as NodeDuplex } from "node:stream";
 import type ssh2 from "ssh2";
+import type { Environment } from "../environment.ts";
 import { AgentSocket } from "./agent-socket.ts";
+import { openDisplay, type X11Display, type X11Request } from "./x11.ts";
 
 /** Listeners of one client, and connections through it, at once. */
 const MAX_LISTENERS = 64;
@@ -16,6 +18,7 @@ export class Forwards {
   readonly #client: ssh2.Connection;
   readonly #listeners = new Map<string, Server>();
   readonly #sockets = new Set<Socket>();
+  readonly #displays = new Set<X11Display>();
   #agent: Promise<AgentSocket | undefined> | undefined;
 
   constructor(client: ssh2.Connection) {
@@ -48,7 +51,24 @@ export class Forwards {
     return this.#agent;
   }
 
+  /** A display whose programs the client shows; one for each session that asks. */
+  async display(request: X11Request, env: Environment): Promise<X11Display | undefined> {
+    if (this.#displays.size >= MAX_LISTENERS) return undefined;
+    const made = await openDisplay(request, env, (socket) => {
+      const { remoteAddress = "127.0.0.1", remotePort = 0 } = socket;
+      if (this.#sockets.size >= MAX_CONNECTIONS) socket.destroy();
+      else
+        this.#client.x11(remoteAddress, remotePort, (error, channel) =>
+          error ? socket.destroy() : this.#join(socket, channel),
+        );
+    });
+    if (made) this.#displays.add(made);
+    return made && { ...made, close: () => this.#displays.delete(made) && made.close() };
+  }
+
   close(): void {
+    for (const one of this.#displays) one.close();
+    this.#displays.clear();
     for (const one of this.#listeners.values()) one.close();
     for (const one of this.#sockets) one.destroy();
     this.#listeners.clear();

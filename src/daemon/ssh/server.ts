@@ -9,7 +9,7 @@ import { Forwards } from "./forwards.ts";
 import { type SessionOptions, serveSession } from "./session.ts";
 import { SessionCounts, type SessionKind } from "./session-counts.ts";
 
-export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "counted">;
+export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "forwardX11" | "counted">;
 
 /** Clients at once; a command line with multiplexing needs one. */
 const MAX_CLIENTS = 256;
@@ -88,6 +88,7 @@ export class SshServer {
           ...this.#options,
           client,
           forwardAgent: () => forwards.agent(),
+          forwardX11: (request, env) => forwards.display(request, env),
           counted: (kind) => this.#counts.add(kind),
         }),
       );

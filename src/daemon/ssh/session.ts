@@ -8,12 +8,14 @@ import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { shellOf, terminalEnvironment } from "../terminal/sessions.ts";
 import type { AgentSocket } from "./agent-socket.ts";
+import { messageOfTheDay } from "./motd.ts";
 import { runPiped } from "./run-piped.ts";
 import { runOnTerminal, sizeOf } from "./run-terminal.ts";
 import type { Running } from "./running.ts";
 import { kindOf, SESSION_TYPE_VARIABLES, type SessionKind } from "./session-counts.ts";
 import { serveSftp } from "./sftp/sftp.ts";
 import { userName } from "./user.ts";
+import type { X11Display, X11Request } from "./x11.ts";
 
 export type SessionOptions = {
   client: ssh2.Connection;
@@ -22,8 +24,12 @@ export type SessionOptions = {
   /** What programs of the workspace find, and where they begin. */
   env: Environment;
   directory: string;
+  /** The file that people read who come in; empty: none. */
+  motd: string;
   /** A socket that leads to the client's own agent; undefined when there can be none. */
   forwardAgent(): Promise<AgentSocket | undefined>;
+  /** A display that the client shows; undefined when there can be none. */
+  forwardX11(request: X11Request, env: Environment): Promise<X11Display | undefined>;
   /** A session of this kind begins; called back when it has ended. */
   counted(kind: SessionKind): () => void;
 };
@@ -39,18 +45,22 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   let kind: SessionKind = "ssh";
   let terminal: Terminal | undefined;
   let agent: Promise<AgentSocket | undefined> | undefined;
+  let display: Promise<X11Display | undefined> | undefined;
   let running: Running | undefined;
 
-  const begin = async (channel: ssh2.ServerChannel, command: readonly string[]): Promise<void> => {
+  const begin = async (channel: ssh2.ServerChannel, command: readonly string[], isLogin: boolean): Promise<void> => {
     const ended = options.counted(kind);
     channel.on("error", () => {});
     channel.once("close", ended);
-    const socket = await agent;
+    const [socket, shown] = await Promise.all([agent, display]);
+    channel.once("close", () => shown?.close());
+    if (isLogin && terminal) channel.write(await messageOfTheDay(options.motd, env.HOME ?? homedir()));
     const username = userName(env);
     const own = {
       ...{ USER: username, LOGNAME: username, HOME: env.HOME ?? homedir(), SHELL: shell },
       ...env,
       ...(socket ? { SSH_AUTH_SOCK: socket.path } : {}),
+      ...(shown ? { DISPLAY: shown.name } : {}),
       ...Object.fromEntries(set),
     };
     try {
@@ -94,8 +104,13 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     agent = options.forwardAgent();
     void agent.then((socket) => (socket ? accept?.() : reject?.()));
   });
-  session.on("shell", (accept) => void begin(accept(), [shell, "-l"]));
-  session.on("exec", (accept, _reject, { command }) => void begin(accept(), commandOf(command, shell)));
+  session.on("x11", (accept, reject, { single, protocol, cookie, screen }) => {
+    const asked = { single, protocol, cookie: String(cookie), screen };
+    display ??= options.forwardX11(asked, { HOME: homedir(), ...env });
+    void display.then((one) => (one ? accept?.() : reject?.()));
+  });
+  session.on("shell", (accept) => void begin(accept(), [shell, "-l"], true));
+  session.on("exec", (accept, _reject, { command }) => void begin(accept(), commandOf(command, shell), false));
   session.on("subsystem", (accept, reject, { name }) => {
     if (name !== "sftp") {
       reject?.();

@@ -211,3 +211,26 @@ describe("the daemon's HTTP API", () => {
     expect(existsSync(inHome("child"))).toBe(true);
   });
 });
+
+describe("looking for a fault", () => {
+  test("[PT-9] is told the way to the server, the interfaces, figures, and the manifest without what is secret", async () => {
+    const { body } = await ask<Record<string, unknown>>("GET", "netcheck");
+    expect(body).toMatchObject({ severity: "ok", dismissed: false, net_info: { UDP: false, PreferredDERP: 999 } });
+    const { net_info, interfaces } = body as {
+      net_info: { DERPLatency: Record<string, number> };
+      interfaces: { interfaces: { name: string; mtu: number; addresses: string[] }[] };
+    };
+    expect(net_info.DERPLatency["999-v4"]).toBeGreaterThan(0);
+    expect(interfaces.interfaces.find(({ name }) => name === "lo")?.addresses).toContain("127.0.0.1/8");
+    const { agentHttp } = contextOf(world.server);
+    const text = async (path: string) =>
+      (await agentHttp.request(world.seeded.agent_id, { method: "GET", path })).text(1_000_000);
+    using _terminal = await TestTerminal.open(world);
+    expect(await text("/debug/prometheus")).toContain("\nagent_terminal_clients 1\n");
+    const manifest = await text("/debug/manifest");
+    const shown = JSON.parse(manifest) as { agentName: string; environmentVariables: Record<string, string> };
+    expect(shown.agentName).not.toBe("");
+    expect(Object.values(shown.environmentVariables).filter((value) => value !== "")).toEqual([]);
+    expect(manifest).not.toContain(world.seeded.agent_token);
+  });
+});

@@ -1,0 +1,96 @@
+// What those ask who look for a fault (facts/tailnet-peer 6): the way to the server and this machine's interfaces, the manifest without its secrets,
+// and figures of the daemon for Prometheus. Rule PT-9.
+import { readFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { type JsonObject, toJson } from "@bufbuild/protobuf";
+import { RELAY_REGION } from "#src/tailnet/derp-map.ts";
+import { type Manifest, ManifestSchema } from "#src/wire/gen/agent_pb.ts";
+import type { OpenConnections } from "../connection/stats.ts";
+
+export type DebugOptions = {
+  manifest: Manifest;
+  /** Milliseconds to the server and back; undefined when nobody can tell. */
+  roundTrip(): Promise<number | undefined>;
+  open(): OpenConnections;
+};
+
+const OK = { severity: "ok", warnings: null, dismissed: false } as const;
+const WARNING = { severity: "warning", dismissed: false } as const;
+/** What a tunnel's packets need. */
+const MIN_MTU = 1_378;
+
+export const debugRoutes = (options: DebugOptions) => ({
+  "/api/v0/netcheck": { GET: async () => Response.json(await netcheck(options)) },
+  "/debug/manifest": { GET: () => Response.json(withoutSecrets(options.manifest)) },
+  "/debug/prometheus": {
+    GET: async () => new Response(await figures(options), { headers: { "content-type": "text/plain; version=0.0.4" } }),
+  },
+});
+
+/** Everything goes through the relay, which is reached as the server is. */
+const netcheck = async ({ roundTrip }: DebugOptions) => {
+  const round_trip_ms = await roundTrip();
+  const latency = round_trip_ms === undefined ? {} : { [`${RELAY_REGION}-v4`]: round_trip_ms / 1_000 };
+  return {
+    ...OK,
+    net_info: { UDP: false, PreferredDERP: RELAY_REGION, DERPLatency: latency },
+    interfaces: interfaces(),
+  };
+};
+
+const interfaces = () => {
+  const found = Object.entries(networkInterfaces()).map(([name, addresses = []], i) => ({
+    ...{
+      id: i + 1,
+      name,
+      mtu: mtuOf(name),
+      addresses: addresses.map(({ cidr }) => cidr).filter((one) => one !== null),
+    },
+  }));
+  const small = found.filter(({ mtu }) => mtu > 0 && mtu < MIN_MTU);
+  const warnings = small.map(({ name, mtu }) => ({
+    code: "EIF01",
+    message: `Network interface ${name} has MTU ${mtu}, less than ${MIN_MTU}.`,
+  }));
+  return { ...(small.length > 0 ? { ...WARNING, warnings } : OK), interfaces: found };
+};
+
+/** 0 where the system does not say. */
+const mtuOf = (name: string): number => {
+  try {
+    return Number(readFileSync(`/sys/class/net/${name}/mtu`, "utf8")) || 0;
+  } catch {
+    return 0;
+  }
+};
+
+/** Names of variables and of secrets stay, their values do not. */
+const withoutSecrets = (manifest: Manifest): JsonObject => {
+  const shown = toJson(ManifestSchema, manifest) as JsonObject;
+  const variables = Object.keys(manifest.environmentVariables);
+  return {
+    ...shown,
+    environmentVariables: Object.fromEntries(variables.map((name) => [name, ""])),
+    secrets: manifest.secrets.map(({ envName, filePath }) => ({ envName, filePath })),
+  };
+};
+
+const figures = async ({ roundTrip, open }: DebugOptions): Promise<string> => {
+  const round_trip_ms = (await roundTrip()) ?? Number.NaN;
+  const { terminals, streams, sessions } = open();
+  const gauges: [string, string, number | undefined][] = [
+    ["agent_resident_memory_bytes", "Memory of the daemon.", process.memoryUsage().rss],
+    ["agent_server_round_trip_seconds", "To the server and back.", round_trip_ms / 1_000],
+    ["agent_terminal_clients", "Clients of terminals.", terminals],
+    ["agent_forwarded_streams", "Streams to ports of the workspace.", streams],
+  ];
+  const lines = gauges.flatMap(([name, help, value]) => [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} gauge`,
+    `${name} ${value}`,
+  ]);
+  const ofKinds = Object.entries(sessions).map(([kind, count]) => `agent_ssh_sessions{kind="${kind}"} ${count}`);
+  return [...lines, "# HELP agent_ssh_sessions SSH sessions.", "# TYPE agent_ssh_sessions gauge", ...ofKinds, ""].join(
+    "\n",
+  );
+};

@@ -1,0 +1,81 @@
+// X11 of an SSH client: a display on this machine's loopback whose programs are shown by the client's X server. The client's cookie is put where
+// programs look for it, by `xauth`; without that program there is no forwarding, since anybody of this machine could use the display. [WN-9]
+import { createServer, type Server, type Socket } from "node:net";
+
+const FIRST_DISPLAY = 10;
+const LAST_DISPLAY = 1_000;
+const BASE_PORT = 6_000;
+const XAUTH_MS = 10_000;
+
+export type X11Request = {
+  /** One connection, and no more. */
+  single: boolean;
+  protocol: string;
+  cookie: string;
+  screen: number;
+};
+
+export type X11Display = {
+  /** For the variable DISPLAY. */
+  name: string;
+  close(): void;
+};
+
+/** What is passed on to `xauth` as a line of its own language. */
+const isPlain = ({ protocol, cookie, screen }: X11Request): boolean =>
+  /^[A-Za-z0-9-]{1,64}$/.test(protocol) && /^[0-9a-f]{2,256}$/i.test(cookie) && Number.isInteger(screen) && screen >= 0;
+
+/** Undefined where there can be none: no `xauth`, no free display, or a request that makes no sense. `take` gets each connection. */
+export const openDisplay = async (
+  request: X11Request,
+  env: Readonly<Record<string, string>>,
+  take: (socket: Socket) => void,
+): Promise<X11Display | undefined> => {
+  const xauth = Bun.which("xauth", { PATH: env.PATH ?? process.env.PATH ?? "" });
+  if (xauth === null || !isPlain(request)) return undefined;
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    take(socket);
+    if (request.single) server.close();
+  });
+  const display = await listen(server);
+  if (display === undefined) return undefined;
+  const entry = `unix:${display}.${request.screen}`;
+  const told = await tell(xauth, env, `remove ${entry}\nadd ${entry} ${request.protocol} ${request.cookie}\n`);
+  if (!told) {
+    server.close();
+    return undefined;
+  }
+  return {
+    name: `localhost:${display}.${request.screen}`,
+    close: () => {
+      server.close();
+      void tell(xauth, env, `remove ${entry}\n`);
+    },
+  };
+};
+
+/** The number of the first display that is free. */
+const listen = async (server: Server): Promise<number | undefined> => {
+  for (let display = FIRST_DISPLAY; display < LAST_DISPLAY; display += 1) {
+    const isFree = await new Promise<boolean>((resolve) => {
+      const taken = (): void => resolve(false);
+      server.once("error", taken);
+      server.listen(BASE_PORT + display, "127.0.0.1", () => {
+        server.removeListener("error", taken);
+        resolve(true);
+      });
+    });
+    if (isFree) return display;
+  }
+  return undefined;
+};
+
+/** Cookies go by its input: command lines can be read by others. */
+const tell = async (xauth: string, env: Readonly<Record<string, string>>, lines: string): Promise<boolean> => {
+  const child = Bun.spawn([xauth, "-q", "-"], {
+    ...{ env: { ...env }, stdin: new TextEncoder().encode(lines), stdout: "ignore", stderr: "ignore" },
+    timeout: XAUTH_MS,
+  });
+  return (await child.exited) === 0;
+};
