@@ -30,6 +30,19 @@ const KEPT = 20;
 /** The calls of this page, the newest last. */
 export const lastCalls = signal<readonly Sent[]>([]);
 
+/** What stands for a secret in a command that one may show to others. */
+const HIDDEN: Readonly<Record<string, string>> = {
+  api_key: "$API_KEY",
+  password: "$PASSWORD",
+  oauth2_client_secret: "$CLIENT_SECRET",
+  custom_headers: "$HEADERS",
+};
+
+const withoutSecrets = (body: unknown): unknown =>
+  typeof body === "object" && body !== null && !Array.isArray(body)
+    ? Object.fromEntries(Object.entries(body).map(([name, value]) => [name, (value && HIDDEN[name]) || value]))
+    : body;
+
 /** A secret is not for a panel that one may show to others. */
 const SECRET = /password|login|passkey|second-factor|factors|confirm|\/first$/;
 
@@ -53,7 +66,7 @@ export const call = async <R extends Route>(route: R, ...[input]: Given<R>): Pro
   const method = route.slice(0, route.indexOf(" "));
   const address = addressOf(route, { path, query });
   if (!SECRET.test(address)) {
-    const sent: Sent = { method, path: address, route, ...(body === undefined ? {} : { body }) };
+    const sent: Sent = { method, path: address, route, ...(body === undefined ? {} : { body: withoutSecrets(body) }) };
     lastCalls.value = [...lastCalls.value, sent].slice(-KEPT);
   }
   try {

@@ -9,11 +9,15 @@ export const nameFor = (id: string, name: string): void => void names.set(id, na
 
 const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
+/** What stands for a secret (api.ts) is a variable of the shell, which single quotes would hide. */
+const withVariables = (text: string): string => text.replace(/"(\$[A-Z_]+)"/g, `"'"$1"'"`);
+
 /** `origin` is the server's address. */
 export const curlOf = ({ method, path, body }: Sent, origin: string): string => {
   const parts = ["curl", '-H "Service-Session-Token: $SLIPWAY_TOKEN"'];
   if (method !== "GET") parts.push(`-X ${method}`);
-  if (body !== undefined) parts.push("-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`);
+  if (body !== undefined)
+    parts.push("-H 'Content-Type: application/json'", `-d ${withVariables(quoted(JSON.stringify(body)))}`);
   return [...parts, quoted(`${origin}/api/v2${path}`)].join(" ");
 };
 
@@ -54,6 +58,15 @@ const VERBS: Partial<Record<Route, (sent: Sent) => string>> = {
     const template = `--template ${quoted(names.get(template_id) ?? template_id)}`;
     return [`slipway workspaces create ${quoted(name)}`, template, ...parameters(rich_parameter_values)].join(" ");
   },
+  "GET /users": () => "slipway users list",
+  "POST /users": ({ body }) => {
+    const { username, email } = body as { username: string; email?: string };
+    return ["slipway users create", quoted(username), email && `--email ${quoted(email)}`].filter(Boolean).join(" ");
+  },
+  "GET /debug/health": () => "slipway doctor --quick",
+  "GET /deployment/config": () => "slipway config show",
+  "POST /deployment/backups": () => "slipway backup",
+  "POST /deployment/backups/:backup/check": ({ path }) => `slipway restore ${quoted(segment(path, 3))} --check`,
   "GET /templates": () => "slipway templates list",
   "GET /chats": () => "slipway chats list",
 };

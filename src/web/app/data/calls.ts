@@ -1,6 +1,9 @@
 // The calls that pages make, each with what it answers and takes: the types are those of the server's own schemas. A page that needs
 // another call adds a line; test/web/calls.test.ts holds every line to the OpenAPI document.
 
+import type { Backups } from "#schema/administration/backup.ts";
+import type { ExternalAccounts } from "#schema/administration/external-accounts.ts";
+import type { LocalModelServers } from "#schema/administration/local-models.ts";
 import type { AuditLog, AuditRetention } from "#schema/audit.ts";
 import type {
   Chat,
@@ -16,6 +19,8 @@ import type {
 } from "#schema/chats/chat.ts";
 import type { ChatCost, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ChatPermissions, PermissionAnswers } from "#schema/chats/chat-permissions.ts";
+import type { HookConsumer, HookDispatch, TriedHookConsumer } from "#schema/chats/hook-dispatch.ts";
+import type { CreateMcpServer, McpServerConfig, TriedMcpServer, UpdateMcpServer } from "#schema/chats/mcp-server.ts";
 import type {
   AvailableModels,
   CreateModelConfig,
@@ -24,7 +29,11 @@ import type {
   UpdateModelConfig,
 } from "#schema/chats/model-config.ts";
 import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
+import type { UsageLimits, UsagePeriod } from "#schema/chats/usage-limit.ts";
+import type { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
+import type { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
 import type { BuildInsights, ChatInsights, TemplateInsights, UserActivity, UserLatency } from "#schema/insights.ts";
+import type { NewProvisionerKey, ProvisionerDaemon, ProvisionerKey } from "#schema/templates/provisioner.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
 import type {
   CreateTemplateVersion,
@@ -37,6 +46,7 @@ import type {
 import type { ApiKey, Session } from "#schema/users/api-key.ts";
 import type { ExternalAuthList, ExternalAuthUnlinked, VersionExternalAuth } from "#schema/users/external-auth.ts";
 import type { GitSshKey } from "#schema/users/git-ssh-key.ts";
+import type { Member } from "#schema/users/member.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import type { Passkey } from "#schema/users/passkey.ts";
 import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
@@ -105,6 +115,66 @@ export interface Calls {
   "GET /chats/config/user-permissions": Call<{ permissions: ChatPermissions | null }>;
   "PUT /chats/config/user-permissions": Call<void, { permissions: ChatPermissions | null }>;
   "GET /organizations": Call<Organization[]>;
+  "POST /organizations": Call<Organization, { name: string; display_name?: string; description?: string }>;
+  "PATCH /organizations/:organization": Call<
+    Organization,
+    { name?: string; display_name?: string; description?: string }
+  >;
+  "DELETE /organizations/:organization": Call;
+  "GET /organizations/:organization/paginated-members": Call<{ members: Member[]; count: number }>;
+  "GET /organizations/:organization/members/roles": Call<{ name: string; display_name: string; assignable: boolean }[]>;
+  "POST /organizations/:organization/members/:user": Call<Member>;
+  "DELETE /organizations/:organization/members/:user": Call;
+  "PUT /organizations/:organization/members/:user/roles": Call<Member, { roles: string[] }>;
+  "GET /organizations/:organization/settings/workspace-sharing": Call<{ sharing_disabled: boolean }>;
+  "PATCH /organizations/:organization/settings/workspace-sharing": Call<unknown, { sharing_disabled: boolean }>;
+  "GET /organizations/:organization/mcp-servers": Call<McpServerConfig[]>;
+  "POST /organizations/:organization/mcp-servers": Call<McpServerConfig, CreateMcpServer>;
+  "PATCH /organizations/:organization/mcp-servers/:server": Call<McpServerConfig, UpdateMcpServer>;
+  "DELETE /organizations/:organization/mcp-servers/:server": Call;
+  "POST /organizations/:organization/mcp-servers/:server/try": Call<TriedMcpServer>;
+  "GET /organizations/:organization/provisionerdaemons": Call<ProvisionerDaemon[]>;
+  "GET /organizations/:organization/provisionerkeys": Call<ProvisionerKey[]>;
+  "POST /organizations/:organization/provisionerkeys": Call<
+    NewProvisionerKey,
+    { name: string; tags: Record<string, string> }
+  >;
+  "DELETE /organizations/:organization/provisionerkeys/:key": Call;
+  "GET /deployment/config": Call<DeploymentConfig>;
+  "GET /deployment/external-auth": Call<ExternalAccounts>;
+  "GET /deployment/backups": Call<Backups>;
+  "POST /deployment/backups": Call<Backups>;
+  "POST /deployment/backups/:backup/check": Call<Backups>;
+  "GET /debug/health": Call<HealthReport>;
+  "GET /debug/health/settings": Call<HealthSettings>;
+  "PUT /debug/health/settings": Call<unknown, HealthSettings>;
+  "GET /hooks/consumer": Call<HookConsumer>;
+  "POST /hooks/consumer/try": Call<TriedHookConsumer>;
+  "GET /hooks/dispatches": Call<{ dispatches: HookDispatch[]; has_more: boolean }>;
+  "GET /chats/providers/local": Call<LocalModelServers>;
+  "GET /chats/usage-limits": Call<UsageLimits>;
+  "PUT /chats/usage-limits": Call<void, { spend_limit_micros: number | null; period: UsagePeriod }>;
+  "PUT /chats/usage-limits/overrides/:user": Call<void, { spend_limit_micros: number }>;
+  "DELETE /chats/usage-limits/overrides/:user": Call;
+  "PUT /chats/usage-limits/group-overrides/:group": Call<void, { spend_limit_micros: number }>;
+  "DELETE /chats/usage-limits/group-overrides/:group": Call;
+  "GET /chats/config/default-permissions": Call<{ permissions: ChatPermissions | null }>;
+  "PUT /chats/config/default-permissions": Call<void, { permissions: ChatPermissions | null }>;
+  "GET /chats/config/plan-mode-instructions": Call<{ plan_mode_instructions: string }>;
+  "PUT /chats/config/plan-mode-instructions": Call<void, { plan_mode_instructions: string }>;
+  "GET /chats/config/system-prompt": Call<{
+    system_prompt: string;
+    include_default_system_prompt: boolean;
+    default_system_prompt: string;
+  }>;
+  "PUT /chats/config/system-prompt": Call<void, { system_prompt: string; include_default_system_prompt: boolean }>;
+  "GET /chats/config/retention-days": Call<{ retention_days: number }>;
+  "PUT /chats/config/retention-days": Call<void, { retention_days: number }>;
+  "GET /chats/config/auto-archive-days": Call<{ auto_archive_days: number }>;
+  "PUT /chats/config/auto-archive-days": Call<void, { auto_archive_days: number }>;
+  "GET /chats/config/personal-model-overrides": Call<{ allow_users: boolean }>;
+  "PUT /chats/config/personal-model-overrides": Call<void, { allow_users: boolean }>;
+  "PUT /audit/retention": Call<AuditRetention, AuditRetention>;
   "GET /workspaces": Call<Workspaces>;
   "GET /workspaces/:workspace": Call<Workspace>;
   "POST /users/:user/workspaces": Call<Workspace, CreateWorkspace>;

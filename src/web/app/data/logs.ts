@@ -53,6 +53,12 @@ export class LogFeed {
     this.#sockets.set(path, socket);
   }
 
+  /** Lines that came another way. */
+  add(lines: readonly LogLine[]): void {
+    this.lines.push(...lines);
+    this.#changed();
+  }
+
   end(): void {
     for (const socket of this.#sockets.values()) socket.end();
   }

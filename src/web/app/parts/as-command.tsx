@@ -8,16 +8,13 @@ import { Dialog } from "./dialog.tsx";
 
 const open = signal(false);
 
-/** In the bar of every page. */
+export const openCommands = (): void => {
+  open.value = true;
+};
+
+/** In the bar of every page; on phones it is in the menu of the tab bar. */
 export const CommandButton = () => (
-  <IconButton
-    icon="terminal"
-    class="desk"
-    label="Show what this page did as a command"
-    onPress={() => {
-      open.value = true;
-    }}
-  />
+  <IconButton icon="terminal" class="desk" label="Show what this page did as a command" onPress={openCommands} />
 );
 
 /** Draws the panel when it is open; once in the shell. */

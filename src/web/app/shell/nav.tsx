@@ -3,6 +3,7 @@ import { useLocation } from "preact-iso";
 import { needs } from "../data/needs.ts";
 import { isAdministrator, me, signOut } from "../data/session.ts";
 import type { IconName } from "../icons.ts";
+import { openCommands } from "../parts/as-command.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu, type MenuItem } from "../parts/menu.tsx";
 import { openPalette } from "./palette.tsx";
@@ -103,6 +104,7 @@ export const TabBar = () => {
       .filter(({ forRoles }) => !forRoles || isAdministrator.value)
       .map(({ href, label, icon }): MenuItem => ({ href, label, icon })),
     { icon: "search", label: "Search", act: openPalette },
+    { icon: "terminal", label: "The same as a command", act: openCommands },
     ...themeItems(),
     "line",
     ...accountItems(),

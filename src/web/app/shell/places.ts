@@ -20,6 +20,7 @@ export const PATHS = [
   "/audit",
   "/admin",
   "/admin/:tab",
+  "/admin/:tab/:item",
   "/account",
   "/account/:tab",
 ] as const;

@@ -9,6 +9,7 @@ export const routes: Record<(typeof PATHS)[number], AnyComponent> = {
   "/account/:tab": lazy(() => import("../pages/account/account.tsx")),
   "/admin": lazy(() => import("../pages/admin/admin.tsx")),
   "/admin/:tab": lazy(() => import("../pages/admin/admin.tsx")),
+  "/admin/:tab/:item": lazy(() => import("../pages/admin/admin.tsx")),
   "/insights": lazy(() => import("../pages/insights/insights.tsx")),
   "/insights/:tab": lazy(() => import("../pages/insights/insights.tsx")),
   "/audit": lazy(() => import("../pages/audit/audit.tsx")),

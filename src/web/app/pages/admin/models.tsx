@@ -11,6 +11,7 @@ import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { say } from "../../shell/toasts.tsx";
+import { LocalModels, offered } from "./local-models.tsx";
 import { AddModel, AddProvider, ReplaceKey } from "./model-forms.tsx";
 import { KINDS } from "./model-kinds.ts";
 import { ModelTable } from "./model-table.tsx";
@@ -27,6 +28,7 @@ const read = async (): Promise<{ providers: ModelProvider[]; models: ModelConfig
 
 export const Models = () => {
   const { state, again } = useResource("models", read);
+  const local = useResource("local models", () => call("GET /chats/providers/local"));
   const open = useSignal<Open>(undefined);
   const close = (): void => {
     open.value = undefined;
@@ -47,9 +49,25 @@ export const Models = () => {
       Add provider
     </Button>
   );
+  const readAll = async (): Promise<void> => void (await Promise.all([again(), local.again()]));
+  const found = offered(local.state.value.data?.servers ?? []);
   return (
     <>
-      {providers.length === 0 ? (
+      {found.map((server) => (
+        <LocalModels key={server.base_url} server={server} again={readAll} />
+      ))}
+      {providers.length === 0 && found.length > 0 ? (
+        <div>
+          <Button
+            icon="plus"
+            onPress={() => {
+              open.value = { form: "provider" };
+            }}
+          >
+            Add another provider
+          </Button>
+        </div>
+      ) : providers.length === 0 ? (
         <Empty
           icon="spark"
           title="No models yet"

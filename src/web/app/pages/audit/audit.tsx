@@ -4,18 +4,30 @@ import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import type { AuditLog } from "#schema/audit.ts";
 import { call } from "../../data/api.ts";
+import { LiveSocket } from "../../data/live-socket.ts";
 import { useResource } from "../../data/resource.ts";
+import { isSiteOwner } from "../../data/session.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { Switch } from "../../parts/field.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Menu } from "../../parts/menu.tsx";
 import { format, parse } from "../../parts/query.ts";
 import { Search } from "../../parts/search.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Detail } from "./detail.tsx";
 import { Entry } from "./entry.tsx";
+import { Retention } from "./retention.tsx";
 import { KEYS, valuesOf } from "./search.ts";
 
 const PAGE = 50;
+/** Entries that came while one looks; older ones are in the list when it is read anew. */
+const MOST_LIVE = 500;
+
+const keptFor = (days: number): string => (days === 0 ? "kept for ever" : `kept ${days} days`);
+
+const exportOf = (q: string, format: string): string => `/api/v2/audit/export?${new URLSearchParams({ q, format })}`;
 
 export default function AuditPage() {
   const { query, route } = useLocation();
@@ -26,18 +38,41 @@ export default function AuditPage() {
   const atEnd = useSignal(false);
   const { state, again } = useResource(`audit ${q}`, () => call("GET /audit", { query: { q, limit: PAGE } }));
   const retention = useResource("audit retention", () => call("GET /audit/retention"));
+  const fresh = useSignal<readonly AuditLog[]>([]);
+  const isLive = useSignal(true);
+  const changing = useSignal(false);
   const refresh = (): Promise<void> => {
     older.value = [];
+    fresh.value = [];
     atEnd.value = false;
     return again();
   };
   useEffect(() => {
     older.value = [];
+    fresh.value = [];
     atEnd.value = false;
   }, [q]);
+  const isRead = state.value.data !== undefined;
+  useEffect(() => {
+    if (!isLive.value || !isRead) return;
+    const newest = (): string | undefined => fresh.value[0]?.id ?? state.value.data?.audit_logs[0]?.id;
+    const socket = new LiveSocket({
+      address: () => {
+        const after_id = newest();
+        return `/api/v2/audit/watch?${new URLSearchParams({ q, ...(after_id ? { after_id } : {}) })}`;
+      },
+      pings: true,
+      message: (text) => {
+        const told = JSON.parse(text) as AuditLog[] | { type: "ping" };
+        if (Array.isArray(told)) fresh.value = [...told.toReversed(), ...fresh.value].slice(0, MOST_LIVE);
+      },
+    });
+    return () => socket.end();
+  }, [q, isLive.value, isRead]);
 
   const { data, error } = state.value;
-  const entries = [...(data?.audit_logs ?? []), ...older.value];
+  const known = new Set(fresh.value.map(({ id }) => id));
+  const entries = [...fresh.value, ...(data?.audit_logs ?? []).filter(({ id }) => !known.has(id)), ...older.value];
   const chosen = entries.find(({ id }) => id === query.entry) ?? entries[0];
   const readOlder = async (): Promise<void> => {
     const after_id = entries.at(-1)?.id;
@@ -53,12 +88,25 @@ export default function AuditPage() {
       title="Audit"
       actions={
         <>
-          <Button icon="restart" onPress={refresh}>
-            Refresh
-          </Button>
-          <ButtonLink class="desk" icon="file" href={`/api/v2/audit/export?${new URLSearchParams({ q })}`}>
-            Export
-          </ButtonLink>
+          <Switch
+            label="Live"
+            checked={isLive.value}
+            onSwitch={(on) => {
+              isLive.value = on;
+              if (on) void refresh();
+            }}
+          />
+          <Menu
+            label="Export"
+            items={() => [
+              { icon: "file", label: "As a table (CSV)", href: exportOf(q, "csv"), newTab: true },
+              { icon: "file", label: "As JSON lines", href: exportOf(q, "ndjson"), newTab: true },
+            ]}
+          >
+            <Icon name="file" />
+            <span class="desk">Export</span>
+            <span class="vh phone">Export</span>
+          </Menu>
         </>
       }
     >
@@ -80,7 +128,21 @@ export default function AuditPage() {
         {data && (
           <span class="dim small num desk">
             {data.count > data.count_cap ? `more than ${data.count_cap}` : data.count} entries
-            {days !== undefined && (days === 0 ? ", kept for ever" : `, kept ${days} days`)}
+            {days !== undefined && ", "}
+            {days !== undefined &&
+              (isSiteOwner.value ? (
+                <button
+                  type="button"
+                  class="link"
+                  onClick={() => {
+                    changing.value = true;
+                  }}
+                >
+                  {keptFor(days)}
+                </button>
+              ) : (
+                keptFor(days)
+              ))}
           </span>
         )}
       </div>
@@ -115,6 +177,15 @@ export default function AuditPage() {
           </div>
           <Detail entry={chosen} />
         </div>
+      )}
+      {changing.value && retention.state.value.data && (
+        <Retention
+          kept={retention.state.value.data}
+          onClose={() => {
+            changing.value = false;
+            void retention.again();
+          }}
+        />
       )}
     </Frame>
   );

@@ -1,0 +1,121 @@
+// Backups: what there is, making one now, reading one whole, and how far that is, live.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Backup, Backups as BackupList } from "#schema/administration/backup.ts";
+import { call } from "../../data/api.ts";
+import { LiveSocket } from "../../data/live-socket.ts";
+import { Button } from "../../parts/button.tsx";
+import { Empty } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { lengthOf, sizeOf } from "../../parts/words-of-time.ts";
+
+export const Backups = () => {
+  const list = useSignal<BackupList | undefined>(undefined);
+  useEffect(() => {
+    const socket = new LiveSocket({
+      address: () => "/api/v2/deployment/backups/watch",
+      pings: true,
+      message: (text) => {
+        const told = JSON.parse(text) as BackupList | { type: "ping" };
+        if ("backups" in told) list.value = told;
+      },
+    });
+    return () => socket.end();
+  }, []);
+  const data = list.value;
+  if (!data) return <Skeleton lines={6} />;
+  const { work } = data;
+  const make = async (): Promise<void> => {
+    list.value = await call("POST /deployment/backups");
+  };
+  const button = (
+    <Button look="primary" icon="save" disabled={work !== null} onPress={make}>
+      Make a backup now
+    </Button>
+  );
+  return (
+    <section class="stack" aria-labelledby="backups">
+      <div class="head">
+        <h2 id="backups">Backups</h2>
+        {data.backups.length > 0 && <span class="push">{button}</span>}
+      </div>
+      <p class="small mut">
+        {data.interval_ms === null
+          ? "None is made by itself: the setting backup_interval says how often."
+          : `One is made every ${lengthOf(data.interval_ms)}; the newest ${data.keep} stay.`}{" "}
+        They are in <span class="mono">{data.folder}</span> on the server, with the key that opens its secrets.
+      </p>
+      {work && (
+        <div class="panel body stack" role="status">
+          <State kind="busy">
+            {work.kind === "make" ? "A backup is being made" : `${work.name} is read whole`}, {sizeOf(work.bytes)}
+            {work.total_bytes > 0 && ` of about ${sizeOf(work.total_bytes)}`}
+          </State>
+          <progress
+            max={Math.max(1, work.total_bytes)}
+            value={Math.min(work.bytes, work.total_bytes)}
+            aria-label="How far"
+          />
+        </div>
+      )}
+      {data.failure && (
+        <p class="t-bad" role="alert">
+          {data.failure}
+        </p>
+      )}
+      {data.backups.length === 0 ? (
+        <Empty
+          icon="save"
+          title="No backups yet"
+          text="A backup holds the database, uploaded files and the key. It is made while the server works."
+        >
+          {button}
+        </Empty>
+      ) : (
+        <ul class="panel list">
+          {data.backups.map((one) => (
+            <Row key={one.name} backup={one} isBusy={work !== null} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+};
+
+const Row = ({ backup, isBusy }: { backup: Backup; isBusy: boolean }) => {
+  const { name, created_at, bytes, files, version, problem, checked_at } = backup;
+  return (
+    <li class="item">
+      <State kind={problem ? "failed" : checked_at ? "running" : "done"}>
+        <span class="med">
+          <Time at={created_at} />
+        </span>
+      </State>
+      <span class="line">
+        <span class="num small mut">{sizeOf(bytes)}</span>
+        <Button
+          small
+          label={`Check ${name}`}
+          disabled={isBusy}
+          onPress={() => call("POST /deployment/backups/:backup/check", { path: { backup: name } })}
+        >
+          Check
+        </Button>
+      </span>
+      <span class={problem ? "sub t-bad" : "sub"}>
+        {problem || (
+          <>
+            <span class="mono">{name}</span>, {files} files{version && `, Slipway ${version}`}
+            {checked_at && (
+              <>
+                , read whole and good <Time at={checked_at} />
+              </>
+            )}
+          </>
+        )}
+      </span>
+    </li>
+  );
+};

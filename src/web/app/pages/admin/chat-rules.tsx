@@ -1,0 +1,161 @@
+// What holds for all chats: what they may do without asking, what they are told, and how long they are kept.
+import { useSignal } from "@preact/signals";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Area, Field, Switch } from "../../parts/field.tsx";
+import { PermissionsEditor } from "../../parts/permissions-editor.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+const read = async () => {
+  const [permissions, system, plan, kept, archived, own] = await Promise.all([
+    call("GET /chats/config/default-permissions"),
+    call("GET /chats/config/system-prompt"),
+    call("GET /chats/config/plan-mode-instructions"),
+    call("GET /chats/config/retention-days"),
+    call("GET /chats/config/auto-archive-days"),
+    call("GET /chats/config/personal-model-overrides"),
+  ]);
+  return { ...permissions, ...system, ...plan, ...kept, ...archived, ...own };
+};
+type Rules = Awaited<ReturnType<typeof read>>;
+
+export const ChatRules = () => {
+  const { state, again } = useResource("chat rules", read);
+  const { data, error } = state.value;
+  if (error) return <Failed what="The rules of chats cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={8} />;
+  return (
+    <>
+      <PermissionsEditor
+        key={JSON.stringify(data.permissions)}
+        title="Permissions of new chats"
+        kept={data.permissions}
+        none="Run everything"
+        asks="Ask whose chat it is"
+        save={async (permissions) => {
+          await call("PUT /chats/config/default-permissions", { body: { permissions } });
+          await again();
+        }}
+      />
+      <p class="small mut">They count for people who have set none of their own; chats that are there keep theirs.</p>
+      <Words key={`${data.system_prompt} ${data.plan_mode_instructions}`} rules={data} again={again} />
+      <Keeping key={`${data.retention_days} ${data.auto_archive_days}`} rules={data} again={again} />
+    </>
+  );
+};
+
+type PartProps = { readonly rules: Rules; readonly again: () => Promise<void> };
+
+const Words = ({ rules, again }: PartProps) => {
+  const system = useSignal(rules.system_prompt);
+  const ours = useSignal(rules.include_default_system_prompt);
+  const plan = useSignal(rules.plan_mode_instructions);
+  const save = async (): Promise<void> => {
+    await Promise.all([
+      call("PUT /chats/config/system-prompt", {
+        body: { system_prompt: system.value, include_default_system_prompt: ours.value },
+      }),
+      call("PUT /chats/config/plan-mode-instructions", { body: { plan_mode_instructions: plan.value } }),
+    ]);
+    await again();
+    say("Chats are told so from the next call of a model on");
+  };
+  return (
+    <section class="panel" aria-labelledby="words">
+      <header>
+        <h2 id="words">What chats are told</h2>
+      </header>
+      <div class="body stack">
+        <Switch
+          label="Slipway's own words first"
+          checked={ours.value}
+          onSwitch={(on) => {
+            ours.value = on;
+          }}
+        />
+        <Area
+          label="In every chat"
+          rows={5}
+          value={system.value}
+          onInput={(event) => {
+            system.value = event.currentTarget.value;
+          }}
+        />
+        <Area
+          label="While a chat plans"
+          rows={3}
+          value={plan.value}
+          hint="In plan mode a chat looks and writes its plan, and changes nothing else."
+          onInput={(event) => {
+            plan.value = event.currentTarget.value;
+          }}
+        />
+      </div>
+      <footer>
+        <Button look="primary" onPress={save}>
+          Save words
+        </Button>
+      </footer>
+    </section>
+  );
+};
+
+const Keeping = ({ rules, again }: PartProps) => {
+  const archive = useSignal(String(rules.auto_archive_days));
+  const keep = useSignal(String(rules.retention_days));
+  const save = async (): Promise<void> => {
+    await Promise.all([
+      call("PUT /chats/config/auto-archive-days", { body: { auto_archive_days: Number(archive.value) } }),
+      call("PUT /chats/config/retention-days", { body: { retention_days: Number(keep.value) } }),
+    ]);
+    await again();
+    say("Saved");
+  };
+  return (
+    <section class="panel" aria-labelledby="keeping">
+      <header>
+        <h2 id="keeping">How long chats stay</h2>
+      </header>
+      <div class="body stack">
+        <Field
+          label="Archived after so many silent days"
+          type="number"
+          min={0}
+          max={3650}
+          value={archive.value}
+          hint="0: never."
+          onInput={(event) => {
+            archive.value = event.currentTarget.value;
+          }}
+        />
+        <Field
+          label="Deleted so many days after they were archived"
+          type="number"
+          min={0}
+          max={3650}
+          value={keep.value}
+          hint="0: never."
+          onInput={(event) => {
+            keep.value = event.currentTarget.value;
+          }}
+        />
+        <Switch
+          label="People may choose models of their own for parts of their chats"
+          checked={rules.allow_users}
+          onSwitch={async (on) => {
+            await call("PUT /chats/config/personal-model-overrides", { body: { allow_users: on } });
+            await again();
+          }}
+        />
+      </div>
+      <footer>
+        <Button look="primary" onPress={save}>
+          Save days
+        </Button>
+      </footer>
+    </section>
+  );
+};

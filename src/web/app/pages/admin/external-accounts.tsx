@@ -1,0 +1,76 @@
+// External accounts: which providers are set up, and who has linked an account where.
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { copy } from "../../parts/as-command.tsx";
+import { IconButton } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+
+export const ExternalAccounts = () => {
+  const { state, again } = useResource("external accounts", () => call("GET /deployment/external-auth"));
+  const { data, error } = state.value;
+  if (error) return <Failed what="The external accounts cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  if (data.providers.length === 0) {
+    return (
+      <Empty
+        icon="key"
+        title="No providers"
+        text="People link accounts of git hosts and other services, so that their workspaces reach them. The setting external_auth names the providers; it is read at a start."
+      />
+    );
+  }
+  const nameOf = (id: string): string => data.providers.find((one) => one.id === id)?.display_name || id;
+  return (
+    <>
+      <section class="stack" aria-labelledby="providers">
+        <h2 id="providers">Providers</h2>
+        <ul class="panel list">
+          {data.providers.map((one) => (
+            <li key={one.id} class="item">
+              <span class="med clip">{one.display_name || one.id}</span>
+              <span class="num small mut">{one.link_count === 1 ? "one account" : `${one.link_count} accounts`}</span>
+              <span class="sub line">
+                <span class="clip">
+                  {one.type}
+                  {one.host && `, ${one.host}`}
+                  {one.device ? ", by code" : `, sends people back to ${one.callback_url}`}
+                </span>
+                {!one.device && (
+                  <IconButton
+                    icon="copy"
+                    small
+                    label={`Copy the address for ${one.id}`}
+                    onPress={() => copy(one.callback_url)}
+                  />
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section class="stack" aria-labelledby="links">
+        <h2 id="links">Linked accounts</h2>
+        {data.links.length === 0 ? (
+          <p class="mut">Nobody has linked one yet. People do so in Account, Linked accounts.</p>
+        ) : (
+          <ul class="panel list">
+            {data.links.map((one) => (
+              <li key={`${one.user_id} ${one.provider_id}`} class="item">
+                <State kind={one.authenticated ? "running" : "failed"}>
+                  <span class="med clip">{one.username}</span>
+                </State>
+                <span class="small mut">{nameOf(one.provider_id)}</span>
+                <span class="sub clip">
+                  {one.validate_error ? `${one.validate_error} ` : "works, "}linked <Time at={one.created_at} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+    </>
+  );
+};

@@ -1,0 +1,48 @@
+// The checks of a report of health as rows: those of doctor and those of the server itself, the worst first. Pure.
+import type { HealthReport } from "#schema/deployment/health.ts";
+
+export type Check = {
+  /** By which it is put aside. */
+  readonly name: string;
+  readonly title: string;
+  readonly severity: HealthReport["severity"];
+  readonly detail: string;
+  readonly dismissed: boolean;
+};
+
+const ORDER: readonly HealthReport["severity"][] = ["error", "warning", "ok"];
+
+type Section = { severity: Check["severity"]; dismissed: boolean; error?: string; warnings: { message: string }[] };
+
+const sectionOf = (name: string, title: string, section: Section, well: string): Check => ({
+  ...{ name, title, severity: section.severity, dismissed: section.dismissed },
+  detail: section.error ?? section.warnings[0]?.message ?? well,
+});
+
+export const checksOf = (report: HealthReport): Check[] => {
+  const { access_url, database, websocket, derp, provisioner_daemons, findings } = report;
+  const workers = provisioner_daemons.items.length;
+  const own = [
+    sectionOf("AccessURL", "address people use", access_url, `${access_url.access_url} answers`),
+    sectionOf("Database", "reading the database", database, `a row takes ${database.latency_ms.toFixed(1)} ms`),
+    sectionOf("Websocket", "live connections", websocket, "a WebSocket opens at that address"),
+    sectionOf("DERP", "relay of the private network", derp, `${derp.clients} connections`),
+    sectionOf("ProvisionerDaemons", "workers", provisioner_daemons, `${workers === 0 ? "none" : workers} of their own`),
+  ];
+  const all = [...findings.map((one) => ({ ...one, title: one.name })), ...own];
+  const rank = ({ severity, dismissed }: Check): number => (dismissed ? ORDER.length : ORDER.indexOf(severity));
+  return all.toSorted((a, b) => rank(a) - rank(b));
+};
+
+/** Which page of the documentation says more. */
+const DOCS: Readonly<Record<string, string>> = {
+  "encryption key": "backup",
+  backups: "backup",
+  certificate: "proxies",
+  settings: "proxies",
+  docker: "templates",
+  terraform: "templates-terraform",
+  hooks: "hooks",
+};
+
+export const docsOf = (name: string): string => DOCS[name] ?? "operating";

@@ -1,0 +1,91 @@
+// How the server fares: what doctor says, in words, the worst first. A warning that one knows of can be put aside.
+import type { HealthReport } from "#schema/deployment/health.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State, type StateKind } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { hasPage } from "../../shell/places.ts";
+import { type Check, checksOf, docsOf } from "./health-checks.ts";
+
+const KINDS: Readonly<Record<HealthReport["severity"], StateKind>> = {
+  ok: "running",
+  warning: "needs",
+  error: "failed",
+};
+const SAID: Readonly<Record<HealthReport["severity"], string>> = {
+  ok: "Everything is well",
+  warning: "Something wants to be looked at",
+  error: "Something is wrong",
+};
+
+export const Health = () => {
+  const { state, again } = useResource("health", () => call("GET /debug/health"));
+  const { data, error, loading } = state.value;
+  if (error) return <Failed what="The health cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={8} />;
+  const setAside = async (name: string, on: boolean): Promise<void> => {
+    const { dismissed_healthchecks: before } = await call("GET /debug/health/settings");
+    const others = before.filter((one) => one !== name);
+    const dismissed_healthchecks = on ? [...others, name] : others;
+    await call("PUT /debug/health/settings", { body: { dismissed_healthchecks } });
+    await again();
+  };
+  return (
+    <section class="stack" aria-labelledby="health">
+      <div class="head">
+        <h2 id="health">
+          <State kind={KINDS[data.severity]}>{SAID[data.severity]}</State>
+        </h2>
+        <span class="push">
+          <Button
+            icon="restart"
+            disabled={loading}
+            onPress={async () => {
+              await call("GET /debug/health", { query: { force: true } });
+              await again();
+            }}
+          >
+            Look again
+          </Button>
+        </span>
+      </div>
+      <p class="small mut">
+        Slipway {data.coder_version}, looked at <Time at={data.time} />. The same as <code>slipway doctor</code> says.
+      </p>
+      <ul class="panel list">
+        {checksOf(data).map((check) => (
+          <Row key={check.name} check={check} setAside={setAside} />
+        ))}
+      </ul>
+    </section>
+  );
+};
+
+const Row = ({ check, setAside }: { check: Check; setAside: (name: string, on: boolean) => Promise<void> }) => {
+  const { name, title, severity, detail, dismissed } = check;
+  const docs = docsOf(name);
+  return (
+    <li class="item">
+      <State kind={dismissed ? "stopped" : KINDS[severity]}>
+        <span class="med">{title}</span>
+      </State>
+      <span class="line">
+        {docs && hasPage("/docs/:page") && <a href={`/docs/${docs}`}>More</a>}
+        {(severity !== "ok" || dismissed) && (
+          <Button
+            small
+            look="ghost"
+            label={dismissed ? `Hear of it again: ${title}` : `Put aside: ${title}`}
+            onPress={() => setAside(name, !dismissed)}
+          >
+            {dismissed ? "Hear of it again" : "Put aside"}
+          </Button>
+        )}
+      </span>
+      <span class={severity === "error" && !dismissed ? "sub t-bad" : "sub"}>{detail}</span>
+    </li>
+  );
+};

@@ -1,0 +1,170 @@
+// Lifecycle hooks: the consumer that the settings name, whether it answers, and what it has decided.
+import { useSignal } from "@preact/signals";
+import type { HookDispatch } from "#schema/chats/hook-dispatch.ts";
+import type { HookEvent } from "#schema/chats/hook-event.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Select } from "../../parts/field.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import { failed, say } from "../../shell/toasts.tsx";
+
+const EVENTS: readonly HookEvent[] = [
+  ...(["session_start", "user_prompt_submit", "pre_tool_use", "post_tool_use"] as const),
+  ...(["pre_compact", "post_compact", "stop"] as const),
+];
+const PAGE = 50;
+
+export const Hooks = () => {
+  const consumer = useResource("hook consumer", () => call("GET /hooks/consumer"));
+  const { data, error } = consumer.state.value;
+  if (error) return <Failed what="The consumer cannot be read" error={error} again={consumer.again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const tryIt = async (): Promise<void> => {
+    const { works, problem, took_ms } = await call("POST /hooks/consumer/try");
+    if (works) say(`The consumer answers after ${lengthOf(took_ms)}`);
+    else failed(new Error(`The consumer gives no valid answer. ${problem ?? ""}`));
+  };
+  return (
+    <>
+      <section class="panel" aria-labelledby="consumer">
+        <header>
+          <h2 id="consumer">Consumer</h2>
+          {data.configured && (
+            <span class="push">
+              <Button small onPress={tryIt}>
+                Try it
+              </Button>
+            </span>
+          )}
+        </header>
+        <div class="body">
+          {data.configured ? (
+            <dl class="kv">
+              <dt>State</dt>
+              <dd>
+                <State kind={data.enabled ? "running" : "stopped"}>
+                  {data.enabled ? (data.mode === "enforce" ? "Decides" : "Is told, decides nothing") : "Switched off"}
+                </State>
+              </dd>
+              <dt>Address</dt>
+              <dd class="mono">{data.url}</dd>
+              <dt>Waits</dt>
+              <dd>{lengthOf(data.timeout_ms)} for an answer</dd>
+              <dt>Ledger</dt>
+              <dd>
+                {data.ledger_days} days{data.keeps_contents ? ", with contents" : ", without contents"}
+              </dd>
+              {data.has_previous_secret && (
+                <>
+                  <dt>Secret</dt>
+                  <dd>is being changed: the one before is accepted, too</dd>
+                </>
+              )}
+            </dl>
+          ) : (
+            <p class="mut">
+              None is set up. A program of yours is told of prompts, tool calls and turns of chats and decides about
+              them; the settings hook_url and hook_secret name it.
+            </p>
+          )}
+        </div>
+      </section>
+      <Ledger />
+    </>
+  );
+};
+
+const Ledger = () => {
+  const event = useSignal("");
+  const older = useSignal<readonly HookDispatch[]>([]);
+  const more = useSignal(false);
+  const query = { limit: PAGE, event: event.value || undefined };
+  const { state, again } = useResource(`hooks ${event.value}`, async () => {
+    const page = await call("GET /hooks/dispatches", { query });
+    older.value = [];
+    more.value = page.has_more;
+    return page.dispatches;
+  });
+  const { data, error } = state.value;
+  if (error) return <Failed what="The ledger cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const all = [...data, ...older.value];
+  const readOlder = async (): Promise<void> => {
+    const after_id = all.at(-1)?.id;
+    const page = await call("GET /hooks/dispatches", { query: { ...query, after_id } });
+    older.value = [...older.value, ...page.dispatches];
+    more.value = page.has_more;
+  };
+  return (
+    <section class="stack" aria-labelledby="ledger">
+      <div class="head">
+        <h2 id="ledger">What was decided</h2>
+        <span class="push line">
+          <Button icon="restart" onPress={again}>
+            Refresh
+          </Button>
+        </span>
+      </div>
+      <Select
+        label="Event"
+        value={event.value}
+        choices={[{ value: "", label: "All" }, ...EVENTS.map((value) => ({ value, label: value }))]}
+        onPick={(value) => {
+          event.value = value;
+        }}
+      />
+      {all.length === 0 ? (
+        <Empty
+          icon="list"
+          title="Nothing was asked"
+          text="Each time a hook is asked, what it decided is written here."
+        />
+      ) : (
+        <section class="panel scroll" tabIndex={0} aria-label="Dispatches">
+          <table class="table">
+            <thead>
+              <tr>
+                <th>When</th>
+                <th>Event</th>
+                <th>Result</th>
+                <th>Chat</th>
+                <th class="r">Took</th>
+              </tr>
+            </thead>
+            <tbody>
+              {all.map((one) => (
+                <tr key={one.id}>
+                  <td>
+                    <Time at={one.created_at} />
+                  </td>
+                  <td>
+                    {one.event}
+                    {one.tool_name && <span class="dim"> {one.tool_name}</span>}
+                  </td>
+                  <td class={/^(deny|none|allow|rewrite)$/.test(one.result) ? undefined : "t-bad"}>
+                    {one.result.replaceAll("_", " ")}
+                    {one.mode === "observe" && <span class="dim"> observed</span>}
+                  </td>
+                  <td>
+                    <a href={`/chats/${one.chat_id}`}>{one.chat_id.slice(0, 8)}</a>
+                  </td>
+                  <td class="r">{lengthOf(one.duration_ms)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+      {more.value && (
+        <div>
+          <Button onPress={readOlder}>Older ones</Button>
+        </div>
+      )}
+    </section>
+  );
+};

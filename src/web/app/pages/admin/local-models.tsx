@@ -1,0 +1,101 @@
+// The way to a first model in three steps: servers found on this machine, one of their models, and whether it answers.
+import { useSignal } from "@preact/signals";
+import type { LocalModelServer } from "#schema/administration/local-models.ts";
+import { call } from "../../data/api.ts";
+import { Button } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { sizeOf } from "../../parts/words-of-time.ts";
+import { tried } from "./model-table.tsx";
+
+type Model = LocalModelServer["models"][number];
+
+const factsOf = ({ size_bytes, parameters, context_limit, tools }: Model): string =>
+  [
+    size_bytes !== null && sizeOf(size_bytes),
+    parameters,
+    tools === true && "tools",
+    context_limit !== null && `${Math.round(context_limit / 1024)}k context`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+
+/** What is set up already is not offered again. */
+export const offered = (servers: readonly LocalModelServer[]): readonly LocalModelServer[] =>
+  servers.filter(({ provider_id, models }) => provider_id === null && models.length > 0);
+
+type LocalModelsProps = { readonly server: LocalModelServer; readonly again: () => Promise<void> };
+
+export const LocalModels = ({ server, again }: LocalModelsProps) => {
+  const best = server.models.find(({ tools }) => tools) ?? server.models[0];
+  const chosen = useSignal(best?.model ?? "");
+  const version = server.version ? ` ${server.version}` : "";
+  const add = async (): Promise<void> => {
+    const model = server.models.find((one) => one.model === chosen.value);
+    const provider = await call("POST /chats/providers", {
+      body: { provider: "openai-compat", display_name: server.name, base_url: server.base_url, enabled: true },
+    });
+    const context_limit = model?.context_limit ?? undefined;
+    const made = await call("POST /chats/model-configs", {
+      body: { provider_id: provider.id, model: chosen.value, ...(context_limit ? { context_limit } : {}) },
+    });
+    void tried(made);
+    await again();
+  };
+  return (
+    <section class="panel" aria-label={`${server.name} on this machine`}>
+      <header>
+        <h2>{server.name} on this machine</h2>
+      </header>
+      <div class="body">
+        <ol class="wizard">
+          <li>
+            <Icon name="check" />
+            Find
+          </li>
+          <li aria-current="step">
+            <span class="count">2</span>
+            Choose
+          </li>
+          <li>
+            <span class="count">3</span>
+            Try it
+          </li>
+        </ol>
+        <p>
+          {server.name}
+          {version} answers at <span class="mono">{server.base_url}</span>,{" "}
+          {server.models.length === 1 ? "with one model" : `with ${server.models.length} models`}. Nothing leaves this
+          machine.
+        </p>
+        <fieldset class="cards">
+          <legend class="vh">Model</legend>
+          {server.models.slice(0, 12).map((model) => (
+            <label key={model.model} class="pick">
+              <input
+                type="radio"
+                name={server.base_url}
+                checked={model.model === chosen.value}
+                onChange={() => {
+                  chosen.value = model.model;
+                }}
+              />
+              <span class="art" aria-hidden="true">
+                <Icon name="spark" />
+              </span>
+              <span class="mono clip">{model.model}</span>
+              <p class="small mut">
+                {factsOf(model)}
+                {model.tools === false && ". No tools: for questions, not for work in a workspace."}
+              </p>
+            </label>
+          ))}
+        </fieldset>
+      </div>
+      <footer>
+        <Button look="primary" onPress={add}>
+          Add it and say hello
+        </Button>
+      </footer>
+    </section>
+  );
+};

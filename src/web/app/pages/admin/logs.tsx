@@ -1,0 +1,70 @@
+// The server's own log: its last lines by level, and those that come.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import type { ServerLogLine } from "#schema/administration/server-log.ts";
+import { LiveSocket } from "../../data/live-socket.ts";
+import { LogFeed } from "../../data/logs.ts";
+import { Options } from "../../parts/field.tsx";
+import { LogView } from "../../parts/log-view.tsx";
+
+const LEVELS = [
+  { value: "debug", label: "All" },
+  { value: "info", label: "Info" },
+  { value: "warn", label: "Warnings" },
+  { value: "error", label: "Errors" },
+];
+
+export const Logs = () => {
+  const { query, route } = useLocation();
+  const level = LEVELS.find(({ value }) => value === query.level)?.value ?? "info";
+  const feed = useMemo(() => new LogFeed(), [level]);
+  const areas = useSignal<readonly string[]>([]);
+  useEffect(() => {
+    let last = 0;
+    const known = new Set<string>();
+    const socket = new LiveSocket({
+      address: () => `/api/v2/deployment/logs/watch?${new URLSearchParams({ level, after_id: String(last) })}`,
+      pings: true,
+      message: (text) => {
+        const lines = JSON.parse(text) as ServerLogLine[] | { type: "ping" };
+        if (!Array.isArray(lines)) return;
+        last = lines.at(-1)?.id ?? last;
+        feed.add(
+          lines.map(({ area, time, text, level }) => ({
+            source: area,
+            at: time,
+            text: `${level.toUpperCase().padEnd(5)} ${area}: ${text}`,
+            isBad: level === "error",
+          })),
+        );
+        const before = known.size;
+        for (const { area } of lines) known.add(area);
+        if (known.size > before) areas.value = [...known].sort();
+      },
+    });
+    return () => {
+      socket.end();
+      areas.value = [];
+    };
+  }, [level]);
+  return (
+    <section class="stack" aria-label="Log">
+      <Options
+        label="Level"
+        value={level}
+        choices={LEVELS}
+        hint="The last two thousand lines since the start, kept in memory. What could be a secret is left out."
+        onPick={(value) => route(`/admin/logs?${new URLSearchParams({ level: value })}`, true)}
+      />
+      <LogView
+        key={level}
+        title="Log of the server"
+        feed={feed}
+        sources={areas.value}
+        file="slipway.log"
+        empty="Nothing of this level was written yet."
+      />
+    </section>
+  );
+};

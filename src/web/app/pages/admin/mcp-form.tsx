@@ -1,0 +1,183 @@
+// What is asked for when an MCP server is added or changed. A secret that is left empty stays as it is.
+import { useSignal } from "@preact/signals";
+import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
+import { call } from "../../data/api.ts";
+import { Field, Select } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+
+const AUTHS = [
+  { value: "none", label: "Nothing" },
+  { value: "api_key", label: "A key in a header" },
+  { value: "oauth2", label: "Everybody signs in there (OAuth 2)" },
+];
+const AVAILABILITIES = [
+  { value: "default_off", label: "Off until somebody chooses it" },
+  { value: "default_on", label: "On in new chats" },
+  { value: "force_on", label: "In every chat" },
+];
+const TRANSPORTS = [
+  { value: "streamable_http", label: "Streamable HTTP" },
+  { value: "sse", label: "Server-sent events, the older way" },
+];
+
+type McpFormProps = {
+  readonly organization: string;
+  /** Undefined: a new one. */
+  readonly server: McpServerConfig | undefined;
+  readonly onSaved: (server: McpServerConfig) => void;
+  readonly onClose: () => void;
+};
+
+const wordsIn = (text = ""): string[] => text.split(/[\s,]+/).filter(Boolean);
+
+export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps) => {
+  const auth = useSignal<string>(server?.auth_type ?? "none");
+  const available = useSignal<string>(server?.availability ?? "default_off");
+  const transport = useSignal<string>(server?.transport ?? "streamable_http");
+  const save = async (values: Readonly<Record<string, string>>): Promise<void> => {
+    const { slug = "", url = "", display_name = "", api_key = "", api_key_header = "", deny = "" } = values;
+    const { client_id = "", auth_url = "", token_url = "", scopes = "", oauth2_client_secret = "" } = values;
+    const body = {
+      ...{ url, transport: transport.value, auth_type: auth.value, availability: available.value },
+      ...(display_name ? { display_name } : {}),
+      tool_deny_list: wordsIn(deny),
+      ...(auth.value === "api_key" ? { api_key_header, ...(api_key ? { api_key } : {}) } : {}),
+      ...(auth.value === "oauth2"
+        ? {
+            oauth2: { client_id, auth_url, token_url, scopes: wordsIn(scopes) },
+            ...(oauth2_client_secret ? { oauth2_client_secret } : {}),
+          }
+        : {}),
+    };
+    const saved = server
+      ? await call("PATCH /organizations/:organization/mcp-servers/:server", {
+          path: { organization, server: server.id },
+          body,
+        })
+      : await call("POST /organizations/:organization/mcp-servers", {
+          path: { organization },
+          body: { ...body, slug },
+        });
+    setTimeout(() => onSaved(saved));
+  };
+  const kept = server?.has_secret ? "There is one, which is never shown. Empty leaves it." : "Kept encrypted.";
+  return (
+    <FormDialog
+      title={server ? `Change ${server.display_name}` : "Add MCP server"}
+      submit={server ? "Save and try" : "Add and try"}
+      onClose={onClose}
+      act={save}
+    >
+      {(problems) => (
+        <>
+          {!server && (
+            <Field
+              label="Short name"
+              name="slug"
+              required
+              maxLength={32}
+              autocomplete="off"
+              autocapitalize="none"
+              spellcheck={false}
+              placeholder="tickets"
+              hint="The names of its tools begin with it."
+              error={problems.slug}
+            />
+          )}
+          <Field label="Shown as" name="display_name" maxLength={256} defaultValue={server?.display_name} />
+          <Field
+            label="Address"
+            name="url"
+            type="url"
+            required
+            defaultValue={server?.url}
+            placeholder="https://mcp.example.com/mcp"
+            error={problems.url}
+          />
+          <Select
+            label="Protocol"
+            value={transport.value}
+            choices={TRANSPORTS}
+            onPick={(value) => {
+              transport.value = value;
+            }}
+          />
+          <Select
+            label="It asks for"
+            value={auth.value}
+            choices={
+              server?.auth_type === "custom_headers"
+                ? [...AUTHS, { value: "custom_headers", label: "Headers of its own" }]
+                : AUTHS
+            }
+            onPick={(value) => {
+              auth.value = value;
+            }}
+          />
+          {auth.value === "api_key" && (
+            <>
+              <Field
+                label="Header"
+                name="api_key_header"
+                defaultValue={server?.api_key_header ?? "Authorization"}
+                error={problems.api_key_header}
+              />
+              <Field
+                label="Key"
+                name="api_key"
+                type="password"
+                autocomplete="off"
+                required={!server?.has_secret}
+                hint={`As it stands in the header, such as “Bearer …”. ${kept}`}
+                error={problems.api_key}
+              />
+            </>
+          )}
+          {auth.value === "oauth2" && (
+            <>
+              <Field
+                label="Client id"
+                name="client_id"
+                required
+                defaultValue={server?.oauth2?.client_id}
+                error={problems["oauth2.client_id"]}
+              />
+              <Field label="Client secret" name="oauth2_client_secret" type="password" autocomplete="off" hint={kept} />
+              <Field
+                label="Sign-in address"
+                name="auth_url"
+                type="url"
+                required
+                defaultValue={server?.oauth2?.auth_url}
+                error={problems["oauth2.auth_url"]}
+              />
+              <Field
+                label="Token address"
+                name="token_url"
+                type="url"
+                required
+                defaultValue={server?.oauth2?.token_url}
+                error={problems["oauth2.token_url"]}
+              />
+              <Field label="Scopes" name="scopes" defaultValue={server?.oauth2?.scopes.join(" ")} />
+            </>
+          )}
+          <Select
+            label="In chats"
+            value={available.value}
+            choices={AVAILABILITIES}
+            onPick={(value) => {
+              available.value = value;
+            }}
+          />
+          <Field
+            label="Tools that chats do not get"
+            name="deny"
+            defaultValue={server?.tool_deny_list.join(", ")}
+            hint="Names with commas between them. Empty: chats get all."
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};

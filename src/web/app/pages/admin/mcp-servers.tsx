@@ -1,0 +1,189 @@
+// MCP servers that an organization offers to its chats: added, tried, changed, removed. Secrets go in and are never shown.
+import { useSignal } from "@preact/signals";
+import type { McpServerConfig, TriedMcpServer } from "#schema/chats/mcp-server.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask, Dialog } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { lengthOf } from "../../parts/words-of-time.ts";
+import { say } from "../../shell/toasts.tsx";
+import { McpForm } from "./mcp-form.tsx";
+import { OrganizationChoice, useOrganization } from "./organization-choice.tsx";
+
+const AVAILABLE: Readonly<Record<McpServerConfig["availability"], string>> = {
+  force_on: "in every chat",
+  default_on: "on in new chats",
+  default_off: "off until somebody chooses it",
+};
+
+type Tried = { readonly server: McpServerConfig; readonly result: TriedMcpServer };
+
+export const McpServers = () => {
+  const organization = useOrganization();
+  const key = organization && `mcp ${organization}`;
+  const { state, again } = useResource(key, () =>
+    call("GET /organizations/:organization/mcp-servers", { path: { organization: organization ?? "" } }),
+  );
+  const editing = useSignal<McpServerConfig | "new" | undefined>(undefined);
+  const tried = useSignal<Tried | undefined>(undefined);
+  const { data, error } = state.value;
+  if (error) return <Failed what="The MCP servers cannot be read" error={error} again={again} />;
+  if (!data || organization === undefined) return <Skeleton lines={6} />;
+  const tryOne = async (server: McpServerConfig): Promise<void> => {
+    const path = { organization, server: server.id };
+    tried.value = { server, result: await call("POST /organizations/:organization/mcp-servers/:server/try", { path }) };
+  };
+  const add = (
+    <Button
+      look="primary"
+      icon="plus"
+      onPress={() => {
+        editing.value = "new";
+      }}
+    >
+      Add MCP server
+    </Button>
+  );
+  return (
+    <>
+      <OrganizationChoice id={organization} />
+      {data.length === 0 ? (
+        <Empty
+          icon="layers"
+          title="No MCP servers"
+          text="An MCP server gives the models of chats more tools, such as search or tickets."
+        >
+          {add}
+        </Empty>
+      ) : (
+        <section class="stack" aria-labelledby="mcp">
+          <div class="head">
+            <h2 id="mcp">MCP servers</h2>
+            <span class="push">{add}</span>
+          </div>
+          <ul class="panel list">
+            {data.map((one) => (
+              <Server
+                key={one.id}
+                server={one}
+                organization={organization}
+                again={again}
+                tryOne={tryOne}
+                edit={() => {
+                  editing.value = one;
+                }}
+              />
+            ))}
+          </ul>
+        </section>
+      )}
+      {editing.value && (
+        <McpForm
+          organization={organization}
+          server={editing.value === "new" ? undefined : editing.value}
+          onSaved={(saved) => void tryOne(saved)}
+          onClose={() => {
+            editing.value = undefined;
+            void again();
+          }}
+        />
+      )}
+      {tried.value && (
+        <TriedDialog
+          {...tried.value}
+          onClose={() => {
+            tried.value = undefined;
+          }}
+        />
+      )}
+    </>
+  );
+};
+
+type ServerProps = {
+  readonly server: McpServerConfig;
+  readonly organization: string;
+  readonly again: () => Promise<void>;
+  readonly tryOne: (server: McpServerConfig) => Promise<void>;
+  readonly edit: () => void;
+};
+
+const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
+  const path = { organization, server: server.id };
+  const toggle = async (): Promise<void> => {
+    const body = { enabled: !server.enabled };
+    await call("PATCH /organizations/:organization/mcp-servers/:server", { path, body });
+    await again();
+  };
+  const remove = (): void =>
+    ask({
+      title: `Remove ${server.display_name}`,
+      text: "Chats lose its tools, and the sign-ins of everybody there are forgotten.",
+      yes: "Remove MCP server",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /organizations/:organization/mcp-servers/:server", { path });
+        say(`${server.display_name} is removed`);
+        await again();
+      },
+    });
+  return (
+    <li class="item prov">
+      <State kind={server.enabled ? "running" : "stopped"}>
+        <span class="med clip">{server.display_name}</span>
+      </State>
+      <span class="line">
+        <Button small label={`Try it: ${server.display_name}`} onPress={() => tryOne(server)}>
+          Try it
+        </Button>
+        <Menu
+          label={`More for ${server.display_name}`}
+          small
+          items={() => [
+            { icon: "pen", label: "Change…", act: edit },
+            { icon: server.enabled ? "stop" : "play", label: server.enabled ? "Disable" : "Enable", act: toggle },
+            "line",
+            { icon: "trash", label: "Remove…", isDanger: true, act: remove },
+          ]}
+        />
+      </span>
+      <span class="sub clip">
+        {server.enabled ? AVAILABLE[server.availability] : "disabled"}, {server.url}
+      </span>
+    </li>
+  );
+};
+
+const TriedDialog = ({ server, result, onClose }: Tried & { onClose: () => void }) => (
+  <Dialog
+    title={result.works ? `${server.display_name} answers` : `${server.display_name} does not answer`}
+    onClose={onClose}
+    footer={<Button onPress={onClose}>Close</Button>}
+  >
+    {result.works ? (
+      <>
+        <p class="mut">
+          {result.tools.length === 1 ? "One tool" : `${result.tools.length} tools`} after {lengthOf(result.took_ms)}.
+        </p>
+        <ul class="stack" aria-label="Tools">
+          {result.tools.map(({ name, description, offered }) => (
+            <li key={name}>
+              <span class="mono">{name}</span> {!offered && <span class="badge">not offered</span>}
+              <br />
+              <span class="small mut">{description}</span>
+            </li>
+          ))}
+        </ul>
+      </>
+    ) : (
+      <p class="t-bad" role="alert">
+        {result.problem}
+      </p>
+    )}
+  </Dialog>
+);

@@ -1,0 +1,47 @@
+// What an organization is called, in a form; and reading them all anew once that has changed.
+import { call } from "../../data/api.ts";
+import { organizations } from "../../data/session.ts";
+import { Field } from "../../parts/field.tsx";
+
+/** Reads them anew, for every part of the app. */
+export const readOrganizations = async (): Promise<void> => {
+  organizations.value = await call("GET /organizations");
+};
+
+type FieldsProps = {
+  readonly problems: Readonly<Record<string, string>>;
+  readonly name?: string;
+  readonly display_name?: string;
+  readonly description?: string;
+};
+
+export const OrganizationFields = ({ problems, name, display_name, description }: FieldsProps) => (
+  <>
+    <Field
+      label="Name"
+      name="name"
+      required
+      maxLength={32}
+      autocomplete="off"
+      autocapitalize="none"
+      spellcheck={false}
+      defaultValue={name}
+      hint="Letters, digits and single hyphens. It stands in addresses and commands."
+      error={problems.name}
+    />
+    <Field
+      label="Shown as"
+      name="display_name"
+      maxLength={64}
+      defaultValue={display_name}
+      error={problems.display_name}
+    />
+    <Field
+      label="Description"
+      name="description"
+      maxLength={1000}
+      defaultValue={description}
+      error={problems.description}
+    />
+  </>
+);

@@ -1,0 +1,238 @@
+// One organization: its members with their roles, whether workspaces may be shared there, its names, and its end.
+import { useSignal } from "@preact/signals";
+import { useLocation } from "preact-iso";
+import type { Member } from "#schema/users/member.ts";
+import type { Organization } from "#schema/users/organization.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { isSiteOwner, me } from "../../data/session.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Field, Switch } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { OrganizationFields, readOrganizations } from "./organization-fields.tsx";
+
+type Open = { readonly form: "rename" | "add" } | { readonly form: "roles"; readonly member: Member } | undefined;
+
+export const OrganizationPage = ({ organization }: { organization: Organization }) => {
+  const path = { organization: organization.id };
+  const { route } = useLocation();
+  const open = useSignal<Open>(undefined);
+  const { state, again } = useResource(`organization ${organization.id}`, async () => {
+    const [{ members }, roles, sharing] = await Promise.all([
+      call("GET /organizations/:organization/paginated-members", { path, query: { limit: 500 } }),
+      call("GET /organizations/:organization/members/roles", { path }),
+      call("GET /organizations/:organization/settings/workspace-sharing", { path }),
+    ]);
+    return { members, roles, sharing };
+  });
+  const close = (): void => {
+    open.value = undefined;
+    void again();
+  };
+  const { data, error } = state.value;
+  if (error) return <Failed what="The organization cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const shown = organization.display_name || organization.name;
+  const remove = (): void =>
+    ask({
+      title: `Delete ${shown}`,
+      text: "Only an organization without templates and workspaces can go. Its members stay users.",
+      yes: "Delete organization",
+      no: "Keep it",
+      isDanger: true,
+      typed: organization.name,
+      act: async () => {
+        await call("DELETE /organizations/:organization", { path });
+        await readOrganizations();
+        route("/admin/organizations");
+        say(`${shown} is deleted`);
+      },
+    });
+  return (
+    <>
+      <div class="head">
+        <h2>{shown}</h2>
+        <span class="push line">
+          <Button
+            onPress={() => {
+              open.value = { form: "rename" };
+            }}
+          >
+            Rename…
+          </Button>
+          {isSiteOwner.value && !organization.is_default && (
+            <Button look="ghost danger" onPress={remove}>
+              Delete…
+            </Button>
+          )}
+        </span>
+      </div>
+      <Switch
+        label="Workspaces and chats may be shared"
+        note="Switched off, everything that is shared here is shared no more."
+        checked={!data.sharing.sharing_disabled}
+        onSwitch={async (on) => {
+          const body = { sharing_disabled: !on };
+          await call("PATCH /organizations/:organization/settings/workspace-sharing", { path, body });
+          await again();
+        }}
+      />
+      <section class="stack" aria-labelledby="members">
+        <div class="head">
+          <h2 id="members">Members</h2>
+          <span class="push">
+            <Button
+              look="primary"
+              icon="plus"
+              onPress={() => {
+                open.value = { form: "add" };
+              }}
+            >
+              Add member
+            </Button>
+          </span>
+        </div>
+        <ul class="panel list">
+          {data.members.map((one) => (
+            <MemberRow
+              key={one.user_id}
+              member={one}
+              organization={organization}
+              again={again}
+              edit={() => {
+                open.value = { form: "roles", member: one };
+              }}
+            />
+          ))}
+        </ul>
+      </section>
+      {open.value?.form === "rename" && (
+        <FormDialog
+          title={`Rename ${shown}`}
+          submit="Save names"
+          onClose={close}
+          act={async ({ name = "", display_name = "", description = "" }) => {
+            const body = { name, display_name, description };
+            const now = await call("PATCH /organizations/:organization", { path, body });
+            await readOrganizations();
+            route(`/admin/organizations/${encodeURIComponent(now.name)}`, true);
+          }}
+        >
+          {(problems) => <OrganizationFields problems={problems} {...organization} />}
+        </FormDialog>
+      )}
+      {open.value?.form === "add" && (
+        <FormDialog
+          title={`Add a member to ${shown}`}
+          submit="Add member"
+          onClose={close}
+          act={async ({ user = "" }) => {
+            await call("POST /organizations/:organization/members/:user", { path: { ...path, user: user.trim() } });
+            say(`${user.trim()} is a member`);
+          }}
+        >
+          {() => (
+            <Field
+              label="Username"
+              name="user"
+              required
+              autocomplete="off"
+              autocapitalize="none"
+              spellcheck={false}
+              hint="Somebody who has an account here."
+            />
+          )}
+        </FormDialog>
+      )}
+      {open.value?.form === "roles" && (
+        <MemberRoles member={open.value.member} roles={data.roles} organization={organization} onClose={close} />
+      )}
+    </>
+  );
+};
+
+type RowProps = {
+  readonly member: Member;
+  readonly organization: Organization;
+  readonly again: () => Promise<void>;
+  readonly edit: () => void;
+};
+
+const MemberRow = ({ member, organization, again, edit }: RowProps) => {
+  const remove = (): void =>
+    ask({
+      title: `Remove ${member.username}`,
+      text: "Their workspaces stay, and they see nothing of this organization any more.",
+      yes: "Remove member",
+      no: "Keep them",
+      isDanger: true,
+      act: async () => {
+        const path = { organization: organization.id, user: member.user_id };
+        await call("DELETE /organizations/:organization/members/:user", { path });
+        await again();
+      },
+    });
+  return (
+    <li class="item">
+      <span class="med clip">{member.name || member.username}</span>
+      <span class="line">
+        {member.roles.map(({ name, display_name }) => (
+          <span key={name} class="badge">
+            {display_name || name}
+          </span>
+        ))}
+        {member.user_id !== me.value?.id && (
+          <Menu
+            label={`More for ${member.username}`}
+            small
+            items={() => [
+              { icon: "shield", label: "Roles…", act: edit },
+              "line",
+              { icon: "trash", label: "Remove…", isDanger: true, act: remove },
+            ]}
+          />
+        )}
+      </span>
+      <span class="sub clip">{[member.username, member.email].filter(Boolean).join(", ")}</span>
+    </li>
+  );
+};
+
+type RolesProps = {
+  readonly member: Member;
+  readonly roles: readonly { name: string; display_name: string; assignable: boolean }[];
+  readonly organization: Organization;
+  readonly onClose: () => void;
+};
+
+const MemberRoles = ({ member, roles, organization, onClose }: RolesProps) => {
+  const held = member.roles.map(({ name }) => name);
+  const given = roles.filter(({ name, assignable }) => assignable || held.includes(name));
+  return (
+    <FormDialog
+      title={`Roles of ${member.username}`}
+      submit="Set roles"
+      onClose={onClose}
+      act={async (values) => {
+        const names = given.flatMap(({ name }) => (values[name] === "on" ? [name] : []));
+        const path = { organization: organization.id, user: member.user_id };
+        await call("PUT /organizations/:organization/members/:user/roles", { path, body: { roles: names } });
+        say(`${member.username} has other roles now`);
+      }}
+    >
+      {() =>
+        given.map(({ name, display_name }) => (
+          <label key={name} class="line">
+            <input type="checkbox" name={name} defaultChecked={held.includes(name)} />
+            <span>{display_name || name}</span>
+          </label>
+        ))
+      }
+    </FormDialog>
+  );
+};

@@ -1,0 +1,70 @@
+// Organizations: the list, and one of them with its members (organization.tsx).
+import { useSignal } from "@preact/signals";
+import { useRoute } from "preact-iso";
+import { call } from "../../data/api.ts";
+import { isSiteOwner, organizations } from "../../data/session.ts";
+import { Button } from "../../parts/button.tsx";
+import { Empty } from "../../parts/empty.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { OrganizationPage } from "./organization.tsx";
+import { OrganizationFields, readOrganizations } from "./organization-fields.tsx";
+
+export const Organizations = () => {
+  const { params } = useRoute();
+  const adding = useSignal(false);
+  const all = organizations.value;
+  if (params.item !== undefined) {
+    const open = all.find(({ name }) => name === params.item);
+    if (open) return <OrganizationPage key={open.id} organization={open} />;
+    return <Empty icon="search" title="No such organization" text="It has another name now, or it is gone." />;
+  }
+  return (
+    <section class="stack" aria-labelledby="organizations">
+      <div class="head">
+        <h2 id="organizations">Organizations</h2>
+        {isSiteOwner.value && (
+          <span class="push">
+            <Button
+              look="primary"
+              icon="plus"
+              onPress={() => {
+                adding.value = true;
+              }}
+            >
+              Add organization
+            </Button>
+          </span>
+        )}
+      </div>
+      <ul class="panel list">
+        {all.map((one) => (
+          <li key={one.id} class="item">
+            <a class="med clip" href={`/admin/organizations/${encodeURIComponent(one.name)}`}>
+              {one.display_name || one.name}
+            </a>
+            <span class="line">{one.is_default && <span class="badge">Default</span>}</span>
+            <span class="sub clip">{one.description || one.name}</span>
+          </li>
+        ))}
+      </ul>
+      <p class="small mut">People own templates and workspaces together in an organization.</p>
+      {adding.value && (
+        <FormDialog
+          title="Add organization"
+          submit="Add organization"
+          onClose={() => {
+            adding.value = false;
+          }}
+          act={async ({ name = "", display_name = "", description = "" }) => {
+            await call("POST /organizations", { body: { name, display_name, description } });
+            await readOrganizations();
+            say(`${display_name || name} is added`);
+          }}
+        >
+          {(problems) => <OrganizationFields problems={problems} />}
+        </FormDialog>
+      )}
+    </section>
+  );
+};

@@ -1,0 +1,82 @@
+// The settings in effect, with where each comes from. They are changed where the server is started; secrets are never shown.
+import { useSignal } from "@preact/signals";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Switch } from "../../parts/field.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+
+const FROM: Readonly<Record<string, string>> = {
+  flag: "flag",
+  env: "environment",
+  yaml: "file",
+  default: "default",
+  "": "",
+};
+
+export const Settings = () => {
+  const { state, again } = useResource("settings", () => call("GET /deployment/config"));
+  const words = useSignal("");
+  const onlySet = useSignal(false);
+  const { data, error } = state.value;
+  if (error) return <Failed what="The settings cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={8} />;
+  const wanted = words.value.toLowerCase();
+  const found = data.options.filter(
+    ({ name, description, value_source }) =>
+      (!onlySet.value || value_source !== "default") && `${name} ${description}`.toLowerCase().includes(wanted),
+  );
+  const groups = Map.groupBy(found, ({ group }) => group.name);
+  return (
+    <section class="stack" aria-label="Settings">
+      <div class="line wrap">
+        <search class="search">
+          <input
+            aria-label="Find settings"
+            placeholder="Name or what it does"
+            value={words.value}
+            onInput={(event) => {
+              words.value = event.currentTarget.value;
+            }}
+          />
+        </search>
+        <Switch
+          label="Only those that are set"
+          checked={onlySet.value}
+          onSwitch={(on) => {
+            onlySet.value = on;
+          }}
+        />
+      </div>
+      <p class="small mut">They are given by a flag, a variable or the settings file, and read at a start.</p>
+      {found.length === 0 && <Empty icon="search" title="No setting fits" />}
+      {[...groups].map(([group, options]) => (
+        <section key={group} class="panel" aria-label={group}>
+          <header>
+            <h2>{group}</h2>
+          </header>
+          <ul class="list">
+            {options.map((one) => (
+              <li key={one.name} class="item">
+                <span class="mono clip">{one.name}</span>
+                <span class="line">
+                  <span class={one.value_source === "default" ? "badge" : "badge busy"} title={one.value_origin}>
+                    {FROM[one.value_source] ?? one.value_source}
+                  </span>
+                </span>
+                <span class="sub">
+                  <span class="mono wrap-any">{one.value === null ? "not set" : one.value || "none"}</span>
+                  {one.value_source !== "default" && one.value_origin && (
+                    <span class="dim"> by {one.value_origin}</span>
+                  )}
+                  <br />
+                  <span class="small">{one.description}</span>
+                </span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </section>
+  );
+};

@@ -1,0 +1,248 @@
+// Spend limits of everybody, of organizations and of people, beside what each has spent. Micros are millionths of a US dollar.
+import { useSignal } from "@preact/signals";
+import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { organizations } from "../../data/session.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Field, Select } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+const MICROS = 1_000_000;
+const dollars = (micros: number): string => `${(micros / MICROS).toFixed(2)} $`;
+const PERIODS = [
+  { value: "day", label: "A day" },
+  { value: "week", label: "A week" },
+  { value: "month", label: "A month" },
+];
+
+const read = async () => {
+  const [limits, costs] = await Promise.all([
+    call("GET /chats/usage-limits"),
+    call("GET /chats/cost/users", { query: { limit: 100 } }),
+  ]);
+  return { limits, costs };
+};
+type Read = Awaited<ReturnType<typeof read>>;
+
+export const Spending = () => {
+  const { state, again } = useResource("spending", read);
+  const adding = useSignal(false);
+  const { data, error } = state.value;
+  if (error) return <Failed what="Spend limits cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={8} />;
+  const { limits } = data;
+  const own = [
+    ...limits.group_overrides.map((one) => ({
+      id: one.group_id,
+      name: `Each member of ${one.group_display_name || one.group_name}`,
+      micros: one.spend_limit_micros,
+      remove: () => call("DELETE /chats/usage-limits/group-overrides/:group", { path: { group: one.group_id } }),
+    })),
+    ...limits.overrides.map((one) => ({
+      id: one.user_id,
+      name: one.name || one.username,
+      micros: one.spend_limit_micros,
+      remove: () => call("DELETE /chats/usage-limits/overrides/:user", { path: { user: one.user_id } }),
+    })),
+  ];
+  return (
+    <>
+      <Everybody key={limits.updated_at ?? ""} limits={limits} again={again} />
+      <section class="stack" aria-labelledby="own">
+        <div class="head">
+          <h2 id="own">Other limits</h2>
+          <span class="push">
+            <Button
+              icon="plus"
+              onPress={() => {
+                adding.value = true;
+              }}
+            >
+              Add limit
+            </Button>
+          </span>
+        </div>
+        {own.length === 0 ? (
+          <p class="mut">There are none. A person's own limit counts first, then the lowest of their organizations.</p>
+        ) : (
+          <ul class="panel list">
+            {own.map(({ id, name, micros, remove }) => (
+              <li key={id} class="item">
+                <span class="med clip">{name}</span>
+                <span class="line">
+                  <span class="num">{dollars(micros)}</span>
+                  <IconButton
+                    icon="trash"
+                    small
+                    label={`Remove the limit: ${name}`}
+                    onPress={async () => {
+                      await remove();
+                      await again();
+                    }}
+                  />
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      <Spent data={data} />
+      {adding.value && (
+        <AddLimit
+          onClose={() => {
+            adding.value = false;
+            void again();
+          }}
+        />
+      )}
+    </>
+  );
+};
+
+const Everybody = ({ limits, again }: { limits: Read["limits"]; again: () => Promise<void> }) => {
+  const amount = useSignal(limits.spend_limit_micros === null ? "" : String(limits.spend_limit_micros / MICROS));
+  const period = useSignal<string>(limits.period);
+  const save = async (): Promise<void> => {
+    const spend_limit_micros = amount.value.trim() === "" ? null : Math.round(Number(amount.value) * MICROS);
+    await call("PUT /chats/usage-limits", { body: { spend_limit_micros, period: period.value as UsagePeriod } });
+    await again();
+    say(spend_limit_micros === null ? "There is no limit of everybody" : "The limit of everybody is set");
+  };
+  return (
+    <section class="panel" aria-labelledby="everybody">
+      <header>
+        <h2 id="everybody">Everybody's limit</h2>
+      </header>
+      <div class="body stack">
+        <Field
+          label="US dollars for each person"
+          type="number"
+          min={0}
+          step="0.01"
+          value={amount.value}
+          placeholder="no limit"
+          hint="Empty: no limit. 0: nothing may be spent."
+          onInput={(event) => {
+            amount.value = event.currentTarget.value;
+          }}
+        />
+        <Select
+          label="In"
+          value={period.value}
+          choices={PERIODS}
+          hint="In UTC; weeks begin on Monday. The same for all limits."
+          onPick={(value) => {
+            period.value = value;
+          }}
+        />
+        {limits.unpriced_model_count > 0 && (
+          <p class="small t-attn">
+            {limits.unpriced_model_count === 1 ? "One model has" : `${limits.unpriced_model_count} models have`} no
+            price: what they cost is in no sum and meets no limit. Prices stand beside the{" "}
+            <a href="/admin/models">models</a>.
+          </p>
+        )}
+      </div>
+      <footer>
+        <Button look="primary" onPress={save}>
+          Save limit
+        </Button>
+      </footer>
+    </section>
+  );
+};
+
+const Spent = ({ data: { costs } }: { data: Read }) => (
+  <section class="panel" aria-labelledby="spent">
+    <header>
+      <h2 id="spent">Spent in the last 30 days</h2>
+    </header>
+    {costs.users.length === 0 ? (
+      <p class="body mut">Nobody has asked a model yet.</p>
+    ) : (
+      <section class="body scroll" tabIndex={0} aria-label="Table of spending">
+        <table class="table">
+          <thead>
+            <tr>
+              <th>Who</th>
+              <th class="r">Chats</th>
+              <th class="r">Tokens in / out</th>
+              <th class="r">Spent</th>
+            </tr>
+          </thead>
+          <tbody>
+            {costs.users.map((one) => (
+              <tr key={one.user_id}>
+                <td>{one.name || one.username}</td>
+                <td class="r">{one.chat_count}</td>
+                <td class="r">
+                  {one.input_tokens + one.cache_read_tokens + one.cache_creation_tokens} / {one.output_tokens}
+                </td>
+                <td class="r">{dollars(one.total_cost_micros)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    )}
+  </section>
+);
+
+const AddLimit = ({ onClose }: { onClose: () => void }) => {
+  const whose = useSignal("user");
+  const group = useSignal(organizations.value[0]?.id ?? "");
+  return (
+    <FormDialog
+      title="Add limit"
+      submit="Add limit"
+      onClose={onClose}
+      act={async ({ user = "", amount = "" }) => {
+        const body = { spend_limit_micros: Math.round(Number(amount) * MICROS) };
+        if (whose.value === "user") {
+          await call("PUT /chats/usage-limits/overrides/:user", { path: { user: user.trim() }, body });
+        } else await call("PUT /chats/usage-limits/group-overrides/:group", { path: { group: group.value }, body });
+      }}
+    >
+      {(problems) => (
+        <>
+          <Select
+            label="Of"
+            value={whose.value}
+            choices={[
+              { value: "user", label: "One person" },
+              { value: "group", label: "Each member of an organization" },
+            ]}
+            onPick={(value) => {
+              whose.value = value;
+            }}
+          />
+          {whose.value === "user" ? (
+            <Field label="Username" name="user" required autocomplete="off" autocapitalize="none" spellcheck={false} />
+          ) : (
+            <Select
+              label="Organization"
+              value={group.value}
+              choices={organizations.value.map((one) => ({ value: one.id, label: one.display_name || one.name }))}
+              onPick={(value) => {
+                group.value = value;
+              }}
+            />
+          )}
+          <Field
+            label="US dollars"
+            name="amount"
+            type="number"
+            min={0.01}
+            step="0.01"
+            required
+            error={problems.spend_limit_micros}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};

@@ -1,0 +1,229 @@
+// Workers: processes of their own that make workspaces, what each does now, and the keys they sign in with.
+import { useSignal } from "@preact/signals";
+import type { NewProvisionerKey, ProvisionerDaemon } from "#schema/templates/provisioner.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask, Dialog } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Field } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Secret } from "../../parts/secret.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { OrganizationChoice, useOrganization } from "./organization-choice.tsx";
+
+const tagsOf = (tags: Readonly<Record<string, string>>): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ");
+
+const tagsIn = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    text
+      .split(",")
+      .filter((one) => one.trim() !== "")
+      .map((one) => {
+        const [name = "", ...rest] = one.split("=");
+        return [name.trim(), rest.join("=").trim()];
+      }),
+  );
+
+export const Workers = () => {
+  const organization = useOrganization();
+  const path = { organization: organization ?? "" };
+  const { state, again } = useResource(organization && `workers ${organization}`, async () => {
+    const [daemons, keys] = await Promise.all([
+      call("GET /organizations/:organization/provisionerdaemons", { path }),
+      call("GET /organizations/:organization/provisionerkeys", { path }),
+    ]);
+    return { daemons, keys };
+  });
+  const adding = useSignal(false);
+  const made = useSignal<NewProvisionerKey | undefined>(undefined);
+  const { data, error } = state.value;
+  if (error) return <Failed what="The workers cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const revoke = (name: string): void =>
+    ask({
+      title: `Revoke ${name}`,
+      text: "Workers that came with it are disconnected at once, and their jobs go to others.",
+      yes: "Revoke key",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /organizations/:organization/provisionerkeys/:key", { path: { ...path, key: name } });
+        say(`${name} is revoked`);
+        await again();
+      },
+    });
+  return (
+    <>
+      <OrganizationChoice id={organization} />
+      <section class="stack" aria-labelledby="workers">
+        <div class="head">
+          <h2 id="workers">Workers</h2>
+          <span class="push">
+            <Button icon="restart" onPress={again}>
+              Refresh
+            </Button>
+          </span>
+        </div>
+        {data.daemons.length === 0 ? (
+          <Empty
+            icon="box"
+            title="No workers of their own"
+            text="This server makes workspaces by itself. A worker does so on another machine: create a key, and start slipway provisioner there."
+          />
+        ) : (
+          <ul class="panel list">
+            {data.daemons.map((one) => (
+              <Daemon key={one.id} daemon={one} keyName={data.keys.find(({ id }) => id === one.key_id)?.name} />
+            ))}
+          </ul>
+        )}
+      </section>
+      <section class="stack" aria-labelledby="keys">
+        <div class="head">
+          <h2 id="keys">Keys</h2>
+          <span class="push">
+            <Button
+              look="primary"
+              icon="plus"
+              onPress={() => {
+                adding.value = true;
+              }}
+            >
+              Create key
+            </Button>
+          </span>
+        </div>
+        {data.keys.length === 0 ? (
+          <p class="mut">There are none. A worker signs in with a key, which also gives it its tags.</p>
+        ) : (
+          <ul class="panel list">
+            {data.keys.map((one) => (
+              <li key={one.id} class="item">
+                <span class="med clip">{one.name}</span>
+                <span class="line">
+                  <Button small look="ghost danger" label={`Revoke ${one.name}`} onPress={() => revoke(one.name)}>
+                    Revoke…
+                  </Button>
+                </span>
+                <span class="sub clip">
+                  {tagsOf(one.tags) || "no tags"}, created <Time at={one.created_at} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      {adding.value && (
+        <FormDialog
+          title="Create a key for workers"
+          submit="Create key"
+          onClose={() => {
+            adding.value = false;
+            void again();
+          }}
+          act={async ({ name = "", tags = "" }) => {
+            const body = { name, tags: tagsIn(tags) };
+            const key = await call("POST /organizations/:organization/provisionerkeys", { path, body });
+            setTimeout(() => {
+              made.value = key;
+            });
+          }}
+        >
+          {(problems) => (
+            <>
+              <Field
+                label="Name"
+                name="name"
+                required
+                maxLength={64}
+                autocomplete="off"
+                spellcheck={false}
+                placeholder="builders-of-gothenburg"
+                error={problems.name}
+              />
+              <Field
+                label="Tags"
+                name="tags"
+                placeholder="region=eu, gpu=yes"
+                hint="What jobs may ask for. Every worker with this key has them."
+                error={problems.tags}
+              />
+            </>
+          )}
+        </FormDialog>
+      )}
+      {made.value && (
+        <Dialog
+          title={`Key ${made.value.name}`}
+          onClose={() => {
+            made.value = undefined;
+          }}
+        >
+          <p>It is shown now and never again. On the other machine:</p>
+          <Secret
+            label="Command"
+            text={`SLIPWAY_WORKER_KEY=${made.value.key} slipway provisioner --url ${location.origin}`}
+          />
+        </Dialog>
+      )}
+    </>
+  );
+};
+
+const JOBS: Readonly<Record<string, string>> = {
+  workspace_build: "builds",
+  template_version_import: "imports",
+  template_version_dry_run: "tries out",
+};
+
+const Daemon = ({ daemon, keyName }: { daemon: ProvisionerDaemon; keyName: string | undefined }) => {
+  const { status, current_job: job } = daemon;
+  return (
+    <li class="item">
+      <State kind={status === "busy" ? "busy" : status === "idle" ? "running" : "stopped"}>
+        <span class="med clip">{daemon.name}</span>
+      </State>
+      <span class="line">
+        {Object.entries(daemon.tags).map(([name, value]) => (
+          <span key={name} class="badge desk">
+            {name}={value}
+          </span>
+        ))}
+        <span class="small mut">{daemon.provisioners.join(", ")}</span>
+      </span>
+      <span class="sub clip">
+        {job ? (
+          <>
+            {JOBS[job.type] ?? "works on"}{" "}
+            {job.workspace_id ? (
+              <a href={`/workspaces/${job.workspace_id}`}>{job.workspace_name}</a>
+            ) : (
+              job.template_name || "a template"
+            )}
+            {job.started_at && (
+              <>
+                {" "}
+                since <Time at={job.started_at} />
+              </>
+            )}
+          </>
+        ) : status === "idle" ? (
+          `waits for work, ${daemon.slots === 1 ? "one job" : `${daemon.slots} jobs`} at a time`
+        ) : (
+          <>
+            offline, seen <Time at={daemon.last_seen_at} />
+          </>
+        )}
+        {keyName && `, key ${keyName}`}
+        {daemon.version && `, ${daemon.version}`}
+      </span>
+    </li>
+  );
+};

@@ -1,0 +1,43 @@
+// How long entries are kept: all of them, and those of signing in and out.
+import type { AuditRetention } from "#schema/audit.ts";
+import { call } from "../../data/api.ts";
+import { Field } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+
+export const Retention = ({ kept, onClose }: { kept: AuditRetention; onClose: () => void }) => (
+  <FormDialog
+    title="How long entries are kept"
+    submit="Save days"
+    onClose={onClose}
+    act={async ({ days = "", sign_in_days = "" }) => {
+      const sign_in = sign_in_days.trim() === "" ? null : Number(sign_in_days);
+      await call("PUT /audit/retention", { body: { ...kept, days: Number(days), sign_in_days: sign_in } });
+    }}
+  >
+    {(problems) => (
+      <>
+        <Field
+          label="Days"
+          name="days"
+          type="number"
+          min={0}
+          max={36_500}
+          required
+          defaultValue={kept.days}
+          hint="0: for ever. What is older goes within the hour, for good."
+          error={problems.days}
+        />
+        <Field
+          label="Days of signing in and out"
+          name="sign_in_days"
+          type="number"
+          min={0}
+          max={36_500}
+          defaultValue={kept.sign_in_days ?? ""}
+          hint="Empty: as everything else."
+          error={problems.sign_in_days}
+        />
+      </>
+    )}
+  </FormDialog>
+);

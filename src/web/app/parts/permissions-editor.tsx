@@ -1,0 +1,119 @@
+// What the models of new chats may do without asking, to be changed: rules of which the first that fits decides.
+import { useSignal } from "@preact/signals";
+import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
+import { say } from "../shell/toasts.tsx";
+import { Button, IconButton } from "./button.tsx";
+import { Field, Select } from "./field.tsx";
+
+const actions = (asks: string) => [
+  { value: "allow", label: "Run it" },
+  { value: "ask", label: asks },
+  { value: "deny", label: "Refuse it" },
+];
+
+type EditorProps = {
+  readonly title: string;
+  readonly kept: ChatPermissions | null;
+  /** What no permissions of its own mean. */
+  readonly none: string;
+  /** Who is asked, in words: Ask me. */
+  readonly asks: string;
+  readonly save: (permissions: ChatPermissions | null) => Promise<unknown>;
+};
+
+export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps) => {
+  const choices = actions(asks);
+  const fallback = useSignal<string>(kept?.default ?? "none");
+  const rules = useSignal<readonly PermissionRule[]>(kept?.rules ?? []);
+  const isOwn = fallback.value !== "none";
+  const change = (at: number, patch: Partial<PermissionRule>): void => {
+    rules.value = rules.value.map((rule, index) => (index === at ? { ...rule, ...patch } : rule));
+  };
+  const press = async (): Promise<void> => {
+    const permissions = isOwn
+      ? {
+          default: fallback.value as PermissionAction,
+          // A rule without words of a command has no such member.
+          rules: rules.value.map(({ tool, command, action }) => ({
+            ...{ tool: tool.trim(), action },
+            ...(command?.trim() ? { command: command.trim() } : {}),
+          })),
+        }
+      : null;
+    await save(permissions);
+    say("New chats begin with these permissions");
+  };
+  return (
+    <section class="panel" aria-labelledby="permissions">
+      <header>
+        <h2 id="permissions">{title}</h2>
+      </header>
+      <div class="body stack">
+        <Select
+          label="What models want to do"
+          value={fallback.value}
+          choices={[{ value: "none", label: none }, ...choices]}
+          hint="For calls that no rule names. Chats that are there keep theirs."
+          onPick={(value) => {
+            fallback.value = value;
+          }}
+        />
+        {isOwn && (
+          <>
+            {rules.value.length > 0 && (
+              <ol class="stack" aria-label="Rules">
+                {rules.value.map((rule, at) => (
+                  <li key={at} class="rule">
+                    <Field
+                      label="Tool"
+                      value={rule.tool}
+                      spellcheck={false}
+                      placeholder="execute"
+                      onInput={(event) => change(at, { tool: event.currentTarget.value })}
+                    />
+                    <Field
+                      label="Command begins with"
+                      value={rule.command ?? ""}
+                      spellcheck={false}
+                      placeholder="git status"
+                      disabled={rule.tool.trim() !== "execute"}
+                      onInput={(event) => change(at, { command: event.currentTarget.value })}
+                    />
+                    <Select
+                      label="Then"
+                      value={rule.action}
+                      choices={choices}
+                      onPick={(value) => change(at, { action: value as PermissionAction })}
+                    />
+                    <IconButton
+                      icon="trash"
+                      label={`Remove rule ${at + 1}`}
+                      onPress={() => {
+                        rules.value = rules.value.toSpliced(at, 1);
+                      }}
+                    />
+                  </li>
+                ))}
+              </ol>
+            )}
+            <div>
+              <Button
+                icon="plus"
+                onPress={() => {
+                  rules.value = [...rules.value, { tool: "execute", action: "allow" }];
+                }}
+              >
+                Add rule
+              </Button>
+            </div>
+          </>
+        )}
+      </div>
+      <footer>
+        <Button look="primary" onPress={press}>
+          Save permissions
+        </Button>
+      </footer>
+    </section>
+  );
+};

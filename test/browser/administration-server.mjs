@@ -1,0 +1,152 @@
+// An administrator with the screen alone looks after the server: a first model that was found, organizations, MCP servers, keys of workers,
+// spend limits, permissions, health, settings, a backup, the log, and the audit log as it is written.
+// node administration-server.mjs CHROMIUM URL TOKEN MCP [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, token, mcp, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  await context.addCookies([{ name: "service_session_token", value: token, url }]);
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  const look = async (name) => wrong.push(...(await lookAt(page, name, folder)));
+  const dialog = page.getByRole("dialog");
+  const press = (name) => page.getByRole("button", { name, exact: true }).click();
+  const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
+
+  await page.goto(at("/admin/models"));
+  await page.getByRole("heading", { name: "Ollama on this machine" }).waitFor();
+  await page.getByText("qwen3-coder:30b").waitFor();
+  await look("admin-first-model");
+  await press("Add it and say hello");
+  await page.getByText("qwen3-coder:30b answers: “Hello there.”").waitFor();
+  await page.getByRole("heading", { name: "Ollama on this machine" }).waitFor({ state: "detached" });
+
+  await page.goto(at("/admin/organizations"));
+  await press("Add organization");
+  await dialog.getByLabel("Name", { exact: true }).fill("two words");
+  await confirm("Add organization");
+  result.refused = await dialog.locator(".error").first().textContent();
+  await dialog.getByLabel("Name", { exact: true }).fill("harbour");
+  await dialog.getByLabel("Shown as").fill("The Harbour");
+  await confirm("Add organization");
+  await look("admin-organizations");
+  await page.getByRole("link", { name: "The Harbour" }).click();
+  await press("Add member");
+  await dialog.getByLabel("Username").fill("grace");
+  await confirm("Add member");
+  const grace = page.getByRole("listitem").filter({ hasText: "grace" });
+  await grace.getByRole("button", { name: "More for grace" }).click();
+  await page.getByRole("button", { name: "Roles…" }).click();
+  await dialog.getByRole("checkbox").first().check();
+  await confirm("Set roles");
+  await grace.locator(".badge").waitFor();
+  await look("admin-organization");
+
+  await page.goto(at("/admin/mcp-servers"));
+  await page.getByText("No MCP servers").waitFor();
+  await look("admin-mcp-empty");
+  await press("Add MCP server");
+  await dialog.getByLabel("Short name").fill("sums");
+  await dialog.getByLabel("Address", { exact: true }).fill(`${mcp}/mcp`);
+  await dialog.getByLabel("It asks for").selectOption("api_key");
+  await dialog.getByLabel("Key").fill("Bearer canary-of-the-server");
+  await dialog.getByLabel("Tools that chats do not get").fill("fail");
+  await look("admin-mcp-form");
+  await confirm("Add and try");
+  await dialog.getByText("sums answers").waitFor();
+  result.tools = await dialog.getByRole("list", { name: "Tools" }).getByRole("listitem").count();
+  await look("admin-mcp-tried");
+  await confirm("Close");
+  await page.getByRole("button", { name: "Show what this page did as a command" }).click();
+  await dialog.getByRole("button", { name: "curl" }).click();
+  result.commands = (await dialog.locator("pre").allTextContents()).join("\n");
+  await look("admin-commands");
+  await page.keyboard.press("Escape");
+  await look("admin-mcp");
+
+  await page.goto(at("/admin/workers"));
+  await page.getByText("No workers of their own").waitFor();
+  await press("Create key");
+  await dialog.getByLabel("Name").fill("builders");
+  await dialog.getByLabel("Tags").fill("region=eu, gpu=yes");
+  await confirm("Create key");
+  result.key = await dialog.getByLabel("Command").textContent();
+  await page.keyboard.press("Escape");
+  await page.getByText("region=eu, gpu=yes, created").or(page.getByText("gpu=yes, region=eu, created")).waitFor();
+  await look("admin-workers");
+  await page.getByRole("button", { name: "Revoke builders" }).click();
+  await confirm("Revoke key");
+  await page.getByText("There are none. A worker signs in").waitFor();
+
+  await page.goto(at("/admin/external-accounts"));
+  await page.getByText("No providers").waitFor();
+  await look("admin-external-accounts");
+
+  await page.goto(at("/admin/permissions"));
+  await page.getByLabel("What models want to do").selectOption("ask");
+  await press("Add rule");
+  await look("admin-permissions");
+  await press("Save permissions");
+  await page.getByText("New chats begin with these permissions").waitFor();
+
+  await page.goto(at("/admin/spend-limits"));
+  await page.getByLabel("US dollars for each person").fill("25");
+  await press("Save limit");
+  await page.getByText("The limit of everybody is set").waitFor();
+  await press("Add limit");
+  await dialog.getByLabel("Username").fill("grace");
+  await dialog.getByLabel("US dollars").fill("5");
+  await confirm("Add limit");
+  await page.getByText("5.00 $").waitFor();
+  await look("admin-spending");
+
+  await page.goto(at("/admin/hooks"));
+  await page.getByText("None is set up.").waitFor();
+  await look("admin-hooks");
+
+  await page.goto(at("/admin/health"));
+  await page.getByText("data directory", { exact: true }).waitFor();
+  await look("admin-health");
+
+  await page.goto(at("/admin/settings"));
+  await page.getByLabel("Find settings").fill("data_dir");
+  await page.getByText("by SLIPWAY_DATA_DIR").waitFor();
+  await look("admin-settings");
+
+  await page.goto(at("/admin/backups"));
+  await page.getByText("No backups yet").waitFor();
+  await look("admin-backups-empty");
+  await press("Make a backup now");
+  const backup = page.getByRole("listitem").filter({ hasText: "Slipway" });
+  await backup.waitFor();
+  await backup.getByRole("button", { name: /^Check/ }).click();
+  await page.getByText("read whole and good").waitFor();
+  await look("admin-backups");
+
+  await page.goto(at("/admin/logs"));
+  await page.getByText("the tide is late").waitFor();
+  await look("admin-logs");
+
+  await page.goto(at("/audit"));
+  const list = page.getByRole("list", { name: "Entries" });
+  await list.getByRole("link").first().waitFor();
+  // Somebody changes something elsewhere: it is here without a reload.
+  await page.evaluate(() =>
+    fetch("/api/v2/organizations", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ name: "pier" }),
+    }),
+  );
+  await list.getByRole("link", { name: /pier/ }).waitFor();
+  await page.getByRole("button", { name: /^kept/ }).click();
+  await dialog.getByLabel("Days", { exact: true }).fill("400");
+  await confirm("Save days");
+  await page.getByRole("button", { name: "kept 400 days" }).waitFor();
+  await look("audit-live");
+  return result;
+});

@@ -1,0 +1,57 @@
+// The administration of the server in a real browser, against real servers of models and of MCP.
+import { expect } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { configureLogging, log, resetLogging } from "#base/log.ts";
+import { Client } from "#src/client.ts";
+import { startOllama } from "#test/api/administration/model-servers.ts";
+import { startMcpHost } from "#test/mcp/support.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+
+const SCRIPT = fileURLToPath(new URL("administration-server.mjs", import.meta.url));
+
+/** What a chat of Ollama's answers, as it streams. */
+const hello = (): Response => {
+  const piece = (delta: object, finish_reason: string | null = null) =>
+    `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  const words = piece({ role: "assistant", content: "Hello there." });
+  return new Response(`${words}${piece({}, "stop")}data: [DONE]\n\n`, {
+    headers: { "content-type": "text/event-stream" },
+  });
+};
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-4] [WB-6] [WB-30] an administrator looks after the server with the screen alone, and hears of changes as they happen",
+  async () => {
+    using ollama = startOllama({ "POST /v1/chat/completions": hello });
+    await using mcp = startMcpHost();
+    await using server = await startTestServer({
+      env: {
+        SLIPWAY_LOCAL_MODEL_SERVERS: `http://127.0.0.1:${ollama.port}`,
+        SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
+      },
+    });
+    const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    configureLogging({ level: "info", format: "text", write: () => {} });
+    log("harbour").warn("the tide is late", { by: "40 min" });
+    await owner.post("/api/v2/users", { username: "grace", name: "Grace", service_account: true, login_type: "none" });
+    const given = [server.url.href, owner.token ?? "", mcp.url, process.env.SLIPWAY_PICTURES ?? ""];
+    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    resetLogging();
+    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const told = JSON.parse(output) as Record<string, unknown> & { commands: string; key: string };
+    expect(told).toMatchObject({ wrong: [], tools: 7 });
+    expect(told.refused).not.toBe("");
+    expect(told.commands).toContain("mcp-servers");
+    expect(told.commands).not.toContain("canary-of-the-server");
+    expect(told.key).toMatch(/SLIPWAY_WORKER_KEY=\S+ slipway provisioner --url http/);
+    const limits = await owner.get<unknown>("/api/v2/chats/usage-limits");
+    expect(limits).toMatchObject({ spend_limit_micros: 25_000_000, overrides: [{ spend_limit_micros: 5_000_000 }] });
+  },
+  360_000,
+);
