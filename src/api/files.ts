@@ -10,7 +10,7 @@ import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates
 import { zipOf } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";
-import { tooLarge, UPLOAD_LIMIT } from "./http/body.ts";
+import { tooLarge, UPLOAD_LIMIT } from "./http/body/body.ts";
 import { callers, type UserCaller } from "./http/caller.ts";
 import { operation } from "./http/operation.ts";
 import { fails } from "./http/responses.ts";

@@ -2,7 +2,7 @@
 import { type TObject, type TProperties, Type as t } from "@sinclair/typebox";
 
 /**
- * An object whose unknown members are refused by name (src/api/http/body-shape.ts). Marked, because Elysia itself writes `additionalProperties:
+ * An object whose unknown members are refused by name (src/api/http/body/body-shape.ts). Marked, because Elysia itself writes `additionalProperties:
  * false` into every schema whose unknown members it drops.
  */
 export const strictObject = <P extends TProperties>(properties: P): TObject<P> =>

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { sha256, uuid } from "#base/ids.ts";
 import { bounded } from "#src/api/files.ts";
-import { UPLOAD_LIMIT } from "#src/api/http/body.ts";
+import { UPLOAD_LIMIT } from "#src/api/http/body/body.ts";
 import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
 import { testInside } from "#test/support/inside.ts";

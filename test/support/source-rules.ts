@@ -14,7 +14,7 @@ interface SourceRule {
 const WORKERS_AND_PAGES = [
   "db/engine/checkpoint.worker.ts",
   "db/engine/reader.worker.ts",
-  "src/api/http/swagger-page.ts",
+  "src/api/http/document/swagger-page.ts",
   "src/web/",
 ];
 

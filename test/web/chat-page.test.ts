@@ -10,7 +10,7 @@ import { groupsOf } from "#src/web/app/pages/chat/groups.ts";
 import { alwaysWords } from "#src/web/app/pages/chat/permission-words.ts";
 import { applied, contextTokens, EMPTY, reconciled, resultsIn, withMessages } from "#src/web/app/pages/chat/picture.ts";
 import { commandIn, offersFor } from "#src/web/app/pages/chat/suggest.ts";
-import { filesOf } from "#src/web/app/parts/diff-lines.ts";
+import { filesOf } from "#src/web/app/parts/diff/diff-lines.ts";
 
 const chat_id = "00000000-0000-4000-8000-000000000001";
 const message = (id: number, role: ChatMessage["role"] = "user", more: Partial<ChatMessage> = {}): ChatMessage => ({

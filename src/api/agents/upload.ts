@@ -6,7 +6,7 @@ import { AGENT_FILE_LIMIT, uploadToAgent } from "#domain/agents/upload.ts";
 import { UploadedAgentFile } from "#schema/agents/agent-upload.ts";
 import type { ApiContext } from "../context.ts";
 import { bounded } from "../files.ts";
-import { tooLarge } from "../http/body.ts";
+import { tooLarge } from "../http/body/body.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";

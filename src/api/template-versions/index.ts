@@ -35,7 +35,7 @@ import { LogQuery, logRequest } from "../agents/log-query.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
-import { ANY_ID } from "../http/example-ids.ts";
+import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { jobLogs } from "../jobs/logs.ts";

@@ -13,7 +13,7 @@ import { Build } from "#schema/workspaces/build.ts";
 import { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
-import { ANY_ID } from "../http/example-ids.ts";
+import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";

@@ -1,7 +1,7 @@
 // The OpenAPI document: valid, complete, and written for people.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { ANY_ID, idsOf, withIds } from "#src/api/http/example-ids.ts";
+import { ANY_ID, idsOf, withIds } from "#src/api/http/document/example-ids.ts";
 import { declaredBy } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
 import { createApp } from "#src/server.ts";

@@ -6,7 +6,7 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { lastTerminal, TerminalBox } from "../../parts/terminal.tsx";
+import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { sizeOf } from "../../parts/words-of-time.ts";
 import { Changes, changedFiles } from "./changes.tsx";
 import { followGit } from "./git.ts";

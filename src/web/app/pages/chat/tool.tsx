@@ -1,8 +1,8 @@
 // A tool call: what it does in one line, live output while it runs, its diff when it has edited, all of it on demand.
 import { useSignal } from "@preact/signals";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
-import { Diff } from "../../parts/diff.tsx";
-import { filesOf } from "../../parts/diff-lines.ts";
+import { Diff } from "../../parts/diff/diff.tsx";
+import { filesOf } from "../../parts/diff/diff-lines.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";

@@ -4,7 +4,7 @@ import type { UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ChatInsights } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
 import { isSiteOwner } from "../../data/session.ts";
-import { Plot } from "../../parts/plot.tsx";
+import { Plot } from "../../parts/plot/plot.tsx";
 import { change, count, money, shortCount } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";

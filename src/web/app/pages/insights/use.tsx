@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { TemplateInsights } from "#schema/insights.ts";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
-import { Plot } from "../../parts/plot.tsx";
+import { Plot } from "../../parts/plot/plot.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { change, count, share } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";

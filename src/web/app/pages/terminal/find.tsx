@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { IconButton } from "../../parts/button.tsx";
-import type { TerminalSession } from "../../parts/terminal-session.ts";
+import type { TerminalSession } from "../../parts/terminal/terminal-session.ts";
 
 type FindProps = { readonly session: () => TerminalSession | undefined; readonly onClose: () => void };
 

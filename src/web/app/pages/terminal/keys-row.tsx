@@ -1,7 +1,7 @@
 // Keys that a phone's keyboard lacks, below the terminal. Ctrl and Alt count for the next character.
 import type { Signal } from "@preact/signals";
-import { type Modifier, ROW, ROW_END, type RowKey } from "../../parts/terminal-keys.ts";
-import type { TerminalSession } from "../../parts/terminal-session.ts";
+import { type Modifier, ROW, ROW_END, type RowKey } from "../../parts/terminal/terminal-keys.ts";
+import type { TerminalSession } from "../../parts/terminal/terminal-session.ts";
 
 type KeysRowProps = {
   readonly session: () => TerminalSession | undefined;

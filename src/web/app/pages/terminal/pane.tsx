@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { TerminalBox } from "../../parts/terminal.tsx";
+import { TerminalBox } from "../../parts/terminal/terminal.tsx";
 import type { Terminals } from "./session.ts";
 import { uploadFiles } from "./upload.ts";
 

@@ -1,8 +1,8 @@
 // What the page of terminals knows and does: which are open, which one is looked at, the size of its letters.
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { newId } from "../../parts/terminal.tsx";
-import type { Modifier } from "../../parts/terminal-keys.ts";
-import type { TerminalSession } from "../../parts/terminal-session.ts";
+import { newId } from "../../parts/terminal/terminal.tsx";
+import type { Modifier } from "../../parts/terminal/terminal-keys.ts";
+import type { TerminalSession } from "../../parts/terminal/terminal-session.ts";
 import { failed } from "../../shell/toasts.tsx";
 import * as layouts from "./layout.ts";
 

@@ -18,7 +18,7 @@ import { LogView } from "../../parts/log-view.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
-import { lastTerminal, TerminalBox } from "../../parts/terminal.tsx";
+import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { now } from "../../parts/time.tsx";
 import { lengthOf, shortTime } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";

@@ -4,13 +4,13 @@ import { readChatSetting, readCompactionThresholds, readUserChatSetting } from "
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { setCompactionThreshold, setOwnRecording, setUserChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig, CompactionThreshold } from "#schema/chats/chat-config.ts";
-import * as setting from "../audit/setting-targets.ts";
-import * as target from "../audit/targets.ts";
-import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
-import { operation } from "../http/operation.ts";
-import { fails, NoContent } from "../http/responses.ts";
-import { CHAT_BODY_LIMIT, tags } from "./paths.ts";
+import * as setting from "../../audit/setting-targets.ts";
+import * as target from "../../audit/targets.ts";
+import type { ApiContext } from "../../context.ts";
+import { callers } from "../../http/caller.ts";
+import { operation } from "../../http/operation.ts";
+import { fails, NoContent } from "../../http/responses.ts";
+import { CHAT_BODY_LIMIT, tags } from "../paths.ts";
 
 const user = true;
 const { custom_prompt, debug_logging_enabled, user_toggle_allowed, forced_by_deployment } = ChatConfig;

@@ -11,12 +11,12 @@ import {
   PutOrganizationOverride,
 } from "#schema/chats/model-override.ts";
 import { oneOf } from "#schema/one-of.ts";
-import * as setting from "../audit/setting-targets.ts";
-import * as target from "../audit/targets.ts";
-import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
-import { operation } from "../http/operation.ts";
-import { fails, NoContent } from "../http/responses.ts";
+import * as setting from "../../audit/setting-targets.ts";
+import * as target from "../../audit/targets.ts";
+import type { ApiContext } from "../../context.ts";
+import { callers } from "../../http/caller.ts";
+import { operation } from "../../http/operation.ts";
+import { fails, NoContent } from "../../http/responses.ts";
 
 const user = true;
 const tags = ["Models"];

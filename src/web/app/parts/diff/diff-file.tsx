@@ -1,8 +1,8 @@
 // One file of a diff, which opens and closes.
 import { useSignal } from "@preact/signals";
+import { Icon } from "../icon.tsx";
 import { Diff } from "./diff.tsx";
 import type { FileDiff } from "./diff-lines.ts";
-import { Icon } from "./icon.tsx";
 
 export const DiffFile = ({ file, isOpen }: { file: FileDiff; isOpen: boolean }) => {
   const open = useSignal(isOpen);

@@ -3,11 +3,11 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { VERSION } from "#base/version.ts";
 import { isStrict } from "#schema/strict.ts";
-import { bodyLimit } from "./body.ts";
-import { isAllOptional } from "./body-shape.ts";
-import { SESSION_HEADER } from "./identify.ts";
-import { DECLARED, type Declared } from "./operation.ts";
-import { Generic, WORDS } from "./responses.ts";
+import { bodyLimit } from "../body/body.ts";
+import { isAllOptional } from "../body/body-shape.ts";
+import { SESSION_HEADER } from "../identify.ts";
+import { DECLARED, type Declared } from "../operation.ts";
+import { Generic, WORDS } from "../responses.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type JsonObject = { [key: string]: Json };

@@ -9,12 +9,12 @@ import { permissionsOf } from "#domain/chats/permission-rules.ts";
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { forcedRecording, setChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig } from "#schema/chats/chat-config.ts";
-import { writesSetting } from "../audit/setting-targets.ts";
-import type { ApiContext } from "../context.ts";
-import { callers, type UserCaller } from "../http/caller.ts";
-import { operation } from "../http/operation.ts";
-import { fails, NoContent } from "../http/responses.ts";
-import { CHAT_BODY_LIMIT, tags } from "./paths.ts";
+import { writesSetting } from "../../audit/setting-targets.ts";
+import type { ApiContext } from "../../context.ts";
+import { callers, type UserCaller } from "../../http/caller.ts";
+import { operation } from "../../http/operation.ts";
+import { fails, NoContent } from "../../http/responses.ts";
+import { CHAT_BODY_LIMIT, tags } from "../paths.ts";
 
 const user = true;
 const MOST_DAYS = 3_650;

@@ -1,8 +1,8 @@
 // The page around Swagger UI: its frame, its colours, and a script that mends what Swagger UI leaves to be wished for: names of controls,
 // where the focus goes, and streams, of which it would show nothing. swagger.ts serves the three.
 
+import { SESSION_COOKIE, SESSION_HEADER } from "../identify.ts";
 import { ANY_ID, idsOf, withIds } from "./example-ids.ts";
-import { SESSION_COOKIE, SESSION_HEADER } from "./identify.ts";
 
 export const PAGE = `<!doctype html>
 <html lang="en">

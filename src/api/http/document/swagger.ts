@@ -2,9 +2,9 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { type ServedFile, withTwins } from "#src/web/files.ts";
-import { fileAnswer } from "./encoding.ts";
+import { fileAnswer } from "../encoding.ts";
+import type { WebFiles } from "../pages.ts";
 import { openApiDocument } from "./openapi.ts";
-import type { WebFiles } from "./pages.ts";
 import { PAGE, PAGE_CSS, PAGE_SCRIPT } from "./swagger-page.ts";
 
 // Swagger UI sets styles in the elements it makes, and shows small pictures as data URLs.

@@ -4,8 +4,8 @@ import { SearchAddon } from "@xterm/addon-search";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import rules from "@xterm/xterm/css/xterm.css" with { type: "text" };
-import { adoptSheet } from "./adopt-sheet.ts";
-import { copy } from "./as-command.tsx";
+import { adoptSheet } from "../adopt-sheet.ts";
+import { copy } from "../as-command.tsx";
 import { asAsked, type Modifier, withModifier } from "./terminal-keys.ts";
 import { styleLettersByObject, withAdoptedStyles } from "./terminal-styles.ts";
 

@@ -3,9 +3,9 @@ import { Elysia } from "elysia";
 import { AvailableModels, effortsOf } from "#schema/chats/model-config.ts";
 import { needsKey } from "#src/llm/adapters.ts";
 import { DEMO, DEMO_CONTEXT_LIMIT } from "#src/llm/demo.ts";
-import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
-import { fails } from "../http/responses.ts";
+import type { ApiContext } from "../../context.ts";
+import { callers } from "../../http/caller.ts";
+import { fails } from "../../http/responses.ts";
 
 /** What a fresh install has. */
 const DEMO_ALONE: AvailableModels = {

@@ -6,12 +6,12 @@ import { checkModelAdmin } from "#domain/access.ts";
 import { baseUrlOf, keyOf, kindOf, nameOf } from "#domain/chats/model-input.ts";
 import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
 import { needsBaseUrl } from "#src/llm/adapters.ts";
-import * as setting from "../audit/setting-targets.ts";
-import * as target from "../audit/targets.ts";
-import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
-import { operation } from "../http/operation.ts";
-import { fails, NoContent } from "../http/responses.ts";
+import * as setting from "../../audit/setting-targets.ts";
+import * as target from "../../audit/targets.ts";
+import type { ApiContext } from "../../context.ts";
+import { callers } from "../../http/caller.ts";
+import { operation } from "../../http/operation.ts";
+import { fails, NoContent } from "../../http/responses.ts";
 
 const tags = ["Models"];
 const params = t.Object({ provider: t.String({ format: "uuid", description: "Provider id." }) });

@@ -2,13 +2,13 @@
 import { Elysia, t } from "elysia";
 import { setLimitOf, setUsageLimit, usageLimitStatus, usageLimits } from "#domain/chats/usage-limits.ts";
 import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
-import * as setting from "../audit/setting-targets.ts";
-import * as target from "../audit/targets.ts";
-import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
-import { operation } from "../http/operation.ts";
-import { fails, NoContent } from "../http/responses.ts";
-import { tags } from "./paths.ts";
+import * as setting from "../../audit/setting-targets.ts";
+import * as target from "../../audit/targets.ts";
+import type { ApiContext } from "../../context.ts";
+import { callers } from "../../http/caller.ts";
+import { operation } from "../../http/operation.ts";
+import { fails, NoContent } from "../../http/responses.ts";
+import { tags } from "../paths.ts";
 
 const user = true;
 const userPath = t.Object({ user: t.String({ description: "User id, username or `me`." }) });

@@ -1,7 +1,7 @@
 // The picture of a plot: uPlot on a canvas, in the colours of the page, as wide as its box.
 import UPlot from "uplot";
 import rules from "uplot/dist/uPlot.min.css" with { type: "text" };
-import { adoptSheet } from "./adopt-sheet.ts";
+import { adoptSheet } from "../adopt-sheet.ts";
 import own from "./plot.css" with { type: "text" };
 
 const HEIGHT_PX = 200;

@@ -3,9 +3,9 @@ import { Elysia, t } from "elysia";
 import { checkModelAdmin } from "#domain/access.ts";
 import { tryModel } from "#domain/chats/try-model.ts";
 import { TriedModel } from "#schema/chats/model-config.ts";
-import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
-import { fails } from "../http/responses.ts";
+import type { ApiContext } from "../../context.ts";
+import { callers } from "../../http/caller.ts";
+import { fails } from "../../http/responses.ts";
 
 export const tryModelConfig = (ctx: ApiContext) =>
   new Elysia().use(callers).post(

@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { failed } from "../shell/toasts.tsx";
-import { Icon } from "./icon.tsx";
+import { failed } from "../../shell/toasts.tsx";
+import { Icon } from "../icon.tsx";
 import type { Modifier } from "./terminal-keys.ts";
 import type { TerminalSession, TerminalState } from "./terminal-session.ts";
 

@@ -7,12 +7,12 @@ import { checkModelAdmin, isOwner } from "#domain/access.ts";
 import { checkNumbers, kindOf, nameOf } from "#domain/chats/model-input.ts";
 import { CreateModelConfig, effortsOf, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
 import { priceOf } from "#src/llm/prices.ts";
-import * as setting from "../audit/setting-targets.ts";
-import * as target from "../audit/targets.ts";
-import type { ApiContext } from "../context.ts";
-import { callers } from "../http/caller.ts";
-import { operation } from "../http/operation.ts";
-import { fails, NoContent } from "../http/responses.ts";
+import * as setting from "../../audit/setting-targets.ts";
+import * as target from "../../audit/targets.ts";
+import type { ApiContext } from "../../context.ts";
+import { callers } from "../../http/caller.ts";
+import { operation } from "../../http/operation.ts";
+import { fails, NoContent } from "../../http/responses.ts";
 
 const tags = ["Models"];
 const params = t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) });
