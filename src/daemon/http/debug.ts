@@ -2,9 +2,9 @@
 // and figures of the daemon for Prometheus. Rule PT-9.
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import { type JsonObject, toJson } from "@bufbuild/protobuf";
 import { RELAY_REGION } from "#src/tailnet/derp-map.ts";
-import { type Manifest, ManifestSchema } from "#src/wire/gen/agent_pb.ts";
+import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+import { manifestWithoutSecrets } from "#src/wire/manifest-json.ts";
 import type { OpenConnections } from "../connection/stats.ts";
 
 export type DebugOptions = {
@@ -21,7 +21,7 @@ const MIN_MTU = 1_378;
 
 export const debugRoutes = (options: DebugOptions) => ({
   "/api/v0/netcheck": { GET: async () => Response.json(await netcheck(options)) },
-  "/debug/manifest": { GET: () => Response.json(withoutSecrets(options.manifest)) },
+  "/debug/manifest": { GET: () => Response.json(manifestWithoutSecrets(options.manifest)) },
   "/debug/prometheus": {
     GET: async () => new Response(await figures(options), { headers: { "content-type": "text/plain; version=0.0.4" } }),
   },
@@ -62,17 +62,6 @@ const mtuOf = (name: string): number => {
   } catch {
     return 0;
   }
-};
-
-/** Names of variables and of secrets stay, their values do not. */
-const withoutSecrets = (manifest: Manifest): JsonObject => {
-  const shown = toJson(ManifestSchema, manifest) as JsonObject;
-  const variables = Object.keys(manifest.environmentVariables);
-  return {
-    ...shown,
-    environmentVariables: Object.fromEntries(variables.map((name) => [name, ""])),
-    secrets: manifest.secrets.map(({ envName, filePath }) => ({ envName, filePath })),
-  };
 };
 
 const figures = async ({ roundTrip, open }: DebugOptions): Promise<string> => {

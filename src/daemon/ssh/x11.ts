@@ -31,7 +31,7 @@ export const openDisplay = async (
   env: Readonly<Record<string, string>>,
   take: (socket: Socket) => void,
 ): Promise<X11Display | undefined> => {
-  const xauth = Bun.which("xauth", { PATH: env.PATH ?? process.env.PATH ?? "" });
+  const xauth = Bun.which("xauth", { PATH: env.PATH ?? "" });
   if (xauth === null || !isPlain(request)) return undefined;
   const server = createServer((socket) => {
     socket.on("error", () => {});
