@@ -84,6 +84,17 @@ export const listWorkspaceSummaries = (scope: Scope, ids?: readonly string[]): Q
   };
 };
 
+/** Ids of all the caller may see, the viewer's own first and of those the one used last: in the order in which somebody looks at them. */
+export const listSeenWorkspaces = (scope: Scope, viewer_id: string): Query<string> => {
+  const seen = scopeOf({ scope, now: 0, silence_ms: 0, dormant: false });
+  return {
+    sql: `select w.id from workspaces w where w.deleted = 0 and ${seen.sql}
+      order by case when w.owner_id = ? then 0 else 1 end, w.last_used_at desc, w.id`,
+    params: [...seen.params, viewer_id],
+    map: ([found]) => found as string,
+  };
+};
+
 /** The workspaces that show something of this template, person or organization. For `scan`. */
 export const listWorkspacesShowing = (id: string): Query<string> => ({
   sql: `select w.id from workspaces w where w.deleted = 0 and w.owner_id = ?

@@ -18,7 +18,7 @@ const speak = async (sockets: readonly Socket[], chunks: number, per_s: number):
     for (const [index, socket] of sockets.entries()) {
       socket.write(chunked(frame("openai", { text: `<${now().toFixed(3)}>` })));
       // Chats do not speak in step with each other.
-      if (per_s > 0 && index % 10 === 9) {
+      if (per_s > 0 && (index % 10 === 9 || sockets.length < 10)) {
         const due = begun + ((round + (index + 1) / sockets.length) / per_s) * 1000;
         while (performance.now() < due)
           await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));

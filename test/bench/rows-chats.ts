@@ -3,6 +3,7 @@
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "./machine.ts";
+import { type Model, startModel } from "./model.ts";
 import { startServer } from "./process.ts";
 import { startProduct } from "./product.ts";
 import { type Bench, type Figures, type Row, range, ratioOf } from "./row.ts";
@@ -11,30 +12,11 @@ import type { SideName } from "./sides.ts";
 /** Bun opens 256 connections to other servers at most, unless it is told otherwise at its start. */
 const ENV = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096", SLIPWAY_CHAT_SLOTS: "2000" };
 
-type Model = { readonly url: string; speak(streams: number, chunks: number, per_s: number): Promise<void> };
 /** Opens chat n and tells what its follower connects to. */
 type Side = {
   open(chat: number): Promise<{ path: string }>;
   readonly url: string;
   readonly headers: Record<string, string>;
-};
-
-const startModel = async (dir: string): Promise<Model & AsyncDisposable> => {
-  const port = await freePort();
-  const program = join(import.meta.dir, "model-source.ts");
-  const server = await startServer({
-    ...{ command: [process.execPath, program, String(port)], env: {}, port, readyPath: "/", core: undefined },
-    logFile: join(dir, "model.log"),
-  });
-  const post = (path: string, body?: unknown) =>
-    fetch(`${server.url}${path}`, { method: "POST", body: JSON.stringify(body ?? {}) });
-  return {
-    ...server,
-    async speak(streams, chunks, per_s) {
-      while (Number(await (await post("/waiting")).text()) < streams) await Bun.sleep(20);
-      await post("/go", { chunks, per_s });
-    },
-  };
 };
 
 const startSide = async (bench: Bench, side: SideName, model: Model, dir: string): Promise<Side & AsyncDisposable> => {

@@ -39,7 +39,33 @@ export const startReachable = async ({ sides }: Bench) => {
   const workspace = await fetch(`${product.url}/api/v2/workspaces/${agent.workspaceId}`, { headers });
   const { name } = (await workspace.json()) as { name: string };
   const apps = `/@me/${name}.agent-0/apps`;
-  return { product, daemon, path, apps, headers, folder, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  const addLines = async (count: number): Promise<void> => {
+    const made = range(count).map((n) => ({
+      ...{ created_at: new Date().toISOString(), level: "info" },
+      output: `step ${n}: \u001b[32mok\u001b[0m in ${n % 97} ms`,
+    }));
+    for (let at = 0; at < count; at += 100) {
+      const body = JSON.stringify({ log_source_id: agent.logSourceId, logs: made.slice(at, at + 100) });
+      const sent = { method: "PATCH", body, headers: { "content-type": "application/json" } };
+      const answer = await fetch(`${product.url}/api/v2/workspaceagents/me/logs`, {
+        ...sent,
+        headers: { ...sent.headers, "Service-Session-Token": agent.token },
+      });
+      if (!answer.ok) throw new Error(`the lines were refused: ${answer.status} ${await answer.text()}`);
+    }
+  };
+  const { workspaceId } = agent;
+  return {
+    product,
+    daemon,
+    path,
+    apps,
+    headers,
+    folder,
+    workspaceId,
+    addLines,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
 };
 
 /** Answers per second of a request that is sent again as soon as it was answered. */

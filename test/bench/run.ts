@@ -21,6 +21,7 @@ import { proxy } from "./rows-proxy.ts";
 import { get, known, start } from "./rows-server.ts";
 import { tools } from "./rows-tools.ts";
 import { terminal, tunnel } from "./rows-tunnel.ts";
+import { web } from "./rows-web.ts";
 import { builds, list, watchers } from "./rows-workspaces.ts";
 import { type Sides, startSide, writeSample } from "./sides.ts";
 
@@ -53,10 +54,15 @@ const rows: Row[] = [
   audit,
   auditCost,
   backup,
+  ...web,
 ];
+
+/** `web` means all whose names begin so. */
+const isAsked = (name: string, wanted: string): boolean => name === wanted || name.startsWith(`${wanted}-`);
+
 const help = `bun run bench [options]
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)
-  --only ROW     only this row; may be given again: ${rows.map((row) => row.name).join(", ")}
+  --only ROW     only this row, or all that begin so (web); may be given again: ${rows.map((row) => row.name).join(", ")}
   --seconds N    length of a measured window (default 3)
   --stall N      seconds the stalled followers do not read (default 60)
   --floor        only the floor, without the product
@@ -83,9 +89,9 @@ const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
 async function main(): Promise<void> {
   if (options.help) return say(help);
-  const unknown = options.only?.find((name) => !rows.some((row) => row.name === name));
+  const unknown = options.only?.find((name) => !rows.some((row) => isAsked(row.name, name)));
   if (unknown) throw new Error(`There is no row "${unknown}".\n${help}`);
-  const chosen = rows.filter((row) => !options.only || options.only.includes(row.name));
+  const chosen = rows.filter((row) => !options.only || options.only.some((name) => isAsked(row.name, name)));
   const cores = pinnedCores();
   if (!cores) note("No second core or no taskset: server and driver share cores, ratios will be rough.");
   const dir = mkdtempSync(join(options.dir, "slipway-bench-"));

@@ -113,7 +113,6 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await look("chat-slot");
   await page.goto(counting);
   await page.getByText(/1 2 3 4 5/).waitFor();
-  await page.keyboard.press("Escape");
   await message.press("Escape");
   await rested();
 
@@ -145,6 +144,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await menu("Fork");
   await page.waitForFunction((before) => location.href !== before, main);
   await page.getByText("Forked: this is the copy").waitFor();
+  await page.locator(".said", { hasText: "Send two" }).waitFor();
   result.forked = await page.locator(".said").count();
   await menu("Archive");
   await page.getByText("The chat is archived.").waitFor();
@@ -172,7 +172,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByText("Effort: high").waitFor();
   await say("Hello there");
   await rested();
-  result.meter = await page.getByRole("img", { name: /Context used/ }).count();
+  await page.getByRole("img", { name: /Context used/ }).waitFor();
   return result;
 });
 process.exit(0);

@@ -25,12 +25,12 @@ testNeeding(
     await admin.post("/api/v2/chats/model-configs", { ...second, model_config: { reasoning: { max: "high" } } });
     const given = [story.place.client.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
     const told = await runStory(SCRIPT, given);
-    expect(told).toMatchObject({ wrong: [], needs: expect.stringContaining("shows you a plan"), meter: 1 });
+    expect(told).toMatchObject({ wrong: [], needs: expect.stringContaining("shows you a plan") });
     expect(Number(told.forked)).toBeGreaterThan(3);
     const chats = await admin.get<Chat[]>("/api/v2/chats");
     expect(chats.find(({ title }) => title === "The shelf")).toMatchObject({ last_reasoning_effort: "high" });
     expect(strayRequests(told, story.place.client.url.origin)).toEqual([]);
     expect(ownComplaints(told)).toEqual([]);
   },
-  240_000,
+  400_000,
 );

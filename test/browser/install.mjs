@@ -39,6 +39,14 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     }
   });
 
+  // The palette leads to every section.
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("health");
+  await page.getByRole("option", { name: /Health/ }).waitFor();
+  wrong.push(...(await lookAt(page, "palette", folder)));
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/admin/health");
+
   // Without the server its address shows the page for that, and the app comes back by itself when asked again.
   await askTest("stop");
   await page.goto(at("/chats"));

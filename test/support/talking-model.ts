@@ -1,6 +1,7 @@
 // A model for stories in a browser: what it does follows from what it was asked last. "Mend" edits a file and runs a command, "Count to n"
 // says numbers one after the other, "Ask me" asks a question, "Plan it" writes a plan and shows it, "Be busy" is refused twice and then
-// answered, "Send two" gives work to two sub-agents, all else is answered at once. Speaks OpenAI's protocol on a real socket.
+// answered, "Send two" gives work to two sub-agents, "Paint it" opens a red
+// window on the desktop that keeps what is typed into it, all else is answered at once. Speaks OpenAI's protocol on a real socket.
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
 type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
@@ -12,6 +13,7 @@ const COMMAND = 'echo "looking"; sh sum.sh 2 3';
 
 export const BROKEN = "echo $(($1 - $2))\n";
 
+const PAINT = `xterm -geometry 200x60+0+0 -bg '#ff0000' -e 'read said; echo "$said" > typed' > /dev/null 2>&1 &`;
 const REFUSED = 2;
 const HELPERS = ["Reads the tests", "Reads the code"];
 const PLAN = "# Sort the shelf\n\n1. Take all of it down\n2. Put it back by **colour**\n";
@@ -81,6 +83,7 @@ export class TalkingModel implements AsyncDisposable {
     if (!Array.isArray(call.body.tools)) this.#end(call.say({ text: "I will remember that." }));
     else if (words.includes("Mend")) this.#mend(call, step);
     else if (words.includes("Ask me") && step === 0) this.#tool(call, "ask_user_question", { questions: [QUESTION] });
+    else if (words.includes("Paint it") && step === 0) this.#tool(call, "execute", { command: PAINT });
     else if (words.includes("Plan it")) this.#plan(call, step, JSON.stringify(told[0]?.content ?? ""));
     else if (words.includes("Be busy") && this.#refused < REFUSED) {
       this.#refused += 1;

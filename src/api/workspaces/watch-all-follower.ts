@@ -3,7 +3,7 @@
 import { log } from "#base/log.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { listMemberships } from "#db/users/members.ts";
-import { listWorkspaceSummaries, type SummaryRow } from "#db/workspaces/summaries.ts";
+import { listSeenWorkspaces, listWorkspaceSummaries, type SummaryRow } from "#db/workspaces/summaries.ts";
 import { scopeOf } from "#domain/workspaces/search.ts";
 import { presentSummary } from "#domain/workspaces/summary.ts";
 import type { ApiContext } from "../context.ts";
@@ -12,6 +12,8 @@ import type { ChangedIds, ChangeListener } from "./changed-ids.ts";
 
 /** Rows in one message. */
 const ROWS = 500;
+/** And in the first of a snapshot: a page of them, so that it is there at once. */
+const FIRST_ROWS = 100;
 
 /** Where messages go. */
 export interface Outlet {
@@ -100,14 +102,17 @@ export class WorkspacesFollower implements ChangeListener {
   async #sendAll(id: string): Promise<void> {
     this.#isAll = false;
     this.#waiting.clear();
-    const rows = await this.#ctx.store.scan(listWorkspaceSummaries(scopeOf(this.#caller)));
     this.#known = new Map();
-    if (this.#missed && (await this.#sendMissed(this.#missed, rows, id))) return;
-    for (let at = 0; at === 0 || at < rows.length; at += ROWS) {
-      // Thousands of rows are made in several turns, so that they hold nobody else up.
-      if (at > 0) await new Promise<void>((resolve) => setImmediate(resolve));
-      const shown = rows.slice(at, at + ROWS).map((row) => this.#json(row).json);
-      const more = at + ROWS < rows.length;
+    if (this.#missed && (await this.#sendMissed(this.#missed, id))) return;
+    const scope = scopeOf(this.#caller);
+    const ids = await this.#ctx.store.scan(listSeenWorkspaces(scope, this.#caller.user_id));
+    // Read page by page: the first rows do not wait for the last, and nobody else for all of them. What changes meanwhile is told after.
+    for (let at = 0, end = 0; at === 0 || at < ids.length; at = end) {
+      end = at + (at === 0 ? FIRST_ROWS : ROWS);
+      const page = ids.slice(at, end);
+      const rows = page.length === 0 ? [] : await this.#ctx.store.scan(listWorkspaceSummaries(scope, page));
+      const shown = rows.map((row) => this.#json(row).json);
+      const more = end < ids.length;
       if (!(await this.#send(`{"type":"snapshot","workspaces":[${shown.join(",")}],"more":${more},"id":"${id}"}`)))
         return;
     }
@@ -117,8 +122,9 @@ export class WorkspacesFollower implements ChangeListener {
    * What was missed, as changes. False when it takes a snapshot: one of them cannot be seen, and whether it was seen before is not known
    * here; or what the person may see was changed.
    */
-  async #sendMissed(missed: ReadonlySet<string>, rows: readonly SummaryRow[], id: string): Promise<boolean> {
+  async #sendMissed(missed: ReadonlySet<string>, id: string): Promise<boolean> {
     this.#missed = undefined;
+    const rows = await this.#ctx.store.scan(listWorkspaceSummaries(scopeOf(this.#caller)));
     const seen = rows.filter((row) => missed.has(row.id as string));
     if (seen.length < missed.size) return false;
     for (const row of rows) this.#json(row);

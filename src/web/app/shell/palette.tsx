@@ -3,22 +3,12 @@ import { computed, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { chats } from "../data/chats.ts";
+import { isAdministrator } from "../data/session.ts";
 import { chatState, statusWords, workspaceState } from "../data/states.ts";
 import { workspacesByUse } from "../data/workspaces.ts";
-import type { IconName } from "../icons.ts";
 import { Icon } from "../parts/icon.tsx";
-import { MORE_PLACES, PLACES } from "./places.ts";
-import { setTheme } from "./theme.ts";
+import { COMMANDS, type Entry, pageEntries, workspaceCommands } from "./commands.ts";
 import { failed } from "./toasts.tsx";
-
-type Entry = {
-  readonly group: string;
-  readonly icon: IconName;
-  readonly label: string;
-  readonly note?: string;
-  readonly href?: string;
-  readonly act?: () => unknown;
-};
 
 const open = signal(false);
 const words = signal("");
@@ -30,16 +20,6 @@ export const openPalette = (): void => {
   at.value = 0;
   open.value = true;
 };
-
-const COMMANDS: readonly Entry[] = [
-  { group: "Commands", icon: "plus", label: "New workspace", href: "/new" },
-  { group: "Commands", icon: "sun", label: "Light theme", act: () => setTheme("light") },
-  { group: "Commands", icon: "moon", label: "Dark theme", act: () => setTheme("dark") },
-  { group: "Commands", icon: "cols", label: "Theme of the system", act: () => setTheme("system") },
-  { group: "Commands", icon: "key", label: "API tokens", href: "/account/tokens" },
-  { group: "Commands", icon: "user", label: "Account", href: "/account" },
-  { group: "Commands", icon: "shield", label: "Security", href: "/account/security" },
-];
 
 const found = computed((): readonly Entry[] => {
   const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -71,7 +51,8 @@ const found = computed((): readonly Entry[] => {
         href: `/chats/${one.id}`,
       })),
     ),
-    ...some([...PLACES, ...MORE_PLACES].map(({ label, icon, href }) => ({ group: "Pages", icon, label, href }))),
+    ...some(wanted.length > 0 ? workspaceCommands(workspacesByUse.value) : []),
+    ...some(pageEntries(isAdministrator.value)),
     ...some(COMMANDS),
   ];
 });

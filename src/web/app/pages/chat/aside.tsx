@@ -9,10 +9,11 @@ import { Failed } from "../../parts/empty.tsx";
 import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { sizeOf } from "../../parts/words-of-time.ts";
 import { Changes, changedFiles } from "./changes.tsx";
+import { Desktop } from "./desktop.tsx";
 import { followGit } from "./git.ts";
 import type { LiveChat } from "./live-chat.ts";
 
-const TABS = ["Changes", "Terminal", "Ports", "Context"] as const;
+const TABS = ["Changes", "Terminal", "Desktop", "Ports", "Context"] as const;
 
 type AsideProps = {
   readonly chat: LiveChat;
@@ -60,6 +61,8 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
           <div class="term-side">
             <TerminalBox agent_id={agent} reconnect={lastTerminal(agent)} label="Terminal" />
           </div>
+        ) : tab.value === "Desktop" ? (
+          <Desktop chat={chat.id} isOwner={isOwner} />
         ) : (
           <Ports agent={agent} />
         )}

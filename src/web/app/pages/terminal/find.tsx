@@ -13,16 +13,17 @@ export const Find = ({ session, onClose }: FindProps) => {
   useEffect(() => {
     input.current?.focus();
     return () => {
-      session()?.search.clearDecorations();
-      session()?.terminal.focus();
+      const open = session();
+      open?.terminal.focus();
+      void open?.search().then((search) => search.clearDecorations());
     };
   }, []);
-  const look = (way: "next" | "before", isNew = false): void => {
-    const search = session()?.search;
+  const look = async (way: "next" | "before", isNew = false): Promise<void> => {
+    const search = await session()?.search();
     if (!search) return;
-    const found =
-      way === "next" ? search.findNext(words.value, { incremental: isNew }) : search.findPrevious(words.value);
-    isMissing.value = words.value !== "" && !found;
+    const { value } = words;
+    const found = way === "next" ? search.findNext(value, { incremental: isNew }) : search.findPrevious(value);
+    isMissing.value = value !== "" && !found;
   };
   return (
     <div class="line find" role="search">
@@ -35,11 +36,11 @@ export const Find = ({ session, onClose }: FindProps) => {
         value={words.value}
         onInput={(event) => {
           words.value = event.currentTarget.value;
-          look("before", true);
+          void look("before", true);
         }}
         onKeyDown={(event) => {
           if (event.key === "Escape") onClose();
-          else if (event.key === "Enter") look(event.shiftKey ? "next" : "before");
+          else if (event.key === "Enter") void look(event.shiftKey ? "next" : "before");
         }}
       />
       <span class="small mut" role="status">

@@ -1,6 +1,6 @@
 // A terminal of a workspace in the page: xterm, and a socket that comes back to the same terminal after a cut. Loaded with the first one.
 import { FitAddon } from "@xterm/addon-fit";
-import { SearchAddon } from "@xterm/addon-search";
+import type { SearchAddon } from "@xterm/addon-search";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import rules from "@xterm/xterm/css/xterm.css" with { type: "text" };
@@ -74,7 +74,6 @@ const themeOf = (box: HTMLElement) => {
 
 export class TerminalSession {
   readonly terminal: Terminal;
-  readonly search = new SearchAddon();
   readonly #options: Options;
   readonly #fit = new FitAddon();
   readonly #resized: ResizeObserver;
@@ -85,6 +84,7 @@ export class TerminalSession {
   #tries = 0;
   #over = false;
   #modifier: Modifier | undefined;
+  #search: Promise<SearchAddon> | undefined;
 
   constructor(options: Options) {
     this.#options = options;
@@ -103,7 +103,6 @@ export class TerminalSession {
         },
       });
       terminal.loadAddon(this.#fit);
-      terminal.loadAddon(this.search);
       terminal.loadAddon(new WebLinksAddon((_event, url) => void window.open(url, "_blank", "noreferrer")));
       terminal.open(box);
       return terminal;
@@ -140,6 +139,16 @@ export class TerminalSession {
     this.#send({ data: withModifier(asked, this.#modifier) });
     this.modify(undefined);
     this.terminal.focus();
+  }
+
+  /** What searches in it; loaded with the first search. */
+  search(): Promise<SearchAddon> {
+    this.#search ??= import("@xterm/addon-search").then(({ SearchAddon }) => {
+      const addon = new SearchAddon();
+      withAdoptedStyles(() => this.terminal.loadAddon(addon));
+      return addon;
+    });
+    return this.#search;
   }
 
   /** The next character is typed as if this key were held; for keyboards that have none. */

@@ -1,0 +1,41 @@
+// A viewer of the VNC protocol on the chat's stream of it. Loaded with the first look.
+import RFB from "@novnc/novnc";
+
+type Told = {
+  readonly opened: () => void;
+  /** `clean`: it was closed in order, by either side. */
+  readonly closed: (clean: boolean) => void;
+  /** What was cut or copied there. */
+  readonly copied: (text: string) => void;
+};
+
+export type DesktopSession = {
+  paste(text: string): void;
+  focus(): void;
+  end(): void;
+};
+
+export const openDesktop = (
+  box: HTMLElement,
+  address: string,
+  { viewOnly, ...told }: Told & { viewOnly: boolean },
+): DesktopSession => {
+  const url = new URL(address, location.href);
+  url.protocol = url.protocol.replace("http", "ws");
+  const viewer = new RFB(box, url.href, { shared: true });
+  viewer.scaleViewport = true;
+  viewer.viewOnly = viewOnly;
+  viewer.background = "transparent";
+  viewer.addEventListener("connect", told.opened);
+  const closed = (event: Event): void => told.closed((event as CustomEvent<{ clean: boolean }>).detail.clean);
+  viewer.addEventListener("disconnect", closed);
+  viewer.addEventListener("clipboard", (event) => told.copied((event as CustomEvent<{ text: string }>).detail.text));
+  return {
+    paste: (text) => viewer.clipboardPasteFrom(text),
+    focus: () => viewer.focus(),
+    end() {
+      viewer.removeEventListener("disconnect", closed);
+      viewer.disconnect();
+    },
+  };
+};

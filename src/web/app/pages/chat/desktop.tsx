@@ -1,0 +1,90 @@
+// The desktop of the chat's workspace, to look at and to use; it is started with the first look.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { copy } from "../../parts/as-command.tsx";
+import { Button } from "../../parts/button.tsx";
+import { failed, say } from "../../shell/toasts.tsx";
+import type { DesktopSession } from "./desktop-session.ts";
+
+type State = "connecting" | "open" | "closed";
+
+/** A socket does not say why it was refused; the same request without one does. */
+const whyNot = async (address: string): Promise<string> => {
+  const response = await fetch(address).catch(() => undefined);
+  if (!response) return "The server cannot be reached.";
+  const { message = "", detail = "" } = (await response.json().catch(() => ({}))) as Record<string, string>;
+  return response.status === 409 || response.status === 400 ? [message, detail].filter(Boolean).join(" ") : "";
+};
+
+export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) => {
+  const box = useRef<HTMLDivElement>(null);
+  const session = useRef<DesktopSession>(undefined);
+  const state = useSignal<State>("connecting");
+  const why = useSignal("");
+  const tries = useSignal(0);
+  useEffect(() => {
+    const address = `/api/experimental/chats/${chat}/stream/desktop`;
+    let isOver = false;
+    let wasOpen = false;
+    const open = async (): Promise<void> => {
+      const { openDesktop } = await import("./desktop-session.ts");
+      if (isOver || !box.current) return;
+      session.current = openDesktop(box.current, address, {
+        viewOnly: !isOwner,
+        opened: () => {
+          wasOpen = true;
+          state.value = "open";
+          session.current?.focus();
+        },
+        closed: () => {
+          state.value = "closed";
+          why.value = wasOpen ? "The line to it was cut, or the workspace stopped." : "";
+          const tell = (words: string): void => {
+            if (!isOver) why.value = words;
+          };
+          if (!wasOpen) void whyNot(address).then(tell);
+        },
+        copied: (text) => say("Copied on the desktop", { label: "Take it over", act: () => copy(text) }),
+      });
+    };
+    state.value = "connecting";
+    open().catch(failed);
+    return () => {
+      isOver = true;
+      session.current?.end();
+      session.current = undefined;
+    };
+  }, [chat, isOwner, tries.value]);
+  const paste = async (): Promise<void> => {
+    session.current?.paste(await navigator.clipboard.readText());
+    say("The desktop has what you copied");
+  };
+  return (
+    <div class="desktop">
+      <div class="line pad">
+        <span class="small mut" role="status">
+          {state.value === "connecting" ? "Connecting" : state.value === "open" ? "" : "There is no desktop to see."}
+        </span>
+        <span class="push line">
+          {state.value === "open" && isOwner && navigator.clipboard && (
+            <Button small onPress={paste}>
+              Paste
+            </Button>
+          )}
+          {state.value === "closed" && (
+            <Button
+              small
+              onPress={() => {
+                tries.value += 1;
+              }}
+            >
+              Try again
+            </Button>
+          )}
+        </span>
+      </div>
+      {why.value !== "" && state.value === "closed" && <p class="pad mut wrap-any">{why.value}</p>}
+      <div ref={box} class="screen" hidden={state.value === "closed"} />
+    </div>
+  );
+};

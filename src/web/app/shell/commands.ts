@@ -1,0 +1,114 @@
+// What the palette offers beside workspaces and chats: every page with its sections, and what one does to a workspace by its name.
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { signOut } from "../data/session.ts";
+import { mayStart, mayStop } from "../data/states.ts";
+import type { IconName } from "../icons.ts";
+import { hasPage, MORE_PLACES, PLACES } from "./places.ts";
+import { setTheme } from "./theme.ts";
+
+export type Entry = {
+  readonly group: string;
+  readonly icon: IconName;
+  readonly label: string;
+  readonly note?: string;
+  readonly href?: string;
+  readonly act?: () => unknown;
+};
+
+const command = (icon: IconName, label: string, what: Pick<Entry, "href" | "act">): Entry => ({
+  ...{ group: "Commands", icon, label },
+  ...what,
+});
+
+export const COMMANDS: readonly Entry[] = [
+  command("plus", "New workspace", { href: "/new" }),
+  command("chat", "New chat", { href: "/chats" }),
+  command("sun", "Light theme", { act: () => setTheme("light") }),
+  command("moon", "Dark theme", { act: () => setTheme("dark") }),
+  command("cols", "Theme of the system", { act: () => setTheme("system") }),
+  command("out", "Sign out", { act: signOut }),
+];
+
+/** Sections of pages that have addresses of their own. */
+const SECTIONS: readonly {
+  path: string;
+  of: string;
+  forRoles?: boolean;
+  names: readonly (readonly [string, string])[];
+}[] = [
+  {
+    path: "/account",
+    of: "Account",
+    names: [
+      ["profile", "Profile"],
+      ["security", "Security"],
+      ["sessions", "Sessions"],
+      ["tokens", "API tokens"],
+      ["accounts", "Git and accounts"],
+      ["permissions", "Permissions of chats"],
+      ["skills", "Skills"],
+    ],
+  },
+  {
+    path: "/admin",
+    of: "Administration",
+    forRoles: true,
+    names: [
+      ["people", "People"],
+      ["organizations", "Organizations"],
+      ["models", "Models"],
+      ["mcp-servers", "MCP servers"],
+      ["workers", "Workers"],
+      ["external-accounts", "External accounts"],
+      ["permissions", "Permissions of chats"],
+      ["spend-limits", "Spend limits"],
+      ["hooks", "Hooks"],
+      ["health", "Health"],
+      ["settings", "Settings"],
+      ["backups", "Backups"],
+      ["logs", "Logs"],
+    ],
+  },
+];
+
+const page = (icon: IconName, label: string, href: string, note?: string): Entry => ({
+  ...{ group: "Pages", icon, label, href },
+  ...(note ? { note } : {}),
+});
+
+/** All pages this person may open. */
+export const pageEntries = (hasRoles: boolean): readonly Entry[] => [
+  ...[...PLACES, ...MORE_PLACES]
+    .filter(({ forRoles }) => !forRoles || hasRoles)
+    .map(({ label, icon, href }) => page(icon, label, href)),
+  ...SECTIONS.filter(({ forRoles }) => !forRoles || hasRoles).flatMap(({ path, of, names }) =>
+    names.map(([name, label]) => page(of === "Account" ? "user" : "sliders", label, `${path}/${name}`, of)),
+  ),
+  page("file", "API reference", "/swagger"),
+];
+
+/** Of so many workspaces, those used last: the others are a search away. */
+const SEARCHED = 500;
+
+/** What can be done to each now, named as one would say it: Stop payments-api. */
+export function* workspaceCommands(all: readonly WorkspaceSummary[]): Generator<Entry> {
+  for (const one of all.slice(0, SEARCHED)) {
+    const { id, name, status, agents } = one;
+    const group = "Workspace commands";
+    const [agent] = agents;
+    if (status === "running" && agent && hasPage("/terminals/:agent")) {
+      yield { group, icon: "terminal", label: `Terminal of ${name}`, href: `/terminals/${agent.id}` };
+    }
+    if (status === "running")
+      yield { group, icon: "chat", label: `New chat in ${name}`, href: `/chats?workspace=${id}` };
+    if (mayStart(one))
+      yield { group, icon: "play", label: `Start ${name}`, act: () => actions().then(({ start }) => start(one)) };
+    if (mayStop(one))
+      yield { group, icon: "stop", label: `Stop ${name}`, act: () => actions().then(({ stop }) => stop(one)) };
+    yield { group, icon: "list", label: `Logs of ${name}`, href: `/workspaces/${id}/logs` };
+    yield { group, icon: "clock", label: `Schedule of ${name}`, href: `/workspaces/${id}/schedule` };
+    yield { group, icon: "sliders", label: `Parameters of ${name}`, href: `/workspaces/${id}/parameters` };
+  }
+}
+
+const actions = () => import("../data/workspace-actions.ts");

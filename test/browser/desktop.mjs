@@ -1,0 +1,51 @@
+// The desktop beside a chat: a window that the chat opens is seen, and what is typed into it arrives.
+// node desktop.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { askTest, signIn } from "./ask.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, folder] = process.argv.slice(2);
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  await signIn(page, new URL("/chats", url).href, email, password);
+  const message = page.getByRole("textbox", { name: "Message" });
+  const say = async (text) => {
+    await message.fill(text);
+    await message.press("Enter");
+  };
+  await message.waitFor();
+  await page.getByRole("button", { name: "No workspace" }).click();
+  await page.getByRole("button", { name: /^story/ }).click();
+  await say("Hello");
+  await page.waitForURL("**/chats/*");
+  await page.getByText("I will remember that.").waitFor();
+  result.before = (
+    await context
+      .pages()
+      .at(-1)
+      .evaluate(() => performance.getEntriesByType("resource"))
+  ).filter(({ name }) => name.includes("desktop-session")).length;
+  await page.getByRole("tab", { name: "Desktop" }).click();
+  const screen = page.locator(".desktop canvas");
+  await screen.waitFor();
+  await page.getByText("Connecting").waitFor({ state: "detached" });
+  // What the chat runs finds the desktop, once there is one.
+  await say("Paint it");
+  await page.waitForFunction(() => {
+    const canvas = document.querySelector(".desktop canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let red = 0;
+    for (let at = 0; at < data.length; at += 4) if (data[at] > 240 && data[at + 1] < 16 && data[at + 2] < 16) red += 1;
+    return red > 20_000;
+  });
+  wrong.push(...(await lookAt(page, "chat-desktop", folder)));
+  await screen.click({ position: { x: 60, y: 60 } });
+  await page.keyboard.type("hello from afar", { delay: 20 });
+  await page.keyboard.press("Enter");
+  await askTest("typed");
+  return result;
+});
+process.exit(0);

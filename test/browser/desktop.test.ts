@@ -1,0 +1,33 @@
+// The desktop of a chat's workspace in a real browser: a real VNC server, a real window on it.
+import { expect } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openPlace } from "#test/crash/server-story.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { TalkingModel } from "#test/support/talking-model.ts";
+import { until } from "#test/support/until.ts";
+import { ownComplaints, runStory, strayRequests } from "./story.ts";
+
+const SCRIPT = fileURLToPath(new URL("desktop.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node, needs.xvnc, needs.xterm],
+  "[CB-11][WB-4][WB-6] a window that a chat opens is seen on the desktop beside it, and what is typed into it arrives",
+  async () => {
+    await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
+    const { place, home } = story;
+    const given = [place.client.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
+    const file = join(home, "typed");
+    const told = await runStory(SCRIPT, given, {
+      typed: () => until(() => existsSync(file) && readFileSync(file, "utf8") !== ""),
+    });
+    expect(told).toMatchObject({ wrong: [], before: 0 });
+    expect(readFileSync(file, "utf8")).toBe("hello from afar\n");
+    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
+    // The story itself reads the canvas again and again.
+    expect(ownComplaints(told).filter((text) => !text.startsWith("Canvas2D"))).toEqual([]);
+  },
+  180_000,
+);
