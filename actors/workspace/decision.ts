@@ -1,6 +1,7 @@
 // The words of a workspace's mailbox: what it is told, and what a decision about it is made of (used by state.ts and the actor).
 import type { AppError } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import type { PlannedBuild } from "#db/schema/workspaces.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { JobRow } from "#db/workspaces/jobs.ts";
 import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
@@ -23,24 +24,9 @@ export type WorkspaceState = {
 };
 
 /** Everything a new build is made of; ids and keys are chosen by whoever sends it. */
-export type NewBuild = {
-  readonly id: string;
-  readonly job_id: string;
-  readonly job_key: number;
-  readonly transition: "start" | "stop" | "delete";
-  readonly template_version_id: string;
-  readonly template_version_preset_id: string | null;
-  readonly initiator_id: string;
-  readonly reason: string;
-  readonly orphan: boolean;
-  readonly log_level: string;
-  /** Takes the place of what the build before has left; for repairs. */
-  readonly told?: string;
-  readonly parameters: readonly { readonly name: string; readonly value: string }[];
-  /** Of the template version: what must do the job, and from which upload. */
-  readonly provisioner: string;
-  readonly file_id: string;
-  readonly tags: Readonly<Record<string, string>>;
+export type NewBuild = PlannedBuild & {
+  /** Begins when this one has ended well. */
+  readonly followed_by?: PlannedBuild;
 };
 
 export type WorkspaceCommand =

@@ -68,7 +68,7 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
     case "touch":
       return moveJob(state, command, (patch) => quietly(state, patch));
     case "complete":
-      return moveJob(state, command, (patch) => completed(state, patch, command));
+      return moveJob(state, command, (patch) => followed(completed(state, patch, command), command.now));
     case "cancel":
       return cancel(state, command);
     case "fail":
@@ -184,7 +184,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
 /** The rows of a build that now becomes the latest. A build that fails leaves what the one before had left. */
 const begin = (
   workspace: WorkspaceRow,
-  { job_id, job_key, parameters, provisioner, file_id, tags: asked, told: _told, ...build }: NewBuild,
+  { job_id, job_key, parameters, provisioner, file_id, tags: asked, told: _told, followed_by, ...build }: NewBuild,
   build_number: number,
   left: string | null,
   now: number,
@@ -201,6 +201,7 @@ const begin = (
     created_at: now,
     updated_at: now,
     state: left,
+    followed_by: followed_by ?? null,
   };
   const job: JobState = {
     id: job_id,
@@ -273,6 +274,24 @@ const completed = (
   if (state.build.transition === "stop") return changed(state, { job: patch, build }, rows);
   const workspace = { deleted: true, updated_at: now };
   return changed(state, { job: patch, build, workspace }, [deletePortSharesOf(state.workspace.id)]);
+};
+
+/**
+ * The end of a build with the beginning of the one that was to follow it, as one change: neither a server that is killed nor a page that
+ * is closed can come in between. A build that failed or was cancelled is followed by none.
+ */
+const followed = (change: Change, now: number): Change => {
+  const { build, job } = change.state;
+  if (build.followed_by === null || jobStatus(job) !== "succeeded") return change;
+  const next = newBuild(change.state, build.followed_by, now);
+  if (next.kind !== "change") return change;
+  return {
+    kind: "change",
+    state: next.state,
+    writes: [...change.writes, ...next.writes],
+    events: [...change.events, ...next.events],
+    effects: [...change.effects, ...next.effects],
+  };
 };
 
 const cancel = (state: WorkspaceState, command: JobCommand): Decision => {

@@ -17,6 +17,7 @@ import modelSpend from "../migrations/0013_model_spend.sql" with { type: "text" 
 import aiColumns from "../migrations/0014_ai_columns.sql" with { type: "text" };
 import chatCompaction from "../migrations/0015_chat_compaction.sql" with { type: "text" };
 import notifications from "../migrations/0016_notifications.sql" with { type: "text" };
+import followedBuilds from "../migrations/0017_followed_builds.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -42,4 +43,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0014_ai_columns", sql: aiColumns },
   { name: "0015_chat_compaction", sql: chatCompaction },
   { name: "0016_notifications", sql: notifications },
+  { name: "0017_followed_builds", sql: followedBuilds },
 ];

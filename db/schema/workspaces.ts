@@ -60,6 +60,27 @@ export const workspaces = sqliteTable(
   ],
 );
 
+/** Everything a build that comes is made of; ids and keys are chosen by whoever plans it. */
+export type PlannedBuild = {
+  readonly id: string;
+  readonly job_id: string;
+  readonly job_key: number;
+  readonly transition: "start" | "stop" | "delete";
+  readonly template_version_id: string;
+  readonly template_version_preset_id: string | null;
+  readonly initiator_id: string;
+  readonly reason: string;
+  readonly orphan: boolean;
+  readonly log_level: string;
+  /** Takes the place of what the build before has left; for repairs. */
+  readonly told?: string;
+  readonly parameters: readonly { readonly name: string; readonly value: string }[];
+  /** Of the template version: what must do the job, and from which upload. */
+  readonly provisioner: string;
+  readonly file_id: string;
+  readonly tags: Readonly<Record<string, string>>;
+};
+
 export const workspace_builds = sqliteTable(
   "workspace_builds",
   {
@@ -83,6 +104,8 @@ export const workspace_builds = sqliteTable(
     updated_at: integer().notNull(),
     /** What the provisioner must remember between builds (process ids, folders); opaque here. */
     state: text(),
+    /** Begins in the commit in which this one ends well: the start of a restart. */
+    followed_by: text({ mode: "json" }).$type<PlannedBuild>(),
   },
   (table) => [uniqueIndex("workspace_builds_number").on(table.workspace_id, table.build_number)],
 );

@@ -83,16 +83,31 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByLabel("Startup script").fill("echo changed");
   await page.getByRole("cell", { name: "echo changed" }).waitFor();
   await look("parameters");
+  // The server restarts it; nobody stays on the page for that.
+  const asked = page.waitForResponse((response) => response.url().endsWith("/restart"));
   await page.getByRole("button", { name: "Update and restart" }).click();
-  await page.getByRole("link", { name: "Logs" }).click();
+  await asked;
+  await page.goto("about:blank");
+  await page.goto(`${base}/logs`);
   await log.getByText("changed", { exact: true }).waitFor();
   await page.getByRole("link", { name: "Builds" }).click();
   await page.getByRole("button", { name: "Start" }).nth(1).waitFor();
   result.builds = (await page.getByRole("table").getByRole("button").allTextContents()).map((text) => text.trim());
   await look("builds");
 
+  await page.getByRole("link", { name: "Sharing" }).click();
+  await page.getByText("Only its owner and administrators see this workspace.").waitFor();
+  await page.getByLabel("Person or everybody").selectOption({ index: 1 });
+  await page.getByText("Also start, stop and change it").click();
+  await page.getByRole("button", { name: "Share", exact: true }).click();
+  await page.getByLabel(/^What Everybody in/).waitFor();
+  await look("sharing");
+  await page.getByRole("button", { name: /^End sharing with/ }).click();
+  await page.getByText("Only its owner and administrators see this workspace.").waitFor();
+
   await page.getByRole("button", { name: "More for first" }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
+  await page.getByRole("dialog").getByText("local_process").waitFor();
   const yes = page.getByRole("button", { name: "Delete workspace" });
   result.mayNotYet = await yes.isDisabled();
   await page.getByLabel("Type first to confirm").fill("first");

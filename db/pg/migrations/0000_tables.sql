@@ -828,7 +828,8 @@ create table "workspace_builds" (
   "max_deadline" bigint,
   "created_at" bigint not null,
   "updated_at" bigint not null,
-  "state" text
+  "state" text,
+  "followed_by" text
 );
 --> statement-breakpoint
 create table "workspace_contexts" (
@@ -1216,6 +1217,16 @@ create function number_model_spend() returns trigger language plpgsql as $$ begi
   new."key" := nextval(pg_get_serial_sequence('model_spend', 'key')); return new; end $$;
 --> statement-breakpoint
 create trigger number_model_spend before insert on "model_spend" for each row when (new."key" is null) execute function number_model_spend();
+--> statement-breakpoint
+create function number_notification_deliveries() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('notification_deliveries', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_notification_deliveries before insert on "notification_deliveries" for each row when (new."key" is null) execute function number_notification_deliveries();
+--> statement-breakpoint
+create function number_notifications() returns trigger language plpgsql as $$ begin
+  new."key" := nextval(pg_get_serial_sequence('notifications', 'key')); return new; end $$;
+--> statement-breakpoint
+create trigger number_notifications before insert on "notifications" for each row when (new."key" is null) execute function number_notifications();
 --> statement-breakpoint
 create function number_queued_messages() returns trigger language plpgsql as $$ begin
   new."id" := nextval(pg_get_serial_sequence('queued_messages', 'id')); return new; end $$;

@@ -217,6 +217,14 @@ export const newBuild: Find = async ({ store, params, body }) => {
   return action ? { ...about, action } : about;
 };
 
+/** The start that was not made. */
+export const restart: Find = async ({ store, params }) => {
+  const found = await workspaceAt(store, idIn(params, "workspace"));
+  if (!found) return undefined;
+  const build = buildOf(found.name, found.about.workspace_id);
+  return { ...found.about, ...build, resource_id: NIL_UUID, action: "start" };
+};
+
 export const workspaceBuild: Find = async ({ store, params }) => {
   const row = await store.get(findBuild({ id: idIn(params, "workspacebuild") }));
   const found = row && (await workspaceAt(store, row.workspace_id));

@@ -113,6 +113,7 @@ const RULES: readonly Rule[] = [
 
   ["workspaces", reads("workspace:read")],
   ["workspaces/*/builds", { GET: "workspace:read", POST: "workspace:start|workspace:stop|workspace:delete" }],
+  ["workspaces/*/restart", { POST: "workspace:start workspace:stop" }],
   ["workspaces/*/acl", { GET: "workspace:read", PATCH: "workspace:share", DELETE: "workspace:share" }],
   ["workspaces/*/port-share", { GET: "workspace:read", POST: "workspace:share", DELETE: "workspace:share" }],
   ["workspaces/**", updates("workspace")],

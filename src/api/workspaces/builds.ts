@@ -4,10 +4,10 @@ import { AppError, notFound } from "#base/errors.ts";
 import { findBuild, listBuildIds } from "#db/workspaces/builds.ts";
 import { findBuildView, listBuildViews } from "#db/workspaces/views.ts";
 import { presentBuilds } from "#domain/builds/build.ts";
-import { createBuild } from "#domain/builds/create.ts";
+import { createBuild, restartWorkspace } from "#domain/builds/create.ts";
 import { timingsOf } from "#domain/builds/timings.ts";
 import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
-import { Build, BuildTimings, CreateBuild } from "#schema/workspaces/build.ts";
+import { Build, BuildTimings, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -40,6 +40,24 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           description: "Queues a build. Parameters that are left out keep the value of the last build.",
           example: { transition: "start" },
           audit: target.writes(target.newBuild, { needsBody: true }),
+        }),
+      },
+    )
+    .post(
+      "/:workspace/restart",
+      async ({ caller, params, body, status }) =>
+        status(201, await restartWorkspace(ctx, params.workspace, body, caller)),
+      {
+        user: true,
+        params: path,
+        body: RestartWorkspace,
+        response: { 201: Build, ...fails(400, 401, 403, 404, 406, 409, 413, 503) },
+        detail: operation({
+          tags,
+          summary: "Restart or update a workspace",
+          description:
+            "Stops it if it runs and starts it again, with another version or other values where the body names them. Both builds are planned at once; the second begins when the first has ended well, and does not begin when that failed or was cancelled. Answers the build that comes first.",
+          audit: target.writes(target.restart),
         }),
       },
     )

@@ -1,13 +1,16 @@
 // Making a further build of a workspace: start, stop or delete (facts/platform 9.4).
+import type { NewBuild } from "#actors/workspace/decision.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { Pace } from "#base/pace.ts";
-import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
-import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
+import { type BuildRow, findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { type Build, CALLER_REASONS, type CreateBuild } from "#schema/workspaces/build.ts";
+import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } from "#schema/workspaces/build.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
 import { mayDeleteWorkspace, mayManageTemplates, maySeeWorkspace, mayStartStop } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { presentBuilds } from "./build.ts";
@@ -24,7 +27,39 @@ export const createBuild = async (
   body: CreateBuild,
   caller: UserCaller,
 ): Promise<Build> => {
-  const { store } = ctx;
+  const place = await placeOf(ctx, workspace_id, body, caller);
+  return begin(ctx, place, await planned(ctx, place, body, caller), caller);
+};
+
+/**
+ * Stops a workspace that runs and starts it again, with another version or other values where the body says so; starts one that does not
+ * run. Both builds are planned now, and the second begins with the end of the first, whoever is still there. The build that comes first.
+ */
+export const restartWorkspace = async (
+  ctx: DomainContext,
+  workspace_id: string,
+  body: RestartWorkspace,
+  caller: UserCaller,
+): Promise<Build> => {
+  const place = await placeOf(ctx, workspace_id, { transition: "start" }, caller);
+  const start = await planned(ctx, place, { ...body, transition: "start" }, caller);
+  const job = await ctx.store.get(findJob({ id: place.last.job_id }));
+  const isRunning = place.last.transition === "start" && job !== undefined && jobStatus(job) === "succeeded";
+  if (!isRunning) return begin(ctx, place, start, caller);
+  const reason = body.reason === undefined ? {} : { reason: body.reason };
+  const stop = await planned(ctx, place, { transition: "stop", ...reason }, caller);
+  return begin(ctx, place, { ...stop, followed_by: start }, caller);
+};
+
+type Place = { readonly workspace: WorkspaceRow; readonly last: BuildRow; readonly template: TemplateRow };
+
+/** The workspace of a build that may be made, with its build before. */
+const placeOf = async (
+  { store }: DomainContext,
+  workspace_id: string,
+  body: CreateBuild,
+  caller: UserCaller,
+): Promise<Place> => {
   await pace.next();
   const workspace = await store.get(findWorkspace({ id: workspace_id.toLowerCase() }));
   if (!workspace || !maySeeWorkspace(caller, workspace)) throw notFound();
@@ -34,6 +69,16 @@ export const createBuild = async (
   const last = await store.get(findBuild({ id: workspace.latest_build_id }));
   const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
   if (!last || !template) throw notFound();
+  return { workspace, last, template };
+};
+
+const planned = async (
+  ctx: DomainContext,
+  { workspace, last, template }: Place,
+  body: CreateBuild,
+  caller: UserCaller,
+): Promise<NewBuild> => {
+  const { store } = ctx;
   const follows = template.require_active_version || workspace.automatic_updates === "always";
   const kept = body.transition === "start" && follows ? template.active_version_id : last.template_version_id;
   const version = await versionOf(store, body.template_version_id ?? kept);
@@ -49,7 +94,7 @@ export const createBuild = async (
   );
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-  const build = await newBuild(
+  return newBuild(
     ctx,
     version,
     manifest,
@@ -62,8 +107,16 @@ export const createBuild = async (
     },
     previous,
   );
+};
+
+const begin = async (
+  ctx: DomainContext,
+  { workspace, last }: Place,
+  build: NewBuild,
+  caller: UserCaller,
+): Promise<Build> => {
   await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id });
-  const view = await store.get(findBuildView({ id: build.id }));
+  const view = await ctx.store.get(findBuildView({ id: build.id }));
   const [shown] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
   if (!shown) throw notFound();
   return shown;

@@ -2,6 +2,7 @@
 // (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
 import { type JobStatus, MatchedProvisioners, ProvisionerJob } from "./job.ts";
 import { Resource } from "./resource.ts";
 
@@ -115,6 +116,14 @@ export const CreateBuild = t.Object({
   ),
 });
 export type CreateBuild = Static<typeof CreateBuild>;
+
+export const RestartWorkspace = strictObject({
+  template_version_id: CreateBuild.properties.template_version_id,
+  rich_parameter_values: CreateBuild.properties.rich_parameter_values,
+  template_version_preset_id: CreateBuild.properties.template_version_preset_id,
+  reason: CreateBuild.properties.reason,
+});
+export type RestartWorkspace = Static<typeof RestartWorkspace>;
 
 const stamp = () => t.String({ format: "date-time" });
 

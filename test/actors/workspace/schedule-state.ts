@@ -59,6 +59,7 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
     created_at: START,
     updated_at: START,
     state: null,
+    followed_by: null,
     ...build,
   },
   job: {

@@ -232,3 +232,43 @@ test("[WK-8] the deadline is the end of the start job plus the time to live; a s
   const stopping = after(running, { type: "build", now: START + 10, build: newBuild(2, "stop") }).state;
   expect(stopping.build.deadline).toBeNull();
 });
+
+/** The state after one command that must change it. */
+const moveOn = (state: WorkspaceState, command: WorkspaceCommand): Change => {
+  const decision = transition(state, command);
+  if (decision.kind !== "change") throw new Error(`${command.type} changed nothing`);
+  return decision;
+};
+
+const worker = { id: NIL_UUID, name: "w" };
+const working = (state: WorkspaceState): WorkspaceState =>
+  moveOn(state, {
+    ...{ type: "start", now: START, job_id: state.job.id, worker, rows: [] },
+    ...{ agent_ids: ["agent"], daily_cost: 0 },
+  }).state;
+
+test("[WK-31] what follows a build begins in the same change in which it ends well, and never otherwise", () => {
+  const running = moveOn(working(fresh().state), {
+    type: "complete",
+    now: START,
+    job_id: "job-1",
+    state: "left",
+  }).state;
+  const stop = { ...newBuild(2, "stop"), followed_by: newBuild(3, "start") };
+  const stopping = working(moveOn(running, { type: "build", now: START, build: stop }).state);
+  const end = { now: START, job_id: "job-2" };
+
+  const done = moveOn(stopping, { type: "complete", ...end, state: "kept" });
+  expect(done.state.build).toMatchObject({ id: "build-3", build_number: 3, transition: "start", state: "kept" });
+  expect([jobStatus(done.state.job), done.state.build.followed_by]).toEqual(["pending", null]);
+  expect(done.effects).toEqual([{ do: "submit", job_id: "job-3" }]);
+  // The end of the stop is told, and the start with it.
+  expect(done.events.filter(({ topic }) => topic === "job")).toMatchObject([{ job_id: "job-2", done: true }]);
+  expect(done.state.workspace.version).toBe(stopping.workspace.version + 2);
+
+  const failed = moveOn(stopping, { type: "fail", ...end, error: "broken", error_code: "" });
+  expect([failed.state.build.id, failed.effects]).toEqual(["build-2", []]);
+  const canceling = moveOn(stopping, { type: "cancel", ...end }).state;
+  const canceled = moveOn(canceling, { type: "complete", ...end, state: null });
+  expect([canceled.state.build.id, jobStatus(canceled.state.job)]).toEqual(["build-2", "canceled"]);
+});

@@ -17,6 +17,8 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   // A success makes the first pair, and a refusal is told of where there is one.
   [`PUT ${U}/gitsshkey`]: "write git_ssh_key",
   [`PATCH ${W}`]: "write workspace",
+  // The stop comes first; what was wanted is the start.
+  [`POST ${W}/restart`]: "start workspace_build",
   // The port is shared already when it is asked for.
   [`POST ${W}/port-share`]: "write port_share",
   ...Object.fromEntries(LINKED.map((name) => [name, "delete external_auth_link"])),

@@ -322,6 +322,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${W}/watch`]: PRIVATE,
   [`GET ${W}/watch-ws`]: PRIVATE_SOCKET,
   [`POST ${W}/builds`]: { is: as(PRIVATE, 201), body: { transition: "delete" }, fresh: "workspace" },
+  [`POST ${W}/restart`]: { is: as(PRIVATE, 201), body: {}, fresh: "workspace" },
   [`GET ${W}/builds`]: PRIVATE,
   [`GET ${W}/timings`]: PRIVATE,
   [`GET ${B}`]: PRIVATE,

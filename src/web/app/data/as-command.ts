@@ -53,6 +53,13 @@ const VERBS: Partial<Record<Route, (sent: Sent) => string>> = {
       .filter(Boolean)
       .join(" ");
   },
+  "POST /workspaces/:workspace/restart": ({ path, body }) => {
+    const { template_version_id, rich_parameter_values } = body as Omit<BuildBody, "transition">;
+    const update = template_version_id ? ["--update"] : [];
+    return [`slipway workspaces restart ${quoted(named(path))}`, ...update, ...parameters(rich_parameter_values)].join(
+      " ",
+    );
+  },
   "POST /users/:user/workspaces": ({ body }) => {
     const { name, template_id = "", rich_parameter_values } = body as CreateBody;
     const template = `--template ${quoted(names.get(template_id) ?? template_id)}`;

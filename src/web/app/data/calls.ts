@@ -52,7 +52,8 @@ import type { Passkey } from "#schema/users/passkey.ts";
 import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
 import type { CreateUser, User } from "#schema/users/user.ts";
 import type { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/users/user-skill.ts";
-import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
+import type { PatchWorkspaceAcl, WorkspaceAcl } from "#schema/workspaces/acl.ts";
+import type { Build, BuildTimings, RestartWorkspace } from "#schema/workspaces/build.ts";
 import type { CreateDryRun } from "#schema/workspaces/dry-run.ts";
 import type { ProvisionerJob } from "#schema/workspaces/job.ts";
 import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
@@ -192,6 +193,7 @@ export interface Calls {
       orphan?: boolean;
     }
   >;
+  "POST /workspaces/:workspace/restart": Call<Build, RestartWorkspace>;
   "PUT /workspaces/:workspace/favorite": Call;
   "DELETE /workspaces/:workspace/favorite": Call;
   "PUT /workspaces/:workspace/dormant": Call<Workspace, { dormant: boolean }>;
@@ -200,6 +202,8 @@ export interface Calls {
   "PUT /workspaces/:workspace/autostart": Call<void, { schedule: string }>;
   "PUT /workspaces/:workspace/autoupdates": Call<void, { automatic_updates: string }>;
   "PATCH /workspaces/:workspace": Call<void, { name: string }>;
+  "GET /workspaces/:workspace/acl": Call<WorkspaceAcl>;
+  "PATCH /workspaces/:workspace/acl": Call<void, PatchWorkspaceAcl>;
   "GET /workspaces/:workspace/port-share": Call<{ shares: PortShare[] }>;
   "POST /workspaces/:workspace/port-share": Call<PortShare, UpsertPortShare>;
   "DELETE /workspaces/:workspace/port-share": Call<void, { agent_name: string; port: number }>;

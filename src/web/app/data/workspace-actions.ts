@@ -1,7 +1,9 @@
 // What one does to a workspace, with the words that follow. The live list shows what becomes of it.
-import { effect } from "@preact/signals";
+
+import { h } from "preact";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { ask } from "../parts/dialog.tsx";
+import { WhatGoes } from "../parts/what-goes.tsx";
 import { say } from "../shell/toasts.tsx";
 import { call } from "./api.ts";
 import { nameFor } from "./as-command.ts";
@@ -29,29 +31,11 @@ export const stop = async (target: Target): Promise<void> => {
   });
 };
 
-/** Resolves when the workspace has this status; rejects when its build fails instead or it is gone. */
-const until = (id: string, wanted: WorkspaceSummary["status"]): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const dispose = effect(() => {
-      const now = workspaces.value.get(id);
-      if (now?.status === wanted) resolve();
-      else if (!now || now.status === "failed" || now.status === "canceled") {
-        reject(new Error(now ? `${now.name} did not stop` : "The workspace is gone."));
-      } else return;
-      queueMicrotask(() => dispose());
-    });
-  });
-
-/** Starts with the template's active version; its new parameters take their defaults, others stay. */
+/** Restarts, or starts, with the template's active version; its new parameters take their defaults, others stay. */
 export const update = async (target: WorkspaceSummary, values?: Values): Promise<void> => {
-  if (target.status === "running") {
-    await stop(target);
-    await until(target.id, "stopped");
-  }
-  await call("POST /workspaces/:workspace/builds", {
+  await call("POST /workspaces/:workspace/restart", {
     ...named(target),
     body: {
-      transition: "start",
       template_version_id: target.template_active_version_id,
       reason: "dashboard",
       ...(values ? { rich_parameter_values: [...values] } : {}),
@@ -59,10 +43,9 @@ export const update = async (target: WorkspaceSummary, values?: Values): Promise
   });
 };
 
+/** The server stops and starts it; nobody need stay for it. */
 export const restart = async (target: Target): Promise<void> => {
-  await stop(target);
-  await until(target.id, "stopped");
-  await start(target);
+  await call("POST /workspaces/:workspace/restart", { ...named(target), body: { reason: "dashboard" } });
 };
 
 const HOUR_MS = 3_600_000;
@@ -105,7 +88,7 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
   ask({
     title: isOne ? `Delete ${first.name}?` : `Delete ${targets.length} workspaces?`,
     text: isOne
-      ? "What it runs on is removed, with its disks and shared ports. Its chats stay readable."
+      ? h(WhatGoes, { id: first.id })
       : `${targets.map(({ name }) => name).join(", ")}: what they run on is removed, with their disks and shared ports. Their chats stay readable.`,
     yes: isOne ? "Delete workspace" : "Delete workspaces",
     no: isOne ? "Keep it" : "Keep them",

@@ -30,6 +30,7 @@ import { Builds } from "./builds.tsx";
 import { Facts } from "./facts.tsx";
 import { Parameters } from "./parameters.tsx";
 import { Schedule } from "./schedule.tsx";
+import { Sharing } from "./sharing.tsx";
 import { Timings } from "./timings.tsx";
 
 const TABS = [
@@ -39,6 +40,7 @@ const TABS = [
   ["parameters", "Parameters"],
   ["schedule", "Schedule"],
   ["builds", "Builds"],
+  ["sharing", "Sharing"],
 ] as const;
 
 /** All agents of what runs, with those of containers. */
@@ -203,6 +205,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
           {tab === "parameters" && <Parameters workspace={workspace} row={row} />}
           {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
           {tab === "builds" && <Builds workspace={workspace} />}
+          {tab === "sharing" && <Sharing workspace={workspace} />}
           {tab === "" && (
             <div class="split">
               <div class="stack loose">

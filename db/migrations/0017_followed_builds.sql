@@ -1,0 +1,1 @@
+ALTER TABLE `workspace_builds` ADD `followed_by` text;

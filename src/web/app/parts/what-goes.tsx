@@ -1,0 +1,45 @@
+// What a workspace takes with it when it is deleted, by name.
+import { call } from "../data/api.ts";
+import { chats } from "../data/chats.ts";
+import { useResource } from "../data/resource.ts";
+
+const read = async (id: string) => {
+  const path = { workspace: id };
+  const [workspace, { shares }] = await Promise.all([
+    call("GET /workspaces/:workspace", { path }),
+    call("GET /workspaces/:workspace/port-share", { path }),
+  ]);
+  return { resources: workspace.latest_build.resources, shares, shared_with: workspace.shared_with };
+};
+
+const some = (count: number, one: string, many: string): string => (count === 1 ? `1 ${one}` : `${count} ${many}`);
+
+/** Beside the general words, which are true before it is known. */
+export const WhatGoes = ({ id }: { id: string }) => {
+  const { state } = useResource(`what goes ${id}`, () => read(id));
+  const { data } = state.value;
+  const mine = [...chats.value.values()].filter(({ workspace_id }) => workspace_id === id).length;
+  return (
+    <>
+      <span>What it runs on is removed, with its disks and shared ports. Its chats stay readable.</span>
+      {data && (
+        <ul class="bare small mut">
+          {data.resources.map((one) => (
+            <li key={one.id}>
+              {one.type} <b>{one.name}</b>
+              {one.agents.length > 0 && ` with ${one.agents.map(({ name }) => name).join(", ")}`}
+            </li>
+          ))}
+          {data.shares.length > 0 && (
+            <li>
+              {some(data.shares.length, "shared port", "shared ports")}:{" "}
+              {data.shares.map(({ port }) => port).join(", ")}
+            </li>
+          )}
+          {data.shared_with.length > 0 && <li>Its sharing with {some(data.shared_with.length, "other", "others")}</li>}
+          {mine > 0 && <li>Stays: {some(mine, "chat", "chats")}, to be read and no longer to work in it</li>}
+        </ul>
+      )}
+    </>
+  );
+};

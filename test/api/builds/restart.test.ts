@@ -1,0 +1,78 @@
+// A workspace that is restarted or updated by one call.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ECHO, followImport, makeTemplate, unique, upload } from "#test/support/templates.ts";
+import { awaitBuild, awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+// On a machine with much else to do.
+setDefaultTimeout(60_000);
+
+const statusOf = (promise: Promise<unknown>): Promise<number> =>
+  promise.then(
+    () => 200,
+    (error: unknown) => (error instanceof ApiError ? error.status : 0),
+  );
+
+const withSize = (words: string): string =>
+  `${unique()}${ECHO}parameters:\n  - {name: size, default: small, mutable: true}\n${words}`;
+
+const builds = async (client: Client, id: string) =>
+  (await client.get<Build[]>(`/api/v2/workspaces/${id}/builds`)).map(({ transition }) => transition).toReversed();
+
+test("[WK-31] one call stops and starts with another version and other values; a workspace that is stopped is only started", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const template = await makeTemplate(admin, withSize(""));
+  const { id } = await createWorkspace(admin, template.id, "dev");
+  await awaitBuild(admin, id);
+  const file_id = await upload(admin, { "template.yaml": withSize("  - {name: more, default: yes please}\n") });
+  const next = await admin.post<{ id: string }>("/api/v2/organizations/default/templateversions", {
+    ...{ file_id, template_id: template.id },
+  });
+  await followImport(admin, next.id);
+  const first = await admin.post<Build>(`/api/v2/workspaces/${id}/restart`, {
+    template_version_id: next.id,
+    rich_parameter_values: [{ name: "size", value: "big" }],
+    reason: "dashboard",
+  });
+  expect(first).toMatchObject({ transition: "stop", build_number: 2, reason: "dashboard" });
+  const workspace = await awaitWorkspace(
+    admin,
+    id,
+    ({ latest_build }) => latest_build.build_number === 3 && latest_build.status === "running",
+  );
+  expect(workspace.latest_build).toMatchObject({
+    transition: "start",
+    template_version_id: next.id,
+    reason: "dashboard",
+  });
+  expect(await admin.get<object[]>(`/api/v2/workspacebuilds/${workspace.latest_build.id}/parameters`)).toEqual([
+    { name: "more", value: "yes please" },
+    { name: "size", value: "big" },
+  ]);
+  expect(await builds(admin, id)).toEqual(["start", "stop", "start"]);
+
+  await admin.post(`/api/v2/workspaces/${id}/builds`, { transition: "stop" });
+  await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
+  expect(await admin.post<Build>(`/api/v2/workspaces/${id}/restart`, {})).toMatchObject({ transition: "start" });
+  await awaitBuild(admin, id);
+  expect(await builds(admin, id)).toEqual(["start", "stop", "start", "stop", "start"]);
+});
+
+test("[WK-31] what a start could not be made of is refused before anything is stopped", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const template = await makeTemplate(admin, withSize(""));
+  const { id } = await createWorkspace(admin, template.id, "dev");
+  await awaitBuild(admin, id);
+  const restart = (body: object, client = admin) => statusOf(client.post(`/api/v2/workspaces/${id}/restart`, body));
+  expect(await restart({ rich_parameter_values: [{ name: "colour", value: "red" }] })).toBe(400);
+  expect(await restart({ template_version_id: uuid() })).toBe(404);
+  expect(await restart({ transition: "stop" })).toBe(400);
+  const { token } = await seedUser(server);
+  expect(await restart({}, admin.as(token))).toBe(404);
+  expect(await builds(admin, id)).toEqual(["start"]);
+});
