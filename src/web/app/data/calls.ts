@@ -34,6 +34,12 @@ import type { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
 import type { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
 import type { BuildInsights, ChatInsights, TemplateInsights, UserActivity, UserLatency } from "#schema/insights.ts";
 import type { NewProvisionerKey, ProvisionerDaemon, ProvisionerKey } from "#schema/templates/provisioner.ts";
+import type {
+  Inbox,
+  InboxNotification,
+  NotificationPreference,
+  NotificationTemplate,
+} from "#schema/notifications/notification.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
 import type {
   CreateTemplateVersion,
@@ -114,6 +120,19 @@ export interface Calls {
   "PATCH /users/me/skills/:skill": Call<UserSkill, UpdateUserSkill>;
   "DELETE /users/me/skills/:skill": Call;
   "GET /chats/config/user-permissions": Call<{ permissions: ChatPermissions | null }>;
+  "GET /notifications/inbox": Call<Inbox>;
+  "PUT /notifications/inbox/:notification/read-status": Call<
+    { notification: InboxNotification; unread_count: number },
+    { is_read: boolean }
+  >;
+  "PUT /notifications/inbox/mark-all-as-read": Call;
+  "GET /notifications/templates/system": Call<readonly NotificationTemplate[]>;
+  "POST /notifications/test": Call;
+  "GET /users/me/notifications/preferences": Call<readonly NotificationPreference[]>;
+  "PUT /users/me/notifications/preferences": Call<
+    readonly NotificationPreference[],
+    { template_disabled_map: Record<string, boolean> }
+  >;
   "PUT /chats/config/user-permissions": Call<void, { permissions: ChatPermissions | null }>;
   "GET /organizations": Call<Organization[]>;
   "POST /organizations": Call<Organization, { name: string; display_name?: string; description?: string }>;

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { toSignIn } from "../data/api.ts";
 import { followChats } from "../data/chats.ts";
+import { followInbox } from "../data/inbox.ts";
 import { me, mustEnrol, readSession, wasSignedIn } from "../data/session.ts";
 import { followWorkspaces } from "../data/workspaces.ts";
 import { CommandPanel } from "../parts/as-command.tsx";
@@ -12,6 +13,7 @@ import { Questions } from "../parts/dialog.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { CutBanner } from "./banner.tsx";
 import { Frame } from "./frame.tsx";
+import { Inbox } from "./inbox.tsx";
 import { listenForKeys, onKeys } from "./keys.ts";
 import { Nav, TabBar } from "./nav.tsx";
 import { openPalette, Palette } from "./palette.tsx";
@@ -44,6 +46,7 @@ const Inside = () => {
     const follow = (): void => {
       followWorkspaces();
       followChats();
+      followInbox();
     };
     if (wasSignedIn()) follow();
     void readSession()
@@ -86,6 +89,7 @@ const Inside = () => {
       </div>
       <Palette />
       <CommandPanel />
+      <Inbox />
       <Questions />
       <Toasts />
     </>

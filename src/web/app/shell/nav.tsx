@@ -1,11 +1,13 @@
 // The navigation: beside the page, as a rail of icons where it is narrow, as tabs at the lower edge on phones.
 import { useLocation } from "preact-iso";
+import { unread } from "../data/inbox.ts";
 import { needs } from "../data/needs.ts";
 import { isAdministrator, me, signOut } from "../data/session.ts";
 import type { IconName } from "../icons.ts";
 import { openCommands } from "../parts/as-command.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu, type MenuItem } from "../parts/menu.tsx";
+import { Bell, openInbox } from "./inbox.tsx";
 import { openPalette } from "./palette.tsx";
 import { MORE_PLACES, PLACES, type Place, TABS } from "./places.ts";
 import { nextTheme, setTheme, theme } from "./theme.ts";
@@ -74,6 +76,7 @@ export const Nav = () => {
       {more.map((place) => (
         <NavLink key={place.href} place={place} path={path} />
       ))}
+      <Bell />
       <button class="end" type="button" onClick={nextTheme} title={`Theme: ${theme.value}`}>
         <Icon name={THEMES[theme.value] ?? "moon"} />
         <span class="label">Theme: {theme.value}</span>
@@ -105,6 +108,7 @@ export const TabBar = () => {
       .map(({ href, label, icon }): MenuItem => ({ href, label, icon })),
     { icon: "search", label: "Search", act: openPalette },
     { icon: "terminal", label: "The same as a command", act: openCommands },
+    { icon: "bell", label: unread.value > 0 ? `Notifications (${unread.value})` : "Notifications", act: openInbox },
     ...themeItems(),
     "line",
     ...accountItems(),

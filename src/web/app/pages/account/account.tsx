@@ -5,6 +5,7 @@ import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Accounts } from "./accounts.tsx";
 import { Confirmations } from "./confirm.tsx";
+import { Notifications } from "./notifications.tsx";
 import { Permissions } from "./permissions.tsx";
 import { Profile } from "./profile.tsx";
 import { Security } from "./security.tsx";
@@ -19,6 +20,7 @@ const SECTIONS: readonly Section[] = [
   { name: "tokens", label: "API tokens", page: Tokens },
   { name: "accounts", label: "Git and accounts", page: Accounts },
   { name: "skills", label: "Skills", page: Skills },
+  { name: "notifications", label: "Notifications", page: Notifications },
   { name: "permissions", label: "Permissions", page: Permissions },
 ];
 

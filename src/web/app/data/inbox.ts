@@ -1,0 +1,62 @@
+// What one was told, live: the newest notices and how many are unread. Read anew whenever the line is open again.
+import { signal } from "@preact/signals";
+import type { InboxNotification } from "#schema/notifications/notification.ts";
+import { call } from "./api.ts";
+import { LiveSocket } from "./live-socket.ts";
+
+/** The newest first; undefined until they are read. */
+export const notices = signal<readonly InboxNotification[] | undefined>(undefined);
+export const unread = signal(0);
+
+let _socket: LiveSocket | undefined;
+
+export const readNotices = async (): Promise<void> => {
+  const { notifications, unread_count } = await call("GET /notifications/inbox");
+  notices.value = notifications;
+  unread.value = unread_count;
+};
+
+const take = (text: string): void => {
+  const { notification, unread_count } = JSON.parse(text) as {
+    notification?: InboxNotification;
+    unread_count: number;
+  };
+  unread.value = unread_count;
+  // What was taken back or marked elsewhere says only how many are left.
+  if (notification) notices.value = [notification, ...(notices.value ?? [])].slice(0, 100);
+  else void readNotices().catch(() => undefined);
+};
+
+/** From now on. */
+export const followInbox = (): void => {
+  _socket ??= new LiveSocket({
+    address: () => "/api/v2/notifications/inbox/watch",
+    message: take,
+    opened: () => void readNotices().catch(() => undefined),
+    pings: true,
+  });
+};
+
+/** Older ones than those that are shown; false when there are no more. */
+export const readOlder = async (): Promise<boolean> => {
+  const known = notices.value ?? [];
+  const last = known.at(-1);
+  if (!last) return false;
+  const { notifications } = await call("GET /notifications/inbox", { query: { starting_before: last.id } });
+  notices.value = [...known, ...notifications];
+  return notifications.length > 0;
+};
+
+export const markRead = async (notification: string, is_read: boolean): Promise<void> => {
+  const answer = await call("PUT /notifications/inbox/:notification/read-status", {
+    path: { notification },
+    body: { is_read },
+  });
+  unread.value = answer.unread_count;
+  notices.value = notices.value?.map((one) => (one.id === notification ? answer.notification : one));
+};
+
+export const markAllRead = async (): Promise<void> => {
+  await call("PUT /notifications/inbox/mark-all-as-read");
+  await readNotices();
+};

@@ -1,0 +1,114 @@
+// The inbox: a bell with what is unread, and a panel over the page with what one was told.
+import { signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import type { InboxNotification } from "#schema/notifications/notification.ts";
+import { markAllRead, markRead, notices, readNotices, readOlder, unread } from "../data/inbox.ts";
+import { Button } from "../parts/button.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Skeleton } from "../parts/skeleton.tsx";
+import { Time } from "../parts/time.tsx";
+import { failed } from "./toasts.tsx";
+
+const isOpen = signal(false);
+
+export const openInbox = (): void => {
+  isOpen.value = true;
+};
+const close = (): void => {
+  isOpen.value = false;
+};
+
+export const Bell = () => (
+  <button type="button" onClick={openInbox} title="Notifications">
+    <Icon name="bell" />
+    <span class="label">Notifications</span>
+    {unread.value > 0 && (
+      <span class="count attn">
+        {unread.value > 99 ? "99+" : unread.value}
+        <span class="vh"> unread</span>
+      </span>
+    )}
+  </button>
+);
+
+const Row = ({ notice }: { notice: InboxNotification }) => {
+  const { route } = useLocation();
+  const { id, title, content, actions, created_at, read_at } = notice;
+  const href = actions[0]?.url;
+  const isRead = read_at !== null;
+  const follow = (event: MouseEvent): void => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || href === undefined) return;
+    event.preventDefault();
+    if (!isRead) void markRead(id, true).catch(failed);
+    close();
+    route(href);
+  };
+  return (
+    <li class={isRead ? "notice" : "notice unread"}>
+      <div>
+        {href === undefined ? (
+          <strong>{title}</strong>
+        ) : (
+          <a href={href} onClick={follow}>
+            {title}
+          </a>
+        )}
+        <p class="small">{content}</p>
+        <Time at={created_at} class="dim small" />
+      </div>
+      <Button small onPress={() => markRead(id, !isRead)} label={`${isRead ? "Mark unread" : "Mark read"}: ${title}`}>
+        {isRead ? "Mark unread" : "Mark read"}
+      </Button>
+    </li>
+  );
+};
+
+const Open = () => {
+  const isEnd = useSignal(false);
+  useEffect(() => void readNotices().catch(failed), []);
+  const known = notices.value;
+  const older = async (): Promise<void> => {
+    isEnd.value = !(await readOlder());
+  };
+  return (
+    <Dialog
+      title="Notifications"
+      onClose={close}
+      class="inbox"
+      footer={
+        <>
+          {unread.value > 0 && <Button onPress={markAllRead}>Mark all read</Button>}
+          <Button look="primary" onPress={close}>
+            Close
+          </Button>
+        </>
+      }
+    >
+      <p class="small">
+        <a href="/account/notifications" onClick={close}>
+          Choose what to hear of
+        </a>
+      </p>
+      {known === undefined && <Skeleton lines={4} />}
+      {known?.length === 0 && (
+        <Empty icon="bell" title="Nothing yet">
+          <p class="dim">What fails, stops soon or needs you is told here.</p>
+        </Empty>
+      )}
+      {known && known.length > 0 && (
+        <ul class="notices" aria-label="Notifications">
+          {known.map((notice) => (
+            <Row key={notice.id} notice={notice} />
+          ))}
+        </ul>
+      )}
+      {known && known.length >= 25 && !isEnd.value && <Button onPress={older}>Show older ones</Button>}
+    </Dialog>
+  );
+};
+
+/** Drawn once in the shell. */
+export const Inbox = () => (isOpen.value ? <Open /> : null);
