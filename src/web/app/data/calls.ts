@@ -33,13 +33,13 @@ import type { UsageLimits, UsagePeriod } from "#schema/chats/usage-limit.ts";
 import type { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
 import type { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
 import type { BuildInsights, ChatInsights, TemplateInsights, UserActivity, UserLatency } from "#schema/insights.ts";
-import type { NewProvisionerKey, ProvisionerDaemon, ProvisionerKey } from "#schema/templates/provisioner.ts";
 import type {
   Inbox,
   InboxNotification,
   NotificationPreference,
   NotificationTemplate,
 } from "#schema/notifications/notification.ts";
+import type { NewProvisionerKey, ProvisionerDaemon, ProvisionerKey } from "#schema/templates/provisioner.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
 import type {
   CreateTemplateVersion,
