@@ -8,7 +8,7 @@ const SCRIPT = fileURLToPath(new URL("notifications.mjs", import.meta.url));
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-31] the bell tells what is new without being asked, its panel shows and marks it, and the account chooses what to hear of",
+  "[WB-35] the bell tells what is new without being asked, its panel shows and marks it, and the account chooses what to hear of",
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
