@@ -29,6 +29,14 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
       return { caches: names.length, paths: all.flat().map(({ url }) => new URL(url).pathname) };
     });
   result.kept = await kept();
+  // The palette leads to every section.
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("health");
+  await page.getByRole("option", { name: /Health/ }).waitFor();
+  wrong.push(...(await lookAt(page, "palette", folder)));
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/admin/health");
+
   // Nobody else may make an address of a script.
   result.refused = await page.evaluate(() => {
     try {
@@ -38,14 +46,6 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
       return true;
     }
   });
-
-  // The palette leads to every section.
-  await page.keyboard.press("Control+k");
-  await page.keyboard.type("health");
-  await page.getByRole("option", { name: /Health/ }).waitFor();
-  wrong.push(...(await lookAt(page, "palette", folder)));
-  await page.keyboard.press("Enter");
-  await page.waitForURL("**/admin/health");
 
   // Without the server its address shows the page for that, and the app comes back by itself when asked again.
   await askTest("stop");

@@ -34,5 +34,5 @@ testNeeding(
     // The policy that the story tried to make.
     expect(ownComplaints(told).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
   },
-  120_000,
+  240_000,
 );

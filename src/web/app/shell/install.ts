@@ -21,5 +21,7 @@ export const registerWorker = (): void => {
   if (!("serviceWorker" in navigator)) return;
   const url = address();
   // After what the first page needs.
-  addEventListener("load", () => setTimeout(() => void navigator.serviceWorker.register(url).catch(() => {}), 1_000));
+  const register = (): unknown => setTimeout(() => void navigator.serviceWorker.register(url).catch(() => {}), 1_000);
+  if (document.readyState === "complete") register();
+  else addEventListener("load", register);
 };
