@@ -9,12 +9,12 @@ import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { changedFiles, reachedTests } from "./support/changed.ts";
-import { readJunit, skipReason, slowestFiles, type TestCase } from "./support/junit.ts";
-import { notedFolders, RUN_LEDGER, testAt } from "./support/ledger.ts";
-import { endLeftovers, type Leftover, leftovers, RUN_MARK } from "./support/leftovers.ts";
-import { outsideFiles } from "./support/outside.ts";
-import { failedFiles, judge, MOST_UNSTEADY, type UnsteadyFile, unsteadyLines } from "./support/second-tries.ts";
+import { changedFiles, reachedTests } from "./support/run/changed.ts";
+import { readJunit, skipReason, slowestFiles, type TestCase } from "./support/run/junit.ts";
+import { notedFolders, RUN_LEDGER, testAt } from "./support/run/ledger.ts";
+import { endLeftovers, type Leftover, leftovers, RUN_MARK } from "./support/run/leftovers.ts";
+import { outsideFiles } from "./support/run/outside.ts";
+import { failedFiles, judge, MOST_UNSTEADY, type UnsteadyFile, unsteadyLines } from "./support/run/second-tries.ts";
 import { tempPlace } from "./support/temp-place.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));

@@ -2,7 +2,7 @@
 // moment on. Arguments: the port. `POST /go {chunks, per_s}` lets all waiting streams speak, each `chunks` times; per_s 0 is as fast
 // as it goes. A call whose last message is "now" is answered at once.
 import { createServer, type Socket } from "node:net";
-import { frame } from "#test/support/model-frames.ts";
+import { frame } from "#test/support/models/model-frames.ts";
 
 const waiting: Socket[] = [];
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";

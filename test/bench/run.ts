@@ -9,20 +9,20 @@ import { describeMachine, fileSystemOf, pinnedCores, processorTicks } from "./ma
 import { productCommand } from "./product.ts";
 import { figureTables, type RowResult, verdictTable, withResults } from "./report.ts";
 import type { Bench, Row } from "./row.ts";
-import { agents } from "./rows-agents.ts";
-import { audit, auditCost } from "./rows-audit.ts";
-import { backup } from "./rows-backup.ts";
-import { latency, send, tokens } from "./rows-chats.ts";
-import { chatsAtScale } from "./rows-chats-at-scale.ts";
-import { insights } from "./rows-insights.ts";
-import { fanout, idle, ingest, stalled, steady } from "./rows-logs.ts";
-import { network } from "./rows-network.ts";
-import { proxy } from "./rows-proxy.ts";
-import { get, known, start } from "./rows-server.ts";
-import { tools } from "./rows-tools.ts";
-import { terminal, tunnel } from "./rows-tunnel.ts";
-import { web } from "./rows-web.ts";
-import { builds, list, watchers } from "./rows-workspaces.ts";
+import { agents } from "./rows/rows-agents.ts";
+import { audit, auditCost } from "./rows/rows-audit.ts";
+import { backup } from "./rows/rows-backup.ts";
+import { latency, send, tokens } from "./rows/rows-chats.ts";
+import { chatsAtScale } from "./rows/rows-chats-at-scale.ts";
+import { insights } from "./rows/rows-insights.ts";
+import { fanout, idle, ingest, stalled, steady } from "./rows/rows-logs.ts";
+import { network } from "./rows/rows-network.ts";
+import { proxy } from "./rows/rows-proxy.ts";
+import { get, known, start } from "./rows/rows-server.ts";
+import { tools } from "./rows/rows-tools.ts";
+import { terminal, tunnel } from "./rows/rows-tunnel.ts";
+import { web } from "./rows/rows-web.ts";
+import { builds, list, watchers } from "./rows/rows-workspaces.ts";
 import { type Sides, startSide, writeSample } from "./sides.ts";
 
 /** Interrupts are counted as others' too, so that it is never quite 0. */

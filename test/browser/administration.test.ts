@@ -1,7 +1,7 @@
 // Administration in a real browser, against a model server on a real socket.
 import { expect } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { openModelWorld } from "#test/support/model-world.ts";
+import { openModelWorld } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 
 const SCRIPT = fileURLToPath(new URL("administration.mjs", import.meta.url));

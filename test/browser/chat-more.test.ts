@@ -4,9 +4,9 @@ import { expect } from "bun:test";
 import { fileURLToPath } from "node:url";
 import type { Chat } from "#schema/chats/chat.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { TalkingModel } from "#test/support/talking-model.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
 const SCRIPT = fileURLToPath(new URL("chat-more.mjs", import.meta.url));

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { openPlace } from "#test/crash/server-story.ts";
+import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { BROKEN, TalkingModel } from "#test/support/talking-model.ts";
 
 const SCRIPT = fileURLToPath(new URL("chat.mjs", import.meta.url));
 

@@ -4,9 +4,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openPlace } from "#test/crash/server-story.ts";
+import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { TalkingModel } from "#test/support/talking-model.ts";
 import { until } from "#test/support/until.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 

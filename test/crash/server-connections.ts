@@ -4,7 +4,7 @@ import type { Socket } from "bun";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const GET = "GET /api/v2/buildinfo HTTP/1.1\r\nHost: 127.0.0.1\r\n";
 /** How much later than on an idle server the slowest of a hundred may be answered. The machine is shared. */

@@ -9,7 +9,7 @@ import type { LogWriter } from "./oracle/log-writer.ts";
 import { type ServeProcess, ServerPlace, type StartOptions } from "./server.ts";
 import { CountingDaemons } from "./server-daemons.ts";
 import { enter, makeAgents, makeTemplate, makeWriters, type World, within } from "./server-world.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 export type LoadOptions = { agents: number; builders: number; daemons: number; gap?: number };
 

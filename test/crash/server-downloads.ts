@@ -7,7 +7,7 @@ import { startApp } from "#test/api/applications/app-world.ts";
 import { until } from "#test/support/until.ts";
 import { command, ServerPlace } from "./server.ts";
 import { enter, makeAgents } from "./server-world.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const MiB = 1024 * 1024;
 const DOWNLOAD = 2048 * MiB;

@@ -7,7 +7,7 @@ import { databaseProblems } from "./oracle/database.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight, Torture } from "./server-crash.ts";
 import { enter, templateTar } from "./server-world.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** Kills a server at every failpoint `rounds` times. Returns what was seen, in one line. */
 export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {

@@ -1,8 +1,8 @@
 // A server whose disk fails: the n-th flush or write of its database is refused (RELIABILITY checks 5 and 6).
 import { databaseProblems } from "./oracle/database.ts";
 import { mustBeRight, Torture } from "./server-crash.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
-import { compileFaults, faultSkipReason } from "./store-faults.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
+import { compileFaults, faultSkipReason } from "./store/store-faults.ts";
 
 export type ServerFault = {
   /** As test/crash/faults/fault.c takes it. */

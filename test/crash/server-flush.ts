@@ -12,8 +12,8 @@ import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
 import { type Answered, readAnswers, traceTo } from "./server-trace.ts";
 import { endedBuild, enter, makeAgents, makeTemplate, makeWriters, type World } from "./server-world.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
-import { powerSkipReason } from "./store-power.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
+import { powerSkipReason } from "./store/store-power.ts";
 
 const MUTATING = /^(POST|PUT|PATCH|DELETE) /;
 

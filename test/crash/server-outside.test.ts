@@ -1,8 +1,8 @@
 // The short form of the tests of a server and what happens around it; `bun run torture` has the long one.
 import { expect } from "bun:test";
 import { testNeeding } from "#test/support/needs.ts";
+import { smallDiskSkipReason } from "./disk/small-disk.ts";
 import { fullDisk, readOnlyDirectory } from "./server-outside.ts";
-import { smallDiskSkipReason } from "./small-disk.ts";
 
 const quiet = { seed: 1, log: () => {} };
 const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };

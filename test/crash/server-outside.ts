@@ -3,13 +3,13 @@
 import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { ENTER, SmallDisk, smallDiskSkipReason } from "./disk/small-disk.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { storedLines } from "./oracle/log-lines.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
 import { type EchoAgent, enter, makeAgents, type World } from "./server-world.ts";
-import { ENTER, SmallDisk, smallDiskSkipReason } from "./small-disk.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
 /** Room for a fresh server and some seconds of lines. */

@@ -5,7 +5,7 @@ import { databaseProblems } from "./oracle/database.ts";
 import { command } from "./server.ts";
 import { mustBeRight, Torture } from "./server-crash.ts";
 import { within } from "./server-world.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** A second server on the same directory is refused in words, also while the first is frozen; the first goes on. */
 export const twoServers = async ({ seed, log }: CheckOptions): Promise<string> => {

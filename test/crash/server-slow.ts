@@ -10,7 +10,7 @@ import { difference, LogReader } from "./oracle/log-reader.ts";
 import { type ServeProcess, ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
 import { type EchoAgent, enter, makeAgents } from "./server-world.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
 /** What memory may grow by, whatever the number of readers. */

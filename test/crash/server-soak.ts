@@ -2,7 +2,7 @@
 // A round is a minute; the full form takes an hour.
 import { freePort } from "./server.ts";
 import { mustBeRight, Torture } from "./server-crash.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const MIB = 2 ** 20;
 const SAMPLE_MS = 5_000;

@@ -1,18 +1,18 @@
-// A chat works on a git repository in a real local workspace (test/support/coding-model.ts) while its server is killed at random
+// A chat works on a git repository in a real local workspace (test/support/models/coding-model.ts) while its server is killed at random
 // points: the repository ends the same every time, no command has run twice, and the history is the one of a quiet day (rule EE-2).
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Template } from "#schema/templates/template.ts";
 import { randomFrom } from "#test/db/deployments.ts";
-import { CodingModel, makeOrigin } from "#test/support/coding-model.ts";
+import { CodingModel, makeOrigin } from "#test/support/models/coding-model.ts";
 import { until } from "#test/support/until.ts";
 import { read } from "./oracle/calls.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
 import { enter, makeWorkspace, type World } from "./server-world.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** Tests count what models are asked. */
 export const STORY_ENV = { SLIPWAY_CHAT_TITLES: "false" };

@@ -10,7 +10,7 @@ import { difference, LogReader } from "./oracle/log-reader.ts";
 import { ServerPlace } from "./server.ts";
 import { mustBeRight } from "./server-crash.ts";
 import { enter, makeAgents, makeWriters } from "./server-world.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** Eight followers are cut off `rounds` hundred times in all while lines pour in, and have seen everything once in the end. */
 export const droppedFollowers = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {

@@ -4,7 +4,7 @@ import { type PlayOptions, play } from "#test/actors/workspace/life-commands.ts"
 import { PureLives } from "#test/actors/workspace/life-pure.ts";
 import { START } from "#test/actors/workspace/schedule-state.ts";
 import { ServerLives } from "#test/api/workspaces/life-server.ts";
-import type { Check, CheckOptions } from "./store-crash.ts";
+import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const STEPS = 80;
 

@@ -3,8 +3,8 @@ import { expect, setDefaultTimeout } from "bun:test";
 import { createHmac } from "node:crypto";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
-import type { ModelCall } from "#test/support/model-server.ts";
-import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { Consumer, SECRET } from "./world.ts";
 

@@ -8,8 +8,9 @@ const PAUSES: Readonly<Record<string, string>> = {
   "test/crash/": "a server is killed after a while that is drawn at random, and load comes at a pace",
   "test/db/proxy-store.ts": "a network between server and store that is slow at random",
   "test/api/agents/slow-socket.ts": "only a while without reading tells that every buffer is full",
-  "test/api/chats/random-run.ts": "the limit of a run that has got stuck",
-  "test/support/talking-model.ts": "a model that speaks at the pace of one, so that it can be cut off and interrupted",
+  "test/api/chats/random/random-run.ts": "the limit of a run that has got stuck",
+  "test/support/models/talking-model.ts":
+    "a model that speaks at the pace of one, so that it can be cut off and interrupted",
   "test/support/until.ts": "this is where tests wait",
   "test/run.ts": "the runner is no test",
 };

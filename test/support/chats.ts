@@ -4,7 +4,7 @@ import type { Chat, ChatMessage, CreatedMessage, MessagePage, QueuedMessage } fr
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { readEvents } from "./event-reader.ts";
-import { ScriptedModels } from "./scripted-models.ts";
+import { ScriptedModels } from "./models/scripted-models.ts";
 import { seedUser } from "./seed.ts";
 import { startTestServer, type TestServerOptions } from "./server.ts";
 

@@ -8,9 +8,9 @@ import { type Config, type LoadedConfig, loadConfig } from "#base/config.ts";
 import { openContext } from "#src/context/open.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
-import { noteFolder } from "./ledger.ts";
 import { onPostgres, openServersStore, removeServersDatabase } from "./postgres-server.ts";
 import { fillPrepared } from "./prepared.ts";
+import { noteFolder } from "./run/ledger.ts";
 
 export type TestServer = AsyncDisposable & {
   readonly url: URL;

@@ -8,7 +8,7 @@ import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, historyOf, openChatWorld } from "#test/support/chats.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { SCRIPTED } from "#test/support/scripted-models.ts";
+import { SCRIPTED } from "#test/support/models/scripted-models.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { Family, namesOf, systemOf } from "./family.ts";

@@ -3,8 +3,8 @@ import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EditedMessage } from "#schema/chats/chat.ts";
+import type { ScriptedCall } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import type { ScriptedCall } from "#test/support/scripted-models.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, Follower, messagesOf, openToolWorld } from "./world.ts";
 

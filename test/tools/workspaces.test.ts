@@ -4,7 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat } from "#test/support/chats.ts";
-import { ScriptedModels } from "#test/support/scripted-models.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { callTools } from "./world.ts";

@@ -9,7 +9,7 @@ import { Client } from "#src/client.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
-import { type ScriptedCall, ScriptedModels } from "#test/support/scripted-models.ts";
+import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { type Seeded, type SeedOptions, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 

@@ -5,7 +5,7 @@ import { uuid } from "#base/ids.ts";
 import { findChat } from "#db/chats/chats.ts";
 import { listMessages } from "#db/chats/messages.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { SCRIPTED, ScriptedModels } from "#test/support/scripted-models.ts";
+import { SCRIPTED, ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { startTestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 

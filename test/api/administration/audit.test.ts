@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ClientSocket } from "#src/client.ts";
-import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { newPerson } from "../users/people.ts";
 
 /** The next list of entries; pings are left out. */

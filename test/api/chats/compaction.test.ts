@@ -3,8 +3,8 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatRun } from "#schema/chats/chat-debug.ts";
 import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
-import type { ModelCall } from "#test/support/model-server.ts";
-import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(30_000);

@@ -5,8 +5,8 @@ import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
 import { createChat, Follower, said, sendMessage, wordsOf } from "#test/support/chats.ts";
-import { type ModelCall, ModelServer } from "#test/support/model-server.ts";
-import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 
 setDefaultTimeout(60_000);

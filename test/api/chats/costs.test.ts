@@ -6,9 +6,9 @@ import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import type { ModelCall } from "#test/support/model-server.ts";
-import { addModel, openModelWorld } from "#test/support/model-world.ts";
-import { ScriptedModels } from "#test/support/scripted-models.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 

@@ -8,10 +8,10 @@ import type { ChatRun, ChatRunWithSteps } from "#schema/chats/chat-debug.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import { ScriptedModels } from "#test/support/scripted-models.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { callsByKind } from "#test/support/models/side-calls.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { callsByKind } from "#test/support/side-calls.ts";
 
 setDefaultTimeout(30_000);
 

@@ -4,7 +4,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
-import { addModel, openModelWorld } from "#test/support/model-world.ts";
+import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 
 setDefaultTimeout(30_000);
 

@@ -5,7 +5,7 @@ import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { SCRIPTED } from "#test/support/scripted-models.ts";
+import { SCRIPTED } from "#test/support/models/scripted-models.ts";
 import { contextOf } from "#test/support/seed.ts";
 
 const titles = async (world: ChatWorld, query = ""): Promise<string[]> =>

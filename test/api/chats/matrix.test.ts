@@ -1,13 +1,13 @@
 // Every provider and dialect through everything that differs between them, as one table: each row names what a server of that kind is to
-// be sent and what it says. Over real sockets in the protocol of each (test/support/model-frames.ts, model-dialects.ts).
+// be sent and what it says. Over real sockets in the protocol of each (test/support/models/model-frames.ts, model-dialects.ts).
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { type McpHost, PIXEL, startMcpHost } from "#test/mcp/support.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
-import { brokenStream, DIALECTS, type Dialect, tooLong } from "#test/support/model-dialects.ts";
-import type { ModelCall } from "#test/support/model-server.ts";
-import { addModel, type ModelWorld, openModelWorld } from "#test/support/model-world.ts";
+import { brokenStream, DIALECTS, type Dialect, tooLong } from "#test/support/models/model-dialects.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
+import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
 
 type Json = Record<string, unknown>;
 type Row = {

@@ -6,7 +6,7 @@ import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { SCRIPTED } from "#test/support/scripted-models.ts";
+import { SCRIPTED } from "#test/support/models/scripted-models.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 

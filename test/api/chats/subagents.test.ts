@@ -2,8 +2,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
-import type { ModelCall } from "#test/support/model-server.ts";
-import { addModel, type ModelWorld, openModelWorld } from "#test/support/model-world.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
+import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
 
 setDefaultTimeout(60_000);
 

@@ -5,9 +5,9 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { type ScriptedCall, ScriptedModels } from "#test/support/scripted-models.ts";
+import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { callsByKind } from "#test/support/models/side-calls.ts";
 import { contextOf } from "#test/support/seed.ts";
-import { callsByKind } from "#test/support/side-calls.ts";
 
 setDefaultTimeout(30_000);
 

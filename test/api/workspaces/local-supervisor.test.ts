@@ -6,7 +6,7 @@ import { systemClock } from "#base/clock.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { isAlive, markOf, type ProcessMark } from "#src/provisioners/local/process-table.ts";
 import { createChat } from "#test/support/chats.ts";
-import { ScriptedModels } from "#test/support/scripted-models.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { type TestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";

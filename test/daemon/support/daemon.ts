@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { runDaemon } from "#src/daemon/daemon.ts";
-import { noteFolder } from "#test/support/ledger.ts";
+import { noteFolder } from "#test/support/run/ledger.ts";
 
 /** A fresh, empty folder, gone when disposed. */
 export const tempFolder = (): { path: string } & Disposable => {

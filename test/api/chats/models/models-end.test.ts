@@ -1,0 +1,216 @@
+// How answers end that are not whole: the provider fails in the middle, cannot be reached, wants to be left alone, says nothing, or
+// reaches the limit of its output. Over a real socket, through the public chat API.
+import { expect, test } from "bun:test";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
+import { Client } from "#src/client.ts";
+import { createChat, Follower, historyOf, sendMessage } from "#test/support/chats.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ModelServer } from "#test/support/models/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+
+const error = (message: string) => `data: ${JSON.stringify({ error: { message, type: "some_error" } })}\n\n`;
+
+const TOOLS = [{ name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } }];
+
+const errorOf = async (follower: Follower) => {
+  await follower.until(({ status }) => status === "error");
+  const event = follower.events.findLast(({ type }) => type === "error");
+  return event?.type === "error" ? event.error : undefined;
+};
+
+const retried = async (follower: Follower, times: number) => {
+  const retries = () => follower.events.flatMap((event) => (event.type === "retry" ? [event.retry] : []));
+  await follower.until(() => retries().length === times);
+  return retries().at(-1);
+};
+
+const secondRetry = async (follower: Follower) => {
+  const second = () =>
+    follower.events.flatMap((event) => (event.type === "retry" && event.retry.attempt === 2 ? [event.retry] : []))[0];
+  await follower.until(() => second() !== undefined);
+  return second();
+};
+
+describeInside("an answer that is not whole", () => {
+  test("[MO-40] what was said before a failure for good stays in the history, and the next turn is given it", async () => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const chat = await createChat(world, "look it up");
+    using follower = await Follower.open(world.owner, chat.id);
+    const call = await world.upstream.next();
+    call.say({ text: "I will look" }).raw(error("quota used up")).end();
+    expect(await errorOf(follower)).toMatchObject({
+      ...{ kind: "usage_limit", message: "The quota at the model provider My openai-compat is used up." },
+    });
+    expect(await historyOf(world.owner, chat.id)).toEqual(["user: look it up", "assistant: I will look"]);
+    await sendMessage(world, chat.id, "again");
+    const { body } = await world.upstream.next();
+    const told = JSON.stringify(body.messages);
+    expect(told).toContain("I will look");
+  });
+
+  test("[MO-13] one chunk that cannot be read costs no more than itself; within a call the answer is asked for again", async () => {
+    const clock = new ManualClock();
+    await using world = await openModelWorld({ clock });
+    await addModel(world);
+    const chat = await createChat(world, "look it up", { unsafe_dynamic_tools: TOOLS });
+    using follower = await Follower.open(world.owner, chat.id);
+    const call = await world.upstream.next();
+    const piece = (tool: object) =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [tool] } }] })}\n\n`;
+    call.raw(piece({ index: 0, id: "c1", type: "function", function: { name: "lookup", arguments: '{"word":"t' } }));
+    call.raw("data: {oops\n\n");
+    call
+      .raw(piece({ index: 0, function: { arguments: 'ea"}' } }))
+      .say({ finish: "tool_calls" })
+      .end();
+    expect(await retried(follower, 1)).toMatchObject({ kind: "timeout", error: expect.stringContaining("broke off") });
+    await clock.timerIn(1_000);
+    clock.advance(1_000);
+    const again = await world.upstream.next();
+    again.say({ text: "Tea " }).raw("data: {oops\n\n").say({ text: "it is." }, { finish: "stop" }).end();
+    await follower.until(({ status }) => status === "waiting");
+    expect(follower.history).toEqual(["user: look it up", "assistant: Tea it is."]);
+  });
+
+  test("[MO-13] a server's own form of an error in the middle of a stream is understood", async () => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    const said = { object: "error", message: "Your quota is used up", type: "BadRequestError", code: 400 };
+    (await world.upstream.next())
+      .say({ text: "Well" })
+      .raw(`data: ${JSON.stringify(said)}\n\n`)
+      .end();
+    expect(await errorOf(follower)).toMatchObject({ kind: "usage_limit", status_code: 400 });
+  });
+
+  test("[MO-13] a provider that nobody can connect to is said to be out of reach, not late", async () => {
+    const clock = new ManualClock();
+    await using world = await openModelWorld({ clock });
+    const { provider } = await addModel(world);
+    const closed = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const { port } = closed;
+    closed.stop(true);
+    const base_url = `http://127.0.0.1:${port}/v1`;
+    await world.owner.patch(`/api/v2/chats/providers/${provider.id}`, { base_url, api_key: "" });
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    expect(await retried(follower, 1)).toMatchObject({
+      kind: "timeout",
+      error: "The model provider My openai-compat cannot be reached: nothing accepts connections at its address.",
+    });
+  });
+
+  test("[CM-7] a history that cannot be made short enough ends in words that say so", async () => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    const message = "This model's maximum context length is 10 tokens";
+    (await world.upstream.next()).answer(400, { error: { message, type: "invalid_request_error" } });
+    expect(await errorOf(follower)).toMatchObject({
+      ...{ kind: "config", retryable: false, detail: expect.stringContaining(message) },
+      message: expect.stringContaining("This chat is too long for its model at the model provider My openai-compat"),
+    });
+  });
+
+  test("[MO-11] a provider that wants to be left alone for longer than five minutes ends the turn, and says until when", async () => {
+    const clock = new ManualClock();
+    await using world = await openModelWorld({ clock });
+    await addModel(world);
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    const back_at = new Date(clock.now() + 3_600_000).toISOString();
+    (await world.upstream.next()).answer(503, { error: { message: "busy" } }, { "retry-after": "3600" });
+    const told = await errorOf(follower);
+    expect(told).toMatchObject({ kind: "rate_limit", retryable: true, status_code: 503 });
+    expect(told?.message).toContain(`It asks to wait until ${back_at}.`);
+    expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status).toBe("error");
+  });
+
+  test("[MO-11] a server that is started anew still waits as long as the provider has asked", async () => {
+    const clock = new ManualClock();
+    using directory = tempDirectory();
+    await using upstream = await ModelServer.start();
+    const options = { clock, directory: directory.path };
+    const id = await (async () => {
+      await using server = await startTestServer(options);
+      const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+      const [organization] = await owner.get<{ id: string }[]>("/api/v2/organizations");
+      await addModel({ owner, upstream });
+      const chat = await createChat({ owner, organization_id: organization?.id ?? "" }, "hello");
+      using follower = await Follower.open(owner, chat.id);
+      (await upstream.next()).answer(429, { error: { message: "slow down" } }, { "retry-after": "200" });
+      expect(await retried(follower, 1)).toMatchObject({ kind: "rate_limit", delay_ms: 200_000 });
+      return chat.id;
+    })();
+    clock.advance(50_000);
+    await using server = await startTestServer(options);
+    const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    using follower = await Follower.open(owner, id);
+    await clock.timerIn(150_000);
+    expect(upstream.calls).toHaveLength(1);
+    clock.advance(150_000);
+    (await upstream.next()).answer(429, { error: { message: "slow down" } });
+    // It goes on to count where the first server was.
+    expect(await secondRetry(follower)).toMatchObject({ attempt: 2, delay_ms: 2_000 });
+  });
+
+  test("[MO-38] an answer that says nothing is asked for once more; the second ends the turn in words", async () => {
+    const clock = new ManualClock();
+    await using world = await openModelWorld({ clock });
+    await addModel(world);
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    (await world.upstream.next()).say({ text: "\n" }, { finish: "stop" }).end();
+    expect(await retried(follower, 1)).toMatchObject({ kind: "generic", attempt: 1 });
+    await clock.timerIn(1_000);
+    clock.advance(1_000);
+    (await world.upstream.next()).say({ finish: "stop" }).end();
+    expect(await errorOf(follower)).toMatchObject({
+      ...{ kind: "generic", message: "The model provider My openai-compat sent an empty answer, twice in a row." },
+    });
+    await sendMessage(world, chat.id, "and now?");
+    (await world.upstream.next()).say({ text: "Here." }, { finish: "stop" }).end();
+    await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Here.");
+  });
+
+  test("[MO-39] an answer that reaches the output limit is shown as cut off and continued, three times at most", async () => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const chat = await createChat(world, "tell me all");
+    using follower = await Follower.open(world.owner, chat.id);
+    (await world.upstream.next()).say({ text: "one " }, { finish: "length" }).end();
+    const second = await world.upstream.next();
+    const given = (second.body.messages as { role: string; content: string }[]).filter(({ role }) => role !== "system");
+    expect(given.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    expect(given.at(-1)?.content).toContain("Go on exactly where it stopped");
+    second.say({ text: "two " }, { finish: "length" }).end();
+    (await world.upstream.next()).say({ text: "three " }, { finish: "length" }).end();
+    (await world.upstream.next()).say({ text: "four " }, { finish: "length" }).end();
+    await follower.until(({ status }) => status === "waiting");
+    const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`);
+    const texts = messages.reverse().map(({ role, content }) => `${role}: ${content[0]?.text}`);
+    const goes = "assistant: [The answer has reached the model's output limit. It is continued below.]";
+    expect(texts).toEqual([
+      ...["user: tell me all", "assistant: one ", goes, "assistant: two ", goes, "assistant: three ", goes],
+      ...["assistant: four ", expect.stringContaining("is not complete. Ask for the rest")],
+    ]);
+    expect(world.upstream.calls).toHaveLength(4);
+  });
+
+  test("[MO-39] a model that spends its whole limit on thinking is not asked again: the words say what to change", async () => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const chat = await createChat(world, "think");
+    using follower = await Follower.open(world.owner, chat.id);
+    (await world.upstream.next()).say({ reasoning: "hm, " }, { finish: "length" }).end();
+    expect(await errorOf(follower)).toMatchObject({
+      ...{ kind: "config", retryable: false, message: expect.stringContaining("Raise the limit or lower") },
+    });
+  });
+});

@@ -1,0 +1,185 @@
+// A provider that fails in every way there is, on a real socket: each ends as the table of facts/chats 5.7 says, seen through the public
+// chat API.
+import { describe, expect, test } from "bun:test";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
+import type { ProviderKind } from "#schema/chats/model-provider.ts";
+import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
+import { describeInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
+import { addModel, MODEL_KEY, openModelWorld } from "#test/support/models/model-world.ts";
+
+type Failure = {
+  readonly name: string;
+  readonly fail: (call: ModelCall) => void;
+  readonly kind: ChatErrorKind;
+  readonly status?: number;
+};
+
+const answering = (status: number, kind: ChatErrorKind, message = "no"): Failure => ({
+  name: `${status} ${message}`,
+  fail: (call) => call.answer(status, { error: { message, type: "some_error", code: null, param: null } }),
+  ...{ kind, status },
+});
+
+const error = (message: string) => `data: ${JSON.stringify({ error: { message, type: "some_error" } })}\n\n`;
+
+const FOR_GOOD: Failure[] = [
+  answering(401, "auth", "Incorrect API key"),
+  answering(403, "auth"),
+  answering(400, "generic", "bad field"),
+  answering(400, "config", "This model's maximum context length is 10 tokens"),
+  answering(404, "config", "The model `x` does not exist"),
+  answering(402, "usage_limit", "payment needed"),
+  answering(429, "usage_limit", "You exceeded your current quota"),
+  answering(400, "provider_disabled", "provider_disabled"),
+  answering(307, "generic"),
+  {
+    name: "refusal without a word",
+    fail: (call) => call.say({ finish: "content_filter" }).end(),
+    kind: "content_filter",
+  },
+  {
+    name: "an error in the middle of the answer",
+    fail: (call) => call.say({ text: "Well" }).raw(error("quota used up")).end(),
+    kind: "usage_limit",
+  },
+];
+
+const FOR_NOW: Failure[] = [
+  answering(408, "timeout"),
+  answering(429, "rate_limit", "slow down"),
+  answering(500, "generic"),
+  answering(502, "timeout"),
+  answering(503, "timeout"),
+  answering(504, "timeout"),
+  answering(529, "overloaded"),
+  {
+    name: "an answer that is no JSON",
+    fail: (call) => call.answer(502, "<html>Bad Gateway"),
+    kind: "timeout",
+    status: 502,
+  },
+  { name: "a reset before the answer", fail: (call) => call.tear(), kind: "timeout" },
+  {
+    name: "a reset in the middle",
+    fail: (call) => void call.raw('data: {"id":"c1","choices":[{"index":0,"delta":{"content":"Well"}}]}\n\n').tear(),
+    kind: "timeout",
+  },
+  {
+    name: "a line that is no JSON, and no end",
+    fail: (call) => call.say({ text: "Well" }).raw("data: {oops\n\n").end(),
+    kind: "timeout",
+  },
+  { name: "an end without a finish", fail: (call) => call.say({ text: "Well" }).end(), kind: "timeout" },
+  {
+    name: "an end in half a line of JSON",
+    fail: (call) => call.say({ text: "Well" }).raw('data: {"choi').end(),
+    kind: "timeout",
+  },
+  { name: "an empty stream", fail: (call) => call.end(), kind: "timeout" },
+  {
+    name: "overload in the middle",
+    fail: (call) => call.say({ text: "Well" }).raw(error("Overloaded")).end(),
+    kind: "overloaded",
+  },
+];
+
+/** The chat's error once it has ended in one. */
+const endedBy = async (follower: Follower) => {
+  await follower.until(({ events }) => events.some(({ type }) => type === "error"));
+  const event = follower.events.findLast(({ type }) => type === "error");
+  return event?.type === "error" ? event.error : undefined;
+};
+
+describe("a failure for good", () => {
+  test.each(FOR_GOOD)("[MO-13] $name ends the turn as $kind", async ({ fail, kind, status }) => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    fail(await world.upstream.next());
+    expect(await endedBy(follower)).toMatchObject({
+      kind,
+      retryable: false,
+      ...(status ? { status_code: status } : {}),
+    });
+    const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+    expect(last_error).toMatchObject({ kind, provider: "openai-compat" });
+    expect(last_error?.message).toContain("My openai-compat");
+    // What comes next is a new try.
+    await sendMessage(world, chat.id, "again");
+    (await world.upstream.next()).say({ text: "Yes" }, { finish: "stop" }).end();
+    await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Yes");
+  });
+
+  test.each(["anthropic", "google"] as ProviderKind[])("[MO-13] %s says in its own way what is wrong", async (kind) => {
+    await using world = await openModelWorld();
+    await addModel(world, kind);
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    const say = kind === "anthropic" ? "invalid x-api-key" : "API key not valid. Please pass a valid API key.";
+    const body =
+      kind === "anthropic"
+        ? { type: "error", error: { type: "authentication_error", message: say } }
+        : { error: { code: 400, message: say, status: "INVALID_ARGUMENT" } };
+    (await world.upstream.next()).answer(kind === "anthropic" ? 401 : 400, body);
+    expect(await endedBy(follower)).toMatchObject({ kind: "auth", retryable: false, provider: kind });
+  });
+
+  test("[MO-12] neither the error nor anything else tells the key, whatever the provider says", async () => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    const call = await world.upstream.next();
+    call.answer(401, { error: { message: `The key ${MODEL_KEY} is wrong. ${"x".repeat(2_000)}` } });
+    const told = await endedBy(follower);
+    expect(told?.detail).toContain("[hidden]");
+    expect([...(told?.detail ?? "")].length).toBeLessThanOrEqual(500);
+    expect(JSON.stringify(await world.owner.get(`/api/v2/chats/${chat.id}`))).not.toContain(MODEL_KEY);
+  });
+
+  test("[MO-14] a provider without its key, or disabled, is not called at all", async () => {
+    await using world = await openModelWorld();
+    const { provider } = await addModel(world, "anthropic");
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    (await world.upstream.next()).say({ text: "Hi" }, { finish: "stop" }).end();
+    await follower.until(({ status, history }) => status === "waiting" && history.length === 2);
+    const path = `/api/v2/chats/providers/${provider.id}`;
+    await world.owner.patch(path, { api_key: "" });
+    await sendMessage(world, chat.id, "one");
+    expect(await endedBy(follower)).toMatchObject({ kind: "missing_key", retryable: false });
+    await world.owner.patch(path, { api_key: MODEL_KEY, enabled: false });
+    await sendMessage(world, chat.id, "two");
+    await follower.until(({ events }) => events.filter(({ type }) => type === "error").length === 2);
+    expect(await endedBy(follower)).toMatchObject({ kind: "provider_disabled", retryable: false });
+    expect(world.upstream.calls).toHaveLength(1);
+  });
+});
+
+describeInside("a failure that may pass", () => {
+  const retryOf = async (follower: Follower) => {
+    await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
+    const event = follower.events.findLast(({ type }) => type === "retry");
+    return event?.type === "retry" ? event.retry : undefined;
+  };
+
+  test.each(FOR_NOW)("[MO-13] $name is $kind and is tried again", async ({ fail, kind, status }) => {
+    const clock = new ManualClock();
+    await using world = await openModelWorld({ clock });
+    await addModel(world);
+    const chat = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, chat.id);
+    fail(await world.upstream.next());
+    const retry = await retryOf(follower);
+    expect(retry).toMatchObject({ attempt: 1, delay_ms: 1_000, kind, ...(status ? { status_code: status } : {}) });
+    await clock.timerIn(1_000);
+    clock.advance(1_000);
+    (await world.upstream.next()).say({ text: "Yes" }, { finish: "stop" }).end();
+    await follower.until(({ status, history }) => status === "waiting" && history.length === 2);
+    expect(follower.history).toEqual(["user: hello", "assistant: Yes"]);
+  });
+});

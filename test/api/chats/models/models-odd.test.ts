@@ -1,0 +1,141 @@
+// Answers of chat-completions servers that are nearly right, over a real socket: what they say is kept, and what is half is never run.
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Chat } from "#schema/chats/chat.ts";
+import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
+import type { ModelCall } from "#test/support/models/model-server.ts";
+import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+
+setDefaultTimeout(30_000);
+
+const DONE = "data: [DONE]\n\n";
+const line = (chunk: unknown): string => `data: ${JSON.stringify(chunk)}\n\n`;
+const chunk = (delta: unknown, more: object = {}): string =>
+  line({ id: "c1", choices: [{ index: 0, delta, ...more }] });
+const ends = (finish_reason: unknown): string => chunk({}, { finish_reason });
+const usage = (counts: object): string =>
+  line({ id: "c1", choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage: counts });
+const call = (args: unknown): string =>
+  chunk({
+    tool_calls: [{ index: 0, id: "call-1", type: "function", function: { name: "list_templates", arguments: args } }],
+  });
+
+/** The chat once its turn has ended, and the follower that has seen it. */
+const answeredBy = async (answer: (call: ModelCall) => void, look: (chat: Chat, follower: Follower) => void) => {
+  await using world = await openModelWorld();
+  await addModel(world);
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  answer(await world.upstream.next());
+  await follower.until(({ status }) => status === "waiting" || status === "error");
+  expect(world.upstream.calls).toHaveLength(1);
+  look(await world.owner.get<Chat>(`/api/v2/chats/${id}`), follower);
+};
+
+describe("an odd end", () => {
+  test.each([
+    ["no finish reason", DONE],
+    ["counts as texts", usage({ prompt_tokens: "10", completion_tokens: "2" }) + DONE],
+    ["details that are a list", usage({ prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: [] }) + DONE],
+    ["a finish reason that is a number", ends(5) + DONE],
+    ["a usage that is a text", line({ id: "c1", choices: [], usage: "10" }) + ends("stop") + DONE],
+  ])("[MO-44] %s: the answer is whole, and asked for once", (_, end) =>
+    answeredBy(
+      (one) =>
+        one
+          .raw(chunk({ content: "hello there" }))
+          .raw(end)
+          .end(),
+      (chat, follower) => {
+        expect([chat.status, chat.last_error]).toEqual(["waiting", undefined]);
+        expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
+      },
+    ),
+  );
+});
+
+test("[MO-44] chunks that are cut anywhere are read as they were meant", async () => {
+  await using world = await openModelWorld();
+  await addModel(world);
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  const asked = await world.upstream.next();
+  const text = 'Zażółć "finish_reason":"stop" gęślą';
+  const all = chunk({ content: text }) + usage({ prompt_tokens: "10" }) + DONE;
+  for (let at = 0; at < all.length; at += 7) asked.raw(all.slice(at, at + 7));
+  asked.end();
+  await follower.until(({ status }) => status === "waiting");
+  expect(follower.history[1]).toBe(`assistant: ${text}`);
+});
+
+test("[MO-44] arguments that are an object are taken as such, and a web page in the place of an answer ends the turn in words", async () => {
+  await using world = await openModelWorld();
+  await addModel(world);
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  (await world.upstream.next()).raw(call({ query: "nothing" }) + ends("tool_calls") + DONE).end();
+  const next = await world.upstream.next();
+  expect(JSON.stringify(next.body)).toContain('{\\"query\\":\\"nothing\\"}');
+  next.answer(200, "<html>Please sign in</html>", { "content-type": "text/html; charset=utf-8" });
+  await follower.until(({ status }) => status === "error");
+  const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  expect(last_error).toMatchObject({ kind: "config", message: expect.stringContaining("web page"), retryable: false });
+});
+
+test.each(["length", "tool_calls", "stop"])(
+  "[TO-7] a call that breaks off before its last brace is not run: %s",
+  async (reason) => {
+    await using world = await openModelWorld();
+    await addModel(world);
+    const { id } = await createChat(world, "hello");
+    using follower = await Follower.open(world.owner, id);
+    (await world.upstream.next()).raw(call('{"query":"half of it"') + ends(reason) + DONE).end();
+    const next = await world.upstream.next();
+    expect(JSON.stringify(next.body)).toMatch(/cut off|no whole JSON|not valid/i);
+    next.say({ text: "I see." }, { finish: "stop" }).end();
+    await follower.until(({ status }) => status === "waiting");
+  },
+);
+
+test("[MO-45] an answer that the filter ends is kept and said to be cut; a limit that left no word is told as such", async () => {
+  await answeredBy(
+    (one) => one.say({ text: "half" }, { finish: "content_filter" }).end(),
+    (chat, follower) => {
+      expect(chat.status).toBe("waiting");
+      expect(follower.history.slice(1)).toEqual(["assistant: half", expect.stringContaining("content filter ended")]);
+    },
+  );
+  await answeredBy(
+    (one) => one.say({ finish: "length" }).end(),
+    ({ last_error }) =>
+      expect(last_error).toMatchObject({ kind: "config", message: expect.stringContaining("output limit") }),
+  );
+});
+
+test("[CH-48] a chat that waits for a slot says so on its stream, also to who joins late, and takes it back", async () => {
+  await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1" } });
+  await createChat(world, "one");
+  const first = await world.models.next();
+  const { id } = await createChat(world, "two");
+  using follower = await Follower.open(world.owner, id);
+  const told = ({ events }: Follower) =>
+    events.flatMap((event) => (event.type === "status" ? (event.status.queued_for_capacity ?? []) : []));
+  await follower.until((one) => told(one).length === 1);
+  const words = follower.events.flatMap((event) => (event.type === "status" ? (event.status.warnings ?? []) : []));
+  expect(words).toEqual([expect.stringContaining("waits until one of the chats")]);
+  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).queued_for_capacity).toBe(true);
+  first.finish();
+  await follower.until((one) => told(one).length === 2);
+  expect(told(follower)).toEqual([true, false]);
+  (await world.models.next()).finish();
+  await follower.until(({ status }) => status === "waiting");
+
+  // One that is stopped while it waits takes it back, too.
+  await createChat(world, "three");
+  const third = await world.models.next();
+  const stopped = await createChat(world, "four");
+  using other = await Follower.open(world.owner, stopped.id);
+  await other.until((one) => told(one).length === 1);
+  await world.owner.post(`/api/v2/chats/${stopped.id}/interrupt`);
+  await other.until((one) => told(one).length === 2 && one.status === "waiting");
+  third.finish();
+});

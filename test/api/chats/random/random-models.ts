@@ -1,0 +1,55 @@
+// Models that answer as they like: words, thoughts, calls of tools known and unknown, every kind of failure, silence, and ends that
+// are no ends. They note when a history has a person's message twice. Used by random-run.ts.
+import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
+import { type LanguageModels, ModelError, type ModelEvent, type ModelRequest } from "#src/llm/model.ts";
+import { SCRIPTED } from "#test/support/models/scripted-models.ts";
+import type { Random } from "./random.ts";
+
+const PASSING: readonly ChatErrorKind[] = ["overloaded", "rate_limit", "timeout"];
+const LASTING: readonly ChatErrorKind[] = ["auth", "usage_limit", "config", "provider_disabled"];
+
+export const loopTurned = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export class MoodyModels implements LanguageModels {
+  isCalm = false;
+  calls = 0;
+  readonly wrong: string[] = [];
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  resolve(id: string | null) {
+    return id === null || id === SCRIPTED.id ? SCRIPTED : undefined;
+  }
+
+  async *stream({ attempt, tools, messages, signal }: ModelRequest): AsyncIterable<ModelEvent> {
+    this.calls += 1;
+    this.#check(messages);
+    const { below, pick } = this.#random;
+    const mood = this.isCalm ? 99 : below(100);
+    for (let word = below(20); word > 0; word--) {
+      if (below(3) === 0) await loopTurned();
+      yield { type: below(6) === 0 ? "reasoning" : "text", delta: `w${word} ` };
+    }
+    const retry_after_ms = below(2) * 3_000;
+    if (mood < 6) throw new ModelError(pick(PASSING), "not now", { retry_after_ms });
+    if (mood < 12) throw new ModelError(pick(LASTING), "never");
+    if (mood < 14) throw new Error("a model that is broken");
+    if (mood < 17 && attempt < 3) return;
+    if (mood < 19) return yield { type: "finish", reason: "content_filter" };
+    if (mood < 23) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    if (mood < 52 && tools.length > 0) {
+      for (let call = below(3); call >= 0; call--) {
+        yield { type: "tool_call", id: crypto.randomUUID(), name: pick(["ask", "ask", "unknown"]), args: {} };
+      }
+    }
+    yield { type: "finish", reason: "stop" };
+  }
+
+  #check(messages: ModelRequest["messages"]): void {
+    const said = messages.filter(({ role }) => role === "user").map(({ content }) => content[0]?.text ?? "");
+    if (new Set(said).size < said.length) this.wrong.push(`a model was given a message twice: ${said.sort().join()}`);
+  }
+}

@@ -1,0 +1,78 @@
+// Models that people choose for their own chats: when they count, and who may choose.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { Client } from "#src/client.ts";
+import { DEMO } from "#src/llm/demo.ts";
+import { type ChatWorld, createChat, openChatWorld } from "#test/support/chats.ts";
+import { SCRIPTED } from "#test/support/models/scripted-models.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
+
+setDefaultTimeout(30_000);
+
+const pathOf = (organization: string, user = "me"): string =>
+  `/api/v2/organizations/${organization}/members/${user}/chats/model-overrides`;
+const allow = async (world: ChatWorld, allow_users: boolean) => {
+  const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+  await admin.put("/api/v2/chats/config/personal-model-overrides", { allow_users });
+  return admin;
+};
+
+test("[MW-1] a chat is made with its owner's own choice while that is allowed, unless the request says otherwise", async () => {
+  await using world = await openChatWorld();
+  await allow(world, true);
+  const path = pathOf(world.organization_id);
+  expect(await world.owner.get<unknown>(path)).toEqual({
+    overrides: [
+      { context: "root", mode: "chat_default" },
+      { context: "general", mode: "deployment_default" },
+      { context: "explore", mode: "deployment_default" },
+    ],
+  });
+  const choice = { mode: "model", model_config_id: SCRIPTED.id, reasoning_effort: "high" };
+  await world.owner.put(`${path}/root`, choice);
+  await world.owner.put(`${path}/explore`, { mode: "chat_default", model_config_id: SCRIPTED.id });
+  expect(await world.owner.get<unknown>(path)).toEqual({
+    overrides: [
+      { context: "root", ...choice },
+      { context: "general", mode: "deployment_default" },
+      { context: "explore", mode: "chat_default" },
+    ],
+  });
+  const efforts = async (more = {}) => (await createChat(world, "x", more)).last_reasoning_effort;
+  expect(await efforts()).toBe("high");
+  expect(await efforts({ reasoning_effort: "low" })).toBe("low");
+  expect(await efforts({ model_config_id: SCRIPTED.id })).toBeUndefined();
+  await allow(world, false);
+  expect(await efforts()).toBeUndefined();
+});
+
+test("[MW-2] each chooses for themselves, where it is allowed; what does not fit is refused and changes nothing", async () => {
+  await using world = await openChatWorld();
+  const path = pathOf(world.organization_id);
+  const statusOf = async (client: Client, method: string, to: string, body?: unknown) =>
+    (await client.fetch(method, to, body)).status;
+  expect(await statusOf(world.owner, "GET", path)).toBe(403);
+  expect(await statusOf(world.owner, "PUT", `${path}/root`, { mode: "chat_default" })).toBe(403);
+  const admin = await allow(world, true);
+  const before = await world.owner.get<unknown>(path);
+  for (const [context, body] of [
+    ["root", { mode: "deployment_default" }],
+    ["root", { mode: "model" }],
+    ["general", { mode: "model", model_config_id: DEMO.id }],
+    ["general", { mode: "model", model_config_id: SCRIPTED.id, reasoning_effort: "much" }],
+    ["general", { mode: "other" }],
+    ["title", { mode: "chat_default" }],
+  ] as const) {
+    expect([context, body, await statusOf(world.owner, "PUT", `${path}/${context}`, body)]).toEqual([
+      context,
+      body,
+      400,
+    ]);
+  }
+  expect(await world.owner.get<unknown>(path)).toEqual(before);
+  const { token, organization_id: elsewhere } = await seedUser(world.server);
+  const stranger = new Client(world.server.url, token);
+  expect(await statusOf(stranger, "GET", path)).toBe(404);
+  expect(await statusOf(world.owner, "GET", pathOf(elsewhere))).toBe(404);
+  expect(await statusOf(admin, "GET", pathOf(world.organization_id, world.user_id))).toBe(403);
+});

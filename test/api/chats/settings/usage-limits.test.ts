@@ -1,0 +1,216 @@
+// How much people may spend on models: who sets it, whose limit counts, and what happens at its end, over the public API.
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { periodAt } from "#actors/chat/spending/period.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
+import { Client } from "#src/client.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
+
+setDefaultTimeout(60_000);
+
+const LIMITS = "/api/v2/chats/usage-limits";
+/** One token costs one micro. */
+const COST = { input: 1_000_000, output: 1_000_000 };
+
+const openWorld = async (options: { clock?: ManualClock } = {}) => {
+  const models = new ScriptedModels();
+  models.cost = COST;
+  const world = await openChatWorld({ models, ...options });
+  const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+  return { ...world, models, admin, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+};
+
+/** The next call says so much and costs so much. */
+const answer = async ({ models }: Pick<ChatWorld, "models">, text: string, input_tokens: number): Promise<void> => {
+  (await models.next()).say(text).push({ type: "usage", usage: { input_tokens } }).finish();
+};
+const statusOf = (client: Client) => client.get<UsageLimitStatus>(`${LIMITS}/status`);
+const setAll = (client: Client, spend_limit_micros: number | null, period = "month") =>
+  client.put(LIMITS, { spend_limit_micros, period });
+
+describe("[SP-5] periods are days, weeks from Monday and months in UTC", () => {
+  const at = Date.parse;
+  test.each([
+    ["day", "2026-11-22T12:00:00Z", "2026-11-22", "2026-11-23"],
+    ["day", "2026-12-31T23:59:59.999Z", "2026-12-31", "2027-01-01"],
+    ["week", "2026-11-22T23:59:59Z", "2026-11-16", "2026-11-23"],
+    ["week", "2026-11-23T00:00:00Z", "2026-11-23", "2026-11-30"],
+    ["week", "2027-01-01T00:00:00Z", "2026-12-28", "2027-01-04"],
+    ["month", "2026-12-05T00:00:00Z", "2026-12-01", "2027-01-01"],
+    ["month", "2028-02-29T12:00:00Z", "2028-02-01", "2028-03-01"],
+  ] as const)("%s of %s", (period, now, from, to) => {
+    expect(periodAt(period, at(now))).toEqual({ from: at(`${from}T00:00:00Z`), to: at(`${to}T00:00:00Z`) });
+  });
+});
+
+testInside(
+  "[SP-6] who has spent the limit is refused with its members, also edits and new chats; a new period begins anew",
+  async () => {
+    const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
+    await using world = await openWorld({ clock });
+    const { owner, admin } = world;
+    expect(await statusOf(owner)).toMatchObject({ is_limited: false, spend_limit_micros: null, current_spend: 0 });
+    await setAll(admin, 100, "day");
+    const { id } = await createChat(world, "one");
+    using follower = await Follower.open(owner, id);
+    await answer(world, "first", 99);
+    await follower.until(({ status }) => status === "waiting");
+    // One micro is left: whoever begins below the limit may end above it.
+    await sendMessage(world, id, "two");
+    await answer(world, "second", 50);
+    await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
+    const day = { period: "day", period_start: "2030-01-01T00:00:00.000Z", period_end: "2030-01-02T00:00:00.000Z" };
+    expect(await statusOf(owner)).toEqual({
+      is_limited: true,
+      ...day,
+      spend_limit_micros: 100,
+      current_spend: 149,
+    } as never);
+    const refused = {
+      message: "The spend limit is reached.",
+      spent_micros: 149,
+      limit_micros: 100,
+      resets_at: day.period_end,
+    };
+    const [first] = follower.messages.keys();
+    for (const [method, path, body] of [
+      ["POST", `/api/v2/chats/${id}/messages`, { content: said("three") }],
+      ["PATCH", `/api/v2/chats/${id}/messages/${first}`, { content: said("three") }],
+      ["POST", "/api/v2/chats", { organization_id: world.organization_id, content: said("three") }],
+    ] as const) {
+      const response = await owner.fetch(method, path, body);
+      expect(response.status).toBe(409);
+      expect(await response.json()).toMatchObject(refused);
+    }
+    expect(follower.history.length).toBe(4);
+    clock.advance(3_600_000);
+    await sendMessage(world, id, "three");
+    await answer(world, "third", 1);
+    await follower.until(({ status, history }) => status === "waiting" && history.length === 6);
+    expect(await statusOf(owner)).toMatchObject({ current_spend: 1 });
+  },
+);
+
+testInside(
+  "[SP-6] a turn ends with usage_limit before its next model call, and so does a message that waited",
+  async () => {
+    await using world = await openWorld();
+    const { owner, admin, models } = world;
+    await setAll(admin, 100);
+    const { id } = await createChat(world, "one");
+    using follower = await Follower.open(owner, id);
+    const call = await models.next();
+    await sendMessage(world, id, "two");
+    call
+      .say("first")
+      .push({ type: "usage", usage: { input_tokens: 100 } })
+      .finish();
+    await follower.until(({ status }) => status === "error");
+    expect(models.calls.length).toBe(1);
+    const { last_error } = await owner.get<Chat>(`/api/v2/chats/${id}`);
+    expect(last_error).toMatchObject({ kind: "usage_limit", retryable: false });
+    expect(last_error?.message).toContain("spend limit");
+    expect(follower.history).toEqual(["user: one", "assistant: first", "user: two"]);
+  },
+);
+
+testInside(
+  "[SP-5] a user's own limit counts, else the lowest of the organizations, else everybody's; without a price nothing counts",
+  async () => {
+    await using world = await openWorld();
+    const { owner, admin, user_id, organization_id, models } = world;
+    const limitOf = async () => (await statusOf(owner)).spend_limit_micros;
+    const mine = `${LIMITS}/overrides/${user_id}`;
+    const group = `${LIMITS}/group-overrides/${organization_id}`;
+    await setAll(admin, 300);
+    expect(await limitOf()).toBe(300);
+    await admin.put(group, { spend_limit_micros: 500 });
+    expect(await limitOf()).toBe(500);
+    await admin.put(mine, { spend_limit_micros: 900 });
+    expect(await limitOf()).toBe(900);
+    const all = await admin.get<UsageLimits>(LIMITS);
+    expect(all).toMatchObject({ spend_limit_micros: 300, period: "month", unpriced_model_count: 0 });
+    expect(all.overrides).toMatchObject([{ user_id, spend_limit_micros: 900 }]);
+    expect(all.group_overrides).toMatchObject([{ group_id: organization_id, spend_limit_micros: 500 }]);
+    await admin.delete(mine);
+    expect(await limitOf()).toBe(500);
+    await admin.delete(group);
+    expect(await limitOf()).toBe(300);
+    await expect(admin.delete(mine)).rejects.toMatchObject({ status: 404 });
+    for (const body of [
+      { spend_limit_micros: 0 },
+      { spend_limit_micros: 1, period: "day" },
+      { spend_limit_micros: 1.5 },
+      {},
+    ]) {
+      await expect(admin.put(mine, body)).rejects.toMatchObject({ status: 400 });
+    }
+    for (const body of [
+      { spend_limit_micros: 1 },
+      { spend_limit_micros: 1, period: "year" },
+      { spend_limit_micros: -1, period: "day" },
+    ]) {
+      await expect(admin.put(LIMITS, body)).rejects.toMatchObject({ status: 400 });
+    }
+    await expect(owner.put(mine, { spend_limit_micros: 9 })).rejects.toMatchObject({ status: 403 });
+    const nobody = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+    await expect(admin.put(`${LIMITS}/overrides/${nobody}`, { spend_limit_micros: 9 })).rejects.toMatchObject({
+      status: 404,
+    });
+    models.cost = undefined;
+    const { id } = await createChat(world, "one");
+    using follower = await Follower.open(owner, id);
+    await answer(world, "first", 1_000);
+    await follower.until(({ status }) => status === "waiting");
+    expect(await statusOf(owner)).toMatchObject({ current_spend: 0 });
+    await setAll(admin, 0);
+    await expect(sendMessage(world, id, "two")).rejects.toMatchObject({ status: 409 });
+    await setAll(admin, null);
+    await sendMessage(world, id, "two");
+    await answer(world, "second", 1);
+    await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
+  },
+);
+
+testInside(
+  "[SP-6] while what was spent cannot be read nothing is: messages are refused and calls are not made",
+  async () => {
+    await using world = await openWorld();
+    const { owner, admin, models, server } = world;
+    await setAll(admin, 1_000);
+    const { id } = await createChat(world, "one");
+    using follower = await Follower.open(owner, id);
+    const call = await models.next();
+    const { store } = contextOf(server);
+    const scan = store.scan.bind(store);
+    let failures = 0;
+    store.scan = (async (asked) => {
+      if (failures < 2 && asked.sql.includes("model_spend")) {
+        failures += 1;
+        throw new Error("the disk is gone");
+      }
+      return scan(asked);
+    }) as typeof store.scan;
+    await expect(sendMessage(world, id, "two")).rejects.toMatchObject({ status: 500 });
+    call
+      .callTool("c1", "no_such_tool")
+      .push({ type: "usage", usage: { input_tokens: 1 } })
+      .finish("tool_calls");
+    // The second call is made by the second try: the first could not read what was spent.
+    await answer(world, "at last", 1);
+    await follower.until(({ status }) => status === "waiting");
+    expect({ failures, calls: models.calls.length }).toEqual({ failures: 2, calls: 2 });
+  },
+);
+
+testInside("[SP-5] limits of others are for administrators; oneself sees one's own", async () => {
+  await using world = await openWorld();
+  const other = new Client(world.server.url, (await seedUser(world.server)).token);
+  await expect(other.get(LIMITS)).rejects.toMatchObject({ status: 403 });
+  expect(await statusOf(other)).toMatchObject({ is_limited: false });
+});

@@ -1,0 +1,234 @@
+// The rows about audit: pages of a long audit log by many filters, and what auditing and figures cost where logs come in. The product
+// alone; the targets are a time and a share.
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { startProduct } from "../product.ts";
+import { median } from "../report.ts";
+import { type Figures, faults, productFigure, type Row, range } from "../row.ts";
+import { entryAt, ORGANIZATIONS, PEOPLE, POPULAR, ROBOT, seedAudit } from "../seeds/seed-audit.ts";
+import type { Target } from "../sides.ts";
+
+const ENTRIES = Number(process.env.BENCH_AUDIT ?? 5_000_000);
+const ROUNDS = 50;
+const DAY = 86_400_000;
+
+const percentile = (times: readonly number[], share: number): number => {
+  const sorted = [...times].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+};
+
+const daysAgo = (days: number): string => new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
+
+type Question = {
+  readonly q: (n: number) => string;
+  /** Entries from the top, or as many behind an entry that lies so far down. */
+  readonly offset?: number;
+  readonly behind?: number;
+  /** Asked by the auditor of all organizations but the site, who sees entries of organizations alone. */
+  readonly byAuditor?: boolean;
+};
+
+const ask = (q: (n: number) => string, more: Omit<Question, "q"> = {}): Question => ({ q, ...more });
+const person = (n: number): string => `username:person-${1 + ((n * 37) % (PEOPLE - 1))}`;
+const team = (n: number): string => `organization:team-${n % ORGANIZATIONS}`;
+
+/**
+ * Filters as people use them, and the worst that we know: `never` is what thousands to a million entries have each, and none together.
+ * `n` makes each question a new one.
+ */
+const QUESTIONS: Readonly<Record<string, Question>> = {
+  newest: ask(() => ""),
+  kind: ask((n) => ["workspace_build", "chat", "template", "user"][n % 4] ?? "user"),
+  kind_and_action: ask((n) => `resource_type:${n % 2 ? "user" : "api_key"} action:${n % 2 ? "delete" : "login"}`),
+  action: ask((n) => `action:${n % 2 ? "delete" : "write"}`),
+  person: ask(person),
+  email: ask((n) => `email:p${1 + ((n * 37) % (PEOPLE - 1))}@example.com`),
+  person_and_kind: ask((n) => `${person(n)} resource_type:template action:write`),
+  robot: ask(() => `username:${ROBOT}`),
+  robot_and_kind_never: ask(() => `username:${ROBOT} resource_type:template action:write`),
+  robot_and_team: ask((n) => `username:${ROBOT} ${team(n)}`),
+  team: ask(team),
+  team_and_kind: ask((n) => `${team(n)} resource_type:template`),
+  team_and_login_never: ask((n) => `${team(n)} action:login`),
+  thing: ask((n) => `resource_target:thing-${((n * 997) % 39_999) + 1}`),
+  popular_name: ask(() => `resource_target:${POPULAR}`),
+  popular_name_and_person: ask((n) => `resource_target:${POPULAR} ${person(n)}`),
+  popular_name_and_kind: ask((n) => `resource_target:${POPULAR} ${n % 2 ? "user" : "chat"}`),
+  popular_name_and_team: ask((n) => `resource_target:${POPULAR} ${team(n)}`),
+  days: ask((n) => `date_from:${daysAgo(n * 20 + 9)} date_to:${daysAgo(n * 20)}`),
+  kind_and_days: ask((n) => `chat date_to:${daysAgo(n * 20)}`),
+  rare_kind_far_back: ask((n) => `user date_to:${daysAgo(1000 + n)}`),
+  reason: ask(() => "build_reason:autostart"),
+  reason_and_action_never: ask(() => "build_reason:autostart action:stop"),
+  auditor_of_teams: ask(() => "", { byAuditor: true }),
+  auditor_of_teams_and_kind: ask((n) => (n % 2 ? "user" : "template"), { byAuditor: true }),
+  auditor_of_teams_and_person: ask(person, { byAuditor: true }),
+  far_behind: ask(() => "", { behind: 0.8 }),
+  far_behind_of_robot: ask(() => `username:${ROBOT}`, { behind: 0.8 }),
+  far_by_offset: ask(() => "", { offset: Math.floor(ENTRIES / 50) }),
+};
+
+const AUDITOR = { email: "audit@example.com", username: "auditor", password: "Bench-only-7e0a4d" };
+
+export const audit: Row = {
+  name: "audit",
+  title: `Pages of 25 of an audit log of ${ENTRIES.toLocaleString("en")} entries, ${Object.keys(QUESTIONS).length} kinds of question, one after the other`,
+  sides: ["product"],
+  maxRounds: 1,
+  async measure(bench) {
+    const { productCommand: command, core, dir } = bench.sides;
+    if (!command) throw new Error("there is no product to measure");
+    const dataDir = join(dir, `audit-${crypto.randomUUID()}`);
+    mkdirSync(dataDir);
+    const options = { command, core, dataDir };
+    const { id } = await withAuditor(options);
+    const seeded = seedAudit(join(dataDir, "slipway.db"), Date.now(), ENTRIES, id);
+    await using product = await startProduct(options);
+    const auditor = await tokenOf(product.url, AUDITOR);
+    const timed = async ({ q, offset, behind, byAuditor }: Question, n: number): Promise<number> => {
+      const query = new URLSearchParams({ limit: "25", q: q(n) });
+      if (offset !== undefined) query.set("offset", String(offset));
+      if (behind !== undefined) query.set("after_id", entryAt(Math.floor(ENTRIES * (1 - behind)) - n));
+      const from = performance.now();
+      const response = await fetch(`${product.url}/api/v2/audit?${query}`, {
+        headers: { "Service-Session-Token": byAuditor ? auditor : product.adminToken },
+      });
+      await response.arrayBuffer();
+      if (!response.ok) throw new Error(`${query}: ${response.status}`);
+      return performance.now() - from;
+    };
+    const figures: Figures = { seeded };
+    const all: number[] = [];
+    const before = ticksOf(product.pid);
+    for (const [name, question] of Object.entries(QUESTIONS)) {
+      const times: number[] = [];
+      for (let n = 0; n < ROUNDS; n++) times.push(await timed(question, n));
+      all.push(...times);
+      figures[`${name}_first`] = times[0] ?? 0;
+      figures[`${name}_p50`] = percentile(times.slice(1), 0.5);
+      figures[`${name}_p99`] = percentile(times.slice(1), 0.99);
+    }
+    figures.all_p50 = percentile(all, 0.5);
+    figures.all_p99 = percentile(all, 0.99);
+    figures.processor = ((ticksOf(product.pid) - before) * 10) / all.length;
+    return figures;
+  },
+  figures: {
+    ...Object.fromEntries(
+      Object.keys(QUESTIONS).flatMap((name) =>
+        ["first", "p50", "p99"].map((figure) => [`${name}_${figure}`, `${name.replaceAll("_", " ")} ${figure} ms`]),
+      ),
+    ),
+    ...{ all_p50: "all p50 ms", all_p99: "all p99 ms, the first of each among them" },
+    ...{ processor: "processor time of a page, ms", seeded: "seconds to make the log" },
+  },
+  verdicts: [
+    {
+      what: `audit list over ${ENTRIES.toLocaleString("en")} entries, filtered, p99`,
+      target: "<= 50 ms",
+      value: productFigure("all_p99"),
+      bound: 50,
+      better: "lower",
+      unit: "ms",
+    },
+  ],
+};
+
+type Login = { readonly email: string; readonly password: string };
+
+const tokenOf = async (url: string, { email, password }: Login): Promise<string> => {
+  const body = JSON.stringify({ email, password });
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${url}/api/v2/users/login`, { method: "POST", headers, body });
+  return ((await response.json()) as { session_token: string }).session_token;
+};
+
+/** The id of a user who will be the auditor of the seeded organizations; the server is stopped again. */
+const withAuditor = async (options: Parameters<typeof startProduct>[0]): Promise<{ id: string }> => {
+  await using product = await startProduct(options);
+  const headers = { "content-type": "application/json", "Service-Session-Token": product.adminToken };
+  const body = JSON.stringify(AUDITOR);
+  const response = await fetch(`${product.url}/api/v2/users`, { method: "POST", headers, body });
+  if (!response.ok) throw new Error(`an auditor could not be made: ${response.status}`);
+  return (await response.json()) as { id: string };
+};
+
+const PAIRS = 10;
+const WARM = 2;
+const LANES = 8;
+/** Batches of 100 lines a second: well below what one core can do, so that neighbours change the wait and not the work. */
+const RATE = 250;
+
+/** Processor time that a process has had, in ticks of the kernel: says the same on a machine that is wanted by others. */
+const ticksOf = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+};
+
+export const auditCost: Row = {
+  name: "audit-cost",
+  title: `The load of \`ingest\` at ${RATE} batches a second for a server with figures for Prometheus and one without, in turn; auditing is always on`,
+  sides: ["product"],
+  maxRounds: 1,
+  async measure(bench) {
+    // Each window has agents of its own: who follows one that has logged already is sent all of it.
+    const agents = LANES * (PAIRS + WARM);
+    await using plain = await bench.start("product", { agents });
+    await using metered = await bench.start("product", { agents, env: METERED });
+    let broken = 0;
+    const linesPerTick = async (target: Target, window: number): Promise<number> => {
+      const some = range(LANES).map((lane) => window * LANES + lane);
+      const plan = [...some.map(target.patch), ...some.map(target.follow)];
+      const before = ticksOf(target.pid);
+      const result = await bench.driver.load(target.port, plan, { secs: bench.seconds, rate: RATE });
+      broken += faults(result).faults ?? 0;
+      return (result.lines_per_s * bench.seconds) / (ticksOf(target.pid) - before);
+    };
+    // Not counted: a program that has just begun compiles itself.
+    for (const window of range(WARM)) for (const target of [plain, metered]) await linesPerTick(target, window);
+    broken = 0;
+    const shares: number[] = [];
+    const costs = new Map<Target, number[]>([plain, metered].map((target) => [target, []]));
+    for (let pair = 0; pair < PAIRS; pair++) {
+      // Which goes first changes, so that a machine that becomes slower favours neither.
+      const order = pair % 2 === 0 ? [plain, metered] : [metered, plain];
+      const lines = new Map<Target, number>();
+      for (const target of order) {
+        const per = await linesPerTick(target, WARM + pair);
+        lines.set(target, per);
+        costs.get(target)?.push(1000 / per);
+      }
+      shares.push((lines.get(metered) ?? 0) / (lines.get(plain) || 1));
+    }
+    return {
+      share: median(shares),
+      plain: median(costs.get(plain) ?? []),
+      metered: median(costs.get(metered) ?? []),
+      lowest: Math.min(...shares),
+      highest: Math.max(...shares),
+      faults: broken,
+    };
+  },
+  figures: {
+    ...{
+      share: "lines for the same processor time, with figures / without, median of pairs",
+      plain: "processor time of a batch of 100 lines without figures, ms",
+      metered: "the same with figures, ms",
+      lowest: "lowest pair",
+      highest: "highest pair",
+    },
+    faults: "faults",
+  },
+  verdicts: [
+    {
+      what: "lines for the same processor time, with figures and auditing / without figures",
+      target: ">= 0.97",
+      value: productFigure("share"),
+      bound: 0.97,
+      better: "higher",
+      unit: "ratio",
+    },
+  ],
+};
+
+const METERED = { SLIPWAY_METRICS_ADDRESS: "127.0.0.1:0" };

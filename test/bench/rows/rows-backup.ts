@@ -1,0 +1,267 @@
+// The row about backups: what people at a running server notice of one. Windows of the same load with and without a backup, in turn, on
+// a large database: twice the verb on any core, as a person at the machine runs it, once the backup that the server makes by itself,
+// which shares the server's one core. Each one of the verb is restored and must hold every line committed before it began.
+import { Database } from "bun:sqlite";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { LoadResult, PlanLine } from "../driver.ts";
+import { processorMs, residentMiB } from "../machine.ts";
+import { type Product, type SeededAgent, seedAgents, startProduct } from "../product.ts";
+import { median } from "../report.ts";
+import { type Bench, type Figures, faults, productFigure, type Row } from "../row.ts";
+import { seedLines } from "../seeds/seed-lines.ts";
+
+const MIB = 2 ** 20;
+/** BENCH_BACKUP=128 makes the database smaller, in MiB. */
+const SIZE_MIB = Number(process.env.BENCH_BACKUP ?? 2048);
+const AGENTS = 8;
+/** Batches of 100 lines in a second: half the load of `steady`. A server that is asked for as much as it can do has no p99 to speak of. */
+const RATE = Number(process.env.BENCH_BACKUP_RATE ?? 200);
+/** Windows without a backup are as long as those with one are about, so that rare stalls have the same chance in both. */
+const SECONDS = Number(process.env.BENCH_BACKUP_SECONDS ?? 40);
+const LONGEST_S = 900;
+
+/** A window takes a minute: whoever waits sees how it goes. */
+const note = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/** One window with agents of its own, since every line must be new to their followers. */
+type Window = { bench: Bench; product: Product; agents: SeededAgent[] };
+type Seen = LoadResult & { wal_mib: number; growth_mib: number; cpu_ms: number };
+
+/** Runs the load for a time, or until `work` is done; `work` begins when the load has warmed up. */
+const underLoad = async ({ bench, product, agents }: Window, work?: () => Promise<void>): Promise<Seen> => {
+  const probe: PlanLine = {
+    kind: "probe",
+    path: `/api/v2/workspaces/${agents[0]?.workspaceId}`,
+    token: product.adminToken,
+  };
+  const plan = agents.flatMap(({ token, agentId, logSourceId }, agent): PlanLine[] => {
+    const path = `/api/v2/workspaceagents/${agentId}/logs?follow=true&no_compression&after=0`;
+    return [
+      { kind: "patch", agent, path: "/api/v2/workspaceagents/me/logs", token, source: logSourceId },
+      { kind: "follow", agent, path, token: product.adminToken },
+    ];
+  });
+  const warm = 2;
+  const keys = { secs: work ? LONGEST_S : SECONDS, warm, rate: RATE, probe_us: 1000 };
+  const over = new AbortController();
+  const log = join(product.dataDir, "slipway.db-wal");
+  let [walBytes, highest, before, spent] = [0, 0, Number.NaN, Number.NaN];
+  const look = (): void => {
+    walBytes = Math.max(walBytes, existsSync(log) ? statSync(log).size : 0);
+    highest = Math.max(highest, residentMiB(product.pid));
+  };
+  const worked = Bun.sleep((warm + 0.5) * 1000).then(async () => {
+    before = residentMiB(product.pid);
+    const processor = processorMs(product.pid);
+    const sampling = setInterval(look, 100);
+    try {
+      await (work ? work() : Bun.sleep(SECONDS * 1000));
+    } finally {
+      clearInterval(sampling);
+      spent = processorMs(product.pid) - processor;
+      if (work) over.abort();
+    }
+  });
+  const load = bench.driver.load(product.port, [...plan, probe], keys, undefined, over.signal);
+  const [result] = await Promise.all([load, worked]);
+  const kiloLines = (result.lines_per_s * result.seconds) / 1000;
+  return { ...result, wal_mib: walBytes / MIB, growth_mib: highest - before, cpu_ms: spent / kiloLines };
+};
+
+/** Lines of these agents in a database. */
+const linesOf = (file: string, agents: readonly SeededAgent[]): number[] => {
+  using db = new Database(file, { readonly: true });
+  const count = db.query("select count(*) as n from agent_logs where agent = (select key from agents where id = ?)");
+  return agents.map(({ agentId }) => (count.get(agentId) as { n: number }).n);
+};
+
+type Backup = { seconds: number; mib: number; restored_s: number; lost: number };
+
+/**
+ * Watches a backup being made, then restores it and counts. `make` answers the path. Nothing is removed before the end: giving back
+ * gigabytes keeps some disks busy for long.
+ */
+class Watched {
+  #path = "";
+  #least: number[] = [];
+  seconds = 0;
+
+  constructor(
+    private readonly dataDir: string,
+    private readonly agents: readonly SeededAgent[],
+    private readonly make: () => Promise<string>,
+  ) {}
+
+  async run(): Promise<void> {
+    this.#least = linesOf(join(this.dataDir, "slipway.db"), this.agents);
+    const from = performance.now();
+    this.#path = await this.make();
+    this.seconds = (performance.now() - from) / 1000;
+  }
+
+  async restored(command: string[], seededAgent: SeededAgent, seeded: number): Promise<Backup> {
+    const to = join(this.dataDir, "..", `restored-${crypto.randomUUID()}`);
+    const from = performance.now();
+    await verb(command, ["restore", this.#path, "--data-dir", to, "--backup-rate-mb", "0"]);
+    const restored_s = (performance.now() - from) / 1000;
+    const file = join(to, "slipway.db");
+    const mib = statSync(file).size / MIB;
+    const [old = 0, ...found] = linesOf(file, [seededAgent, ...this.agents]);
+    const lost = this.#least.reduce((sum, n, i) => sum + Math.max(0, n - (found[i] ?? 0)), Math.max(0, seeded - old));
+    return { seconds: this.seconds, mib, restored_s, lost };
+  }
+}
+
+const verb = async (command: string[], argv: string[]): Promise<string> => {
+  const child = Bun.spawn([...command, ...argv], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [printed, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  if ((await child.exited) !== 0) throw new Error(`slipway ${argv.join(" ")}: ${errors}`);
+  return printed;
+};
+
+/** The path of the first backup the server makes by itself in this folder. */
+const ownBackup = async (folder: string): Promise<string> => {
+  for (;;) {
+    const name = existsSync(folder) ? readdirSync(folder).find((name) => name.startsWith("slipway-")) : undefined;
+    if (name) return join(folder, name);
+    await Bun.sleep(50);
+  }
+};
+
+const SEEN = {
+  ...{ ack_p50: "ack p50 ms", ack_p99: "ack p99 ms", follow_p99: "follower p99 ms", get_p99: "GET p99 ms" },
+  ...{ ack_p999: "ack p99.9 ms", ack_max: "ack longest ms", get_max: "GET longest ms" },
+  ...{ wal_mib: "file of the write-ahead log MiB", growth_mib: "server's memory growth MiB" },
+  cpu_ms: "server's processor ms for 1,000 lines",
+};
+
+const figuresOf = (seen: Seen): Record<keyof typeof SEEN, number> => ({
+  ...{ ack_p50: seen.ack.p50, ack_p99: seen.ack.p99, follow_p99: seen.follow.p99, get_p99: seen.probe.p99 },
+  ...{ ack_p999: seen.ack.p999, ack_max: seen.ack.max, get_max: seen.probe.max },
+  ...{ wal_mib: seen.wal_mib, growth_mib: seen.growth_mib },
+  cpu_ms: seen.cpu_ms,
+});
+
+const KINDS = { without: "without", verb: "with the verb", own: "with the server's own" } as const;
+type Kind = keyof typeof KINDS;
+const TURNS: readonly Kind[] = ["without", "verb", "without", "verb", "without", "own"];
+
+export const backup: Row = {
+  name: "backup",
+  title: `Backups of a database of ${SIZE_MIB.toLocaleString("en")} MiB under ${(RATE * 100).toLocaleString("en")} lines/s, ${AGENTS} agents with a follower each, an unrelated GET every ms`,
+  sides: ["product"],
+  maxRounds: 1,
+  async measure(bench) {
+    const { productCommand: command, core, dir } = bench.sides;
+    if (!command) throw new Error("there is no product to measure");
+    const dataDir = join(dir, `large-${crypto.randomUUID()}`, "data");
+    mkdirSync(dataDir, { recursive: true });
+    const options = { command, core, dataDir };
+    const first = await startProduct(options);
+    const seeded = await seedAgents(first, AGENTS * TURNS.length + 1);
+    await first[Symbol.asyncDispose]();
+    const silent = seeded.pop() as SeededAgent;
+    const lines = await seedLines(dataDir, silent.agentId, SIZE_MIB * MIB);
+    const seen: Record<Kind, Seen[]> = { without: [], verb: [], own: [] };
+    const backups: Backup[] = [];
+    let broken = 0;
+    const target = join(dataDir, "..", "backups");
+    const own = join(dataDir, "..", "own");
+    const once = async (kind: Kind, product: Product): Promise<void> => {
+      const agents = seeded.splice(0, AGENTS);
+      const make = async (): Promise<string> =>
+        kind === "own"
+          ? ownBackup(own)
+          : (
+              JSON.parse(await verb(command, ["backup", target, "--json", "--data-dir", dataDir])) as {
+                path: string;
+              }
+            ).path;
+      const watched = new Watched(dataDir, agents, make);
+      const window = await underLoad({ bench, product, agents }, kind === "without" ? undefined : () => watched.run());
+      seen[kind].push(window);
+      broken += faults(window).faults ?? 0;
+      const { ack, follow, probe, seconds, wal_mib } = window;
+      note(
+        `  ${KINDS[kind]} backup, ${seconds.toFixed(0)} s: p99 ack ${ack.p99}, follower ${follow.p99}, GET ${probe.p99}, log ${wal_mib.toFixed(0)} MiB`,
+      );
+      // The server's own has begun before the load.
+      if (kind === "verb") backups.push(await watched.restored(command, silent, lines));
+    };
+    {
+      await using product = await startProduct(options);
+      for (const kind of TURNS.filter((kind) => kind !== "own")) await once(kind, product);
+    }
+    {
+      const env = { SLIPWAY_BACKUP_INTERVAL: "1d", SLIPWAY_BACKUP_DIR: own };
+      await using product = await startProduct({ ...options, env });
+      await once("own", product);
+    }
+    rmSync(join(dataDir, ".."), { recursive: true });
+    const medians = (kind: Kind): Figures => {
+      const all = seen[kind].map(figuresOf);
+      const names = Object.keys(SEEN) as (keyof typeof SEEN)[];
+      return Object.fromEntries(names.map((name) => [`${kind}_${name}`, median(all.map((one) => one[name]))]));
+    };
+    const [without, during, byItself] = [medians("without"), medians("verb"), medians("own")];
+    const ratio = (name: string): number =>
+      Math.max(
+        ...["ack", "follow", "get"].map(
+          (what) => (({ ...during, ...byItself })[`${name}_${what}_p99`] ?? 0) / (without[`without_${what}_p99`] ?? 0),
+        ),
+      );
+    return {
+      ...without,
+      ...during,
+      ...byItself,
+      ratio: ratio("verb"),
+      own_ratio: ratio("own"),
+      backup_s: median(backups.map((one) => one.seconds)),
+      backup_mib: median(backups.map((one) => one.mib)),
+      restore_s: median(backups.map((one) => one.restored_s)),
+      lost: backups.reduce((sum, one) => sum + one.lost, 0),
+      lines_per_s: Math.min(
+        ...Object.values(seen)
+          .flat()
+          .map((one) => one.lines_per_s),
+      ),
+      faults: broken,
+    };
+  },
+  figures: {
+    ...Object.fromEntries(
+      Object.entries(KINDS).flatMap(([kind, words]) =>
+        Object.entries(SEEN).map(([name, label]) => [`${kind}_${name}`, `${words}: ${label}`]),
+      ),
+    ),
+    ...{ backup_s: "a backup takes s", backup_mib: "its database MiB", restore_s: "its restore takes s" },
+    ...{ lost: "lines missing in restored backups", lines_per_s: "lines/s, at least", faults: "faults" },
+  },
+  verdicts: [
+    {
+      what: "p99 of acks, followers or GETs, whichever grew most: with the verb / without",
+      target: "<= 2",
+      value: productFigure("ratio"),
+      bound: 2,
+      better: "lower",
+      unit: "ratio",
+    },
+    {
+      what: "the same with the server's own backup, on the server's core",
+      target: "<= 2",
+      value: productFigure("own_ratio"),
+      bound: 2,
+      better: "lower",
+      unit: "ratio",
+    },
+    {
+      what: "lines committed before a backup and missing in it when restored",
+      target: "0",
+      value: productFigure("lost"),
+      bound: 0,
+      better: "lower",
+      unit: "count",
+    },
+  ],
+};

@@ -1,0 +1,246 @@
+// The rows about chats: what reaches followers while models stream, how much later than the model said it, and how soon a message shows.
+// The model is model-source.ts on a socket; the floor is relay.ts on the same socket.
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
+import { freePort } from "../machine.ts";
+import { type Model, startModel } from "../model.ts";
+import { startServer } from "../process.ts";
+import { startProduct } from "../product.ts";
+import { type Bench, type Figures, type Row, range, ratioOf } from "../row.ts";
+import type { SideName } from "../sides.ts";
+
+/** Bun opens 256 connections to other servers at most, unless it is told otherwise at its start. */
+const ENV = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096", SLIPWAY_CHAT_SLOTS: "2000" };
+
+/** Opens chat n and tells what its follower connects to. */
+type Side = {
+  open(chat: number): Promise<{ path: string }>;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+};
+
+const startSide = async (bench: Bench, side: SideName, model: Model, dir: string): Promise<Side & AsyncDisposable> => {
+  const { core, productCommand } = bench.sides;
+  if (side === "floor") {
+    const port = await freePort();
+    const command = [process.execPath, join(import.meta.dir, "..", "relay.ts"), String(port), model.url];
+    const relay = await startServer({ command, env: ENV, port, readyPath: "/", core, logFile: join(dir, "relay.log") });
+    return {
+      ...{ ...relay, headers: {} },
+      async open(chat) {
+        await fetch(`${relay.url}/chats/${chat}`, { method: "POST" });
+        return { path: `/chats/${chat}` };
+      },
+    };
+  }
+  if (!productCommand) throw new Error("there is no product to measure");
+  await using stack = new AsyncDisposableStack();
+  const product = stack.use(
+    await startProduct({ command: productCommand, dataDir: join(dir, "data"), core, env: ENV }),
+  );
+  const headers = { "Service-Session-Token": product.adminToken };
+  const api = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const response = await fetch(`${product.url}/api/v2${path}`, {
+      ...{ method, headers: { ...headers, "content-type": "application/json" } },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
+  };
+  await api("POST", "/chats/providers", { provider: "openai-compat", base_url: `${model.url}/v1` });
+  await api("POST", "/chats/model-configs", { provider: "openai-compat", model: "source" });
+  const [organization] = await api<{ id: string }[]>("GET", "/organizations");
+  const text = (said: string) => ({ content: [{ type: "text", text: said }] });
+  const started = stack.move();
+  return {
+    ...{ url: product.url, headers },
+    async open(chat) {
+      const body = { organization_id: organization?.id, ...text(chat < 0 ? "now" : `chat ${chat}`) };
+      const { id } = await api<{ id: string }>("POST", "/chats", body);
+      return { path: `/api/v2/chats/${id}/stream` };
+    },
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+};
+
+const follow = async ({ url, headers }: Side, path: string, heard: (text: string) => void): Promise<WebSocket> => {
+  const socket = new WebSocket(`${url.replace(/^http/, "ws")}${path}`, { headers } as never);
+  socket.onmessage = ({ data }) => heard(String(data));
+  await new Promise((resolve, reject) => {
+    socket.onopen = resolve;
+    socket.onerror = reject;
+  });
+  return socket;
+};
+
+const FOLLOWERS = 2;
+
+/** Streams in `chats` chats with two followers each. Each frame is handed to `heard`; resolves when all followers have heard the end. */
+const stream = async (
+  bench: Bench,
+  side: SideName,
+  wish: { chats: number; chunks: number; per_s: number },
+  heard: (text: string) => void,
+): Promise<{ ms: number }> => {
+  const dir = mkdtempSync(join(bench.sides.dir, "chats-"));
+  await using model = await startModel(dir);
+  await using target = await startSide(bench, side, model, dir);
+  const { promise: done, resolve } = Promise.withResolvers<void>();
+  let ended = 0;
+  for (const group of range(Math.ceil(wish.chats / 20))) {
+    const chats = range(Math.min(20, wish.chats - group * 20)).map((index) => group * 20 + index);
+    await Promise.all(
+      chats.map(async (chat) => {
+        const { path } = await target.open(chat);
+        for (const _ of range(FOLLOWERS)) {
+          let isOver = false;
+          await follow(target, path, (text) => {
+            heard(text);
+            if (isOver || !text.includes("the end")) return;
+            isOver = true;
+            ended += 1;
+            if (ended === wish.chats * FOLLOWERS) resolve();
+          });
+        }
+      }),
+    );
+  }
+  const begun = performance.now();
+  await model.speak(wish.chats, wish.chunks, wish.per_s);
+  await done;
+  return { ms: performance.now() - begun };
+};
+
+const percentiles = (times: number[]): { p50: number; p99: number } => {
+  times.sort((a, b) => a - b);
+  const at = (share: number): number => times[Math.floor(times.length * share)] ?? 0;
+  return { p50: at(0.5), p99: at(0.99) };
+};
+
+const CHATS = 500;
+const CHUNKS = 200;
+
+export const tokens: Row = {
+  name: "tokens",
+  title:
+    "500 chats streaming 200 chunks each at once, 2 followers each; floor: a relay that forwards the model's bytes",
+  sides: ["floor", "product"],
+  async measure(bench, side): Promise<Figures> {
+    const { ms } = await stream(bench, side, { chats: CHATS, chunks: CHUNKS, per_s: 0 }, () => {});
+    return { tokens_per_s: (CHATS * CHUNKS * FOLLOWERS) / (ms / 1000) };
+  },
+  figures: { tokens_per_s: "chunks delivered/s" },
+  verdicts: [
+    {
+      ...{ what: "chunks delivered/s, product / relay", target: ">= 0.5", value: ratioOf("tokens_per_s") },
+      ...{ bound: 0.5, better: "higher", unit: "ratio" },
+    },
+  ],
+};
+
+const WARM_MS = 1000;
+
+const now = (): number => performance.timeOrigin + performance.now();
+
+export const latency: Row = {
+  name: "latency",
+  title:
+    "100 chats x 50 chunks/s, after a second of it: from the model's chunk to the follower's frame; floor: the relay",
+  sides: ["floor", "product"],
+  async measure(bench, side): Promise<Figures> {
+    const times: number[] = [];
+    let first = Number.MAX_SAFE_INTEGER;
+    const heard = (text: string): void => {
+      if (text.includes('"type":"message"')) return;
+      const at = now();
+      for (const [, said] of text.matchAll(/<(\d+\.\d+)>/g)) {
+        first = Math.min(first, Number(said));
+        // The first words of a fresh process meet code that was never run: 57 ms for 100 chats at once, 1 to 2 ms ever after.
+        if (Number(said) - first > WARM_MS) times.push(at - Number(said));
+      }
+    };
+    await stream(bench, side, { chats: 100, chunks: 50 * (bench.seconds + WARM_MS / 1000), per_s: 50 }, heard);
+    return percentiles(times);
+  },
+  figures: { p50: "chunk to frame p50 ms", p99: "chunk to frame p99 ms" },
+  verdicts: [
+    {
+      ...{ what: "chunk to frame p99", target: "< 5 ms", value: ({ product }) => product?.p99 },
+      ...{ bound: 5, better: "lower", unit: "ms" },
+    },
+    {
+      ...{ what: "chunk to frame p99, product / relay", target: "<= 3", value: ratioOf("p99") },
+      ...{ bound: 3, better: "lower", unit: "ratio" },
+    },
+  ],
+};
+
+const SENDS = 500;
+
+/** Milliseconds of one committed request after the other; on the product until the follower sees the new status. */
+const sends = async (bench: Bench, side: SideName): Promise<number[]> => {
+  const times: number[] = [];
+  if (side === "floor") {
+    await using target = await bench.start("floor", { agents: 1 });
+    const plan = target.patch(0);
+    if (plan.kind !== "patch") throw new Error("the floor takes no lines");
+    const { path, token, source } = plan;
+    const body = JSON.stringify({
+      log_source_id: source,
+      logs: [{ created_at: new Date().toISOString(), output: "one", level: "info" }],
+    });
+    const headers = { "Service-Session-Token": token, "content-type": "application/json" };
+    for (const _ of range(SENDS)) {
+      const begun = performance.now();
+      const response = await fetch(`http://127.0.0.1:${target.port}${path}`, { method: "PATCH", headers, body });
+      if (!response.ok) throw new Error(`PATCH: ${response.status} ${await response.text()}`);
+      await response.arrayBuffer();
+      times.push(performance.now() - begun);
+    }
+    return times.slice(SENDS / 10);
+  }
+  const dir = mkdtempSync(join(bench.sides.dir, "send-"));
+  await using model = await startModel(dir);
+  await using target = await startSide(bench, side, model, dir);
+  const { path } = await target.open(-1);
+  let [isRunning, isWaiting] = [() => {}, () => {}];
+  const rest = () => new Promise<void>((resolve) => (isWaiting = resolve));
+  const resting = rest();
+  await follow(target, path, (text) => {
+    if (text.includes('"status":"running"')) isRunning();
+    if (text.includes('"status":"waiting"')) isWaiting();
+  });
+  await Promise.race([resting, Bun.sleep(2_000)]);
+  const headers = { ...target.headers, "content-type": "application/json" };
+  const body = JSON.stringify({ content: [{ type: "text", text: "now" }] });
+  const url = `${target.url}${path.replace(/stream$/, "messages")}`;
+  for (const _ of range(SENDS)) {
+    const [running, waiting] = [new Promise<void>((resolve) => (isRunning = resolve)), rest()];
+    const begun = performance.now();
+    const sent = fetch(url, { method: "POST", headers, body });
+    await running;
+    times.push(performance.now() - begun);
+    await (await sent).arrayBuffer();
+    await waiting;
+  }
+  return times.slice(SENDS / 10);
+};
+
+export const send: Row = {
+  name: "send",
+  title: "A message sent to the first status frame at its follower; floor: one group commit, asked for and answered",
+  sides: ["floor", "product"],
+  measure: async (bench, side) => percentiles(await sends(bench, side)),
+  figures: { p50: "p50 ms", p99: "p99 ms" },
+  verdicts: [
+    {
+      ...{
+        what: "send to first status, p99",
+        target: "<= 2 x one group commit + 2 ms",
+        value: ({ product }) => product?.p99,
+      },
+      bound: ({ floor }) => 2 * (floor?.p99 ?? 0) + 2,
+      ...{ better: "lower", unit: "ms" },
+    },
+  ],
+};

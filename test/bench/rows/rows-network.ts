@@ -1,0 +1,145 @@
+// The rows about the private network: what a peer like the command line's gets out of a workspace's daemon through the relay, in bytes, in
+// processor time of each program, and in the time of one key and its echo, alone and beside a bulk download.
+import { readFileSync } from "node:fs";
+import { systemClock } from "#base/clock.ts";
+import { join } from "#src/cli/client/network/join.ts";
+import { Client } from "#src/client.ts";
+import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
+import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
+import { startReachable } from "./rows-tunnel.ts";
+
+const KEYS = 500;
+const BLOCK = new Uint8Array(64 * 1024);
+
+/** Processor milliseconds a process has used. */
+const cpuOf = (pid: number): number => {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const [user = 0, system = 0] = stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .split(" ")
+    .slice(11, 13)
+    .map(Number);
+  return (user + system) * 10;
+};
+
+const startNetwork = async (bench: Bench) => {
+  const reach = await startReachable(bench);
+  const { product, daemon } = reach;
+  const agent_id = reach.path.split("/").at(-1) as string;
+  const joined = join(new Client(product.url, product.adminToken), agent_id, { clock: systemClock });
+  return {
+    dial: (port: number) => joined.peer.dial(agent_id, port),
+    pids: { server: product.pid, daemon: daemon.pid, client: process.pid },
+    async [Symbol.asyncDispose]() {
+      await joined[Symbol.asyncDispose]();
+      await reach[Symbol.asyncDispose]();
+    },
+  };
+};
+
+type Network = Awaited<ReturnType<typeof startNetwork>>;
+
+const speedTest = async (network: Network, direction: 0 | 1, seconds: number): Promise<TcpConnection> => {
+  const connection = await network.dial(AGENT_PORT.speed_test);
+  await connection.write(new TextEncoder().encode(`{"version":2,"time":${seconds * 1e9},"direction":${direction}}\n`));
+  await connection.read();
+  return connection;
+};
+
+/** Bytes until the test is over. */
+const transfer = async (network: Network, direction: 0 | 1, seconds: number): Promise<number> => {
+  const connection = await speedTest(network, direction, seconds);
+  let bytes = 0;
+  if (direction === 1) {
+    for (const end = performance.now() + seconds * 1000; performance.now() < end; bytes += BLOCK.byteLength) {
+      await connection.write(BLOCK);
+    }
+    await connection.end();
+  }
+  for await (const chunk of connection) bytes += chunk.byteLength;
+  return bytes;
+};
+
+const measured = async (network: Network, direction: 0 | 1, seconds: number, name: string): Promise<Figures> => {
+  await transfer(network, direction, 0.5);
+  const pids = Object.entries(network.pids);
+  const before = pids.map(([, pid]) => cpuOf(pid));
+  const begun = performance.now();
+  const megabytes = (await transfer(network, direction, seconds)) / 1e6;
+  const took = (performance.now() - begun) / 1000;
+  const cpu = pids.map(
+    ([who, pid], i) => [`${name}_${who}`, (cpuOf(pid) - (before[i] as number)) / megabytes] as const,
+  );
+  return { [`${name}_mb_per_s`]: megabytes / took, ...Object.fromEntries(cpu) };
+};
+
+/** Milliseconds of a byte to a port of the workspace and back. */
+const echoes = async (network: Network, port: number, name: string): Promise<Figures> => {
+  const connection = await network.dial(port);
+  const times: number[] = [];
+  for (const i of range(KEYS)) {
+    const begun = performance.now();
+    await connection.write(Uint8Array.of(i));
+    await connection.read();
+    times.push(performance.now() - begun);
+  }
+  await connection.end();
+  times.sort((a, b) => a - b);
+  const at = (share: number): number => times[Math.floor(times.length * share)] ?? 0;
+  return { [`${name}_p50`]: at(0.5), [`${name}_p99`]: at(0.99) };
+};
+
+const below = (what: string, figure: string, bound: number, unit: "ms") => ({
+  ...{ what, target: `<= ${bound} ms`, value: productFigure(figure), bound, unit },
+  better: "lower" as const,
+});
+const above = (what: string, figure: string, bound: number) => ({
+  ...{ what, target: `>= ${bound}`, value: productFigure(figure), bound, unit: "count" as const },
+  better: "higher" as const,
+});
+
+export const network: Row = {
+  name: "network",
+  title: "A peer that downloads from, uploads to and types at a workspace through relay and daemon; no floor",
+  sides: ["product"],
+  async measure(bench) {
+    await using net = await startNetwork(bench);
+    using echo = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { data: (socket, data) => void socket.write(data) },
+    });
+    const alone = await echoes(net, echo.port, "echo");
+    const down = await measured(net, 0, bench.seconds, "down");
+    const up = await measured(net, 1, bench.seconds, "up");
+    const bulk = transfer(net, 0, 5);
+    const beside = await echoes(net, echo.port, "beside");
+    await bulk;
+    return { ...alone, ...down, ...up, ...beside };
+  },
+  figures: {
+    down_mb_per_s: "download MB/s",
+    down_daemon: "daemon's processor ms per MB down",
+    down_server: "server's processor ms per MB down",
+    down_client: "client's processor ms per MB down",
+    up_mb_per_s: "upload MB/s",
+    up_daemon: "daemon's processor ms per MB up",
+    up_server: "server's processor ms per MB up",
+    up_client: "client's processor ms per MB up",
+    echo_p50: "echo p50 ms",
+    echo_p99: "echo p99 ms",
+    beside_p50: "echo beside a download p50 ms",
+    beside_p99: "echo beside a download p99 ms",
+  },
+  verdicts: [
+    above("download MB/s", "down_mb_per_s", 60),
+    above("upload MB/s", "up_mb_per_s", 40),
+    below("daemon's processor per MB down", "down_daemon", 12, "ms"),
+    below("daemon's processor per MB up", "up_daemon", 18, "ms"),
+    below("echo p50", "echo_p50", 2, "ms"),
+    below("echo p99", "echo_p99", 8, "ms"),
+    below("echo beside a download p50", "beside_p50", 8, "ms"),
+    below("echo beside a download p99", "beside_p99", 25, "ms"),
+  ],
+};

@@ -1,0 +1,93 @@
+// The row about apps: a large download through the app proxy, beside the same download from the app itself.
+import { readFileSync } from "node:fs";
+import { type AppProcess, startApp } from "#test/api/applications/app-world.ts";
+import { residentMiB } from "../machine.ts";
+import { type Bench, type Figures, productFigure, type Row, ratioOf } from "../row.ts";
+import { startReachable } from "./rows-tunnel.ts";
+
+const GiB = 1024 ** 3;
+const DOWNLOAD = 2 * GiB;
+/** A first one, so that code is compiled and buffers have the size they keep. */
+const WARM = GiB / 4;
+const MEMORY_EVERY_MS = 20;
+
+type Download = { url: string; headers: Record<string, string> };
+
+/** Reads the whole answer and throws it away. Answers with MiB per second. */
+const download = async ({ url, headers }: Download, bytes: number): Promise<number> => {
+  const begun = performance.now();
+  const response = await fetch(`${url}/bytes?n=${bytes}`, { headers });
+  let size = 0;
+  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
+  if (response.status !== 200 || size !== bytes) throw new Error(`answered ${response.status} with ${size} bytes`);
+  return bytes / 2 ** 20 / ((performance.now() - begun) / 1000);
+};
+
+/** Processor seconds a process has used. */
+const secondsOf = (pid: number): number => {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const [user = 0, system = 0] = stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .split(" ")
+    .slice(11, 13)
+    .map(Number);
+  return (user + system) / 100;
+};
+
+const throughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => {
+  await using reach = await startReachable(bench);
+  const { product, daemon, headers } = reach;
+  const source = { url: `${product.url}${reach.apps}/${app.port}`, headers };
+  await download(source, WARM);
+  const pids = { server: product.pid, daemon: daemon.pid };
+  const before = { memory: residentMiB(pids.server), server: secondsOf(pids.server), daemon: secondsOf(pids.daemon) };
+  let peak = before.memory;
+  const looking = setInterval(() => {
+    peak = Math.max(peak, residentMiB(pids.server));
+  }, MEMORY_EVERY_MS);
+  const speed = await download(source, DOWNLOAD).finally(() => clearInterval(looking));
+  return {
+    mib_per_s: speed,
+    growth_mib: peak - before.memory,
+    server_s_per_gib: (secondsOf(pids.server) - before.server) / (DOWNLOAD / GiB),
+    daemon_s_per_gib: (secondsOf(pids.daemon) - before.daemon) / (DOWNLOAD / GiB),
+  };
+};
+
+export const proxy: Row = {
+  name: "proxy",
+  title:
+    "A download of 2 GiB from an app of a workspace through the app proxy; floor: from the app itself over loopback",
+  sides: ["floor", "product"],
+  async measure(bench, side) {
+    await using app = await startApp();
+    if (side === "product") return await throughProxy(bench, app);
+    const source = { url: `http://127.0.0.1:${app.port}`, headers: {} };
+    await download(source, WARM);
+    return { mib_per_s: await download(source, DOWNLOAD) };
+  },
+  figures: {
+    mib_per_s: "MiB/s",
+    growth_mib: "server's memory growth MiB",
+    server_s_per_gib: "server's processor seconds per GiB",
+    daemon_s_per_gib: "daemon's processor seconds per GiB",
+  },
+  verdicts: [
+    {
+      what: "MiB/s, product / floor",
+      target: ">= 0.4",
+      value: ratioOf("mib_per_s"),
+      bound: 0.4,
+      better: "higher",
+      unit: "ratio",
+    },
+    {
+      what: "growth of the server's memory during 2 GiB",
+      target: "<= 64 MB",
+      value: productFigure("growth_mib"),
+      bound: 64,
+      better: "lower",
+      unit: "MB",
+    },
+  ],
+};

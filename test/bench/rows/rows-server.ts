@@ -1,0 +1,162 @@
+// The rows about the server itself: one plain read, start and memory of the binary, memory of known agents.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { freePort, residentMiB } from "../machine.ts";
+import { seedAgents, serveCommand, startProduct } from "../product.ts";
+import { type Bench, productFigure, type Row, range, ratioOf } from "../row.ts";
+
+export const get: Row = {
+  name: "get",
+  title: "GET one workspace, 64 connections; floor: raw Bun.serve route, same SELECT, same bytes",
+  sides: ["floor", "product"],
+  async measure(bench, side) {
+    const sample = side === "floor" ? await bench.sample() : undefined;
+    await using target = await bench.start(side, { agents: 1, sample });
+    const plan = range(64).map(() => target.get());
+    const result = await bench.driver.load(target.port, plan, { secs: bench.seconds });
+    return {
+      gets_per_s: result.gets_per_s,
+      p50: result.get.p50,
+      p99: result.get.p99,
+      faults: result.errors,
+      driver_busy: result.driver_busy,
+    };
+  },
+  figures: { gets_per_s: "requests/s", p50: "p50 ms", p99: "p99 ms", faults: "faults", driver_busy: "driver busy" },
+  verdicts: [
+    {
+      what: "requests/s, product / floor",
+      target: ">= 0.5",
+      value: ratioOf("gets_per_s"),
+      bound: 0.5,
+      better: "higher",
+      unit: "ratio",
+    },
+  ],
+};
+
+let spawned = 0;
+let bareBinary: Promise<string> | undefined;
+
+async function compileBare(dir: string): Promise<string> {
+  const outfile = join(dir, "bare");
+  const entry = join(import.meta.dir, "..", "bare.ts");
+  const build = Bun.spawn(
+    [process.execPath, "build", "--compile", "--minify", "--bytecode", entry, "--outfile", outfile],
+    { stdout: "ignore", stderr: "pipe" },
+  );
+  if ((await build.exited) !== 0) throw new Error(`bare.ts: ${await new Response(build.stderr).text()}`);
+  return outfile;
+}
+
+export const start: Row = {
+  name: "start",
+  title: "Binary start to first answered request on an empty data directory; idle memory 2 s later (not pinned)",
+  sides: ["floor", "product"],
+  async measure(bench, side) {
+    const port = await freePort();
+    const dir = join(bench.sides.dir, `start-${++spawned}`);
+    mkdirSync(dir);
+    bareBinary ??= compileBare(bench.sides.dir);
+    const command =
+      side === "floor"
+        ? [await bareBinary, String(port)]
+        : serveCommand(bench.sides.productCommand ?? [], port, join(dir, "data"));
+    const path = side === "floor" ? "/" : "/healthz";
+    const result = await bench.driver.start(port, path, command, 2000);
+    return { start_ms: result.start_ms, rss_mb: result.rss_kib / 1024, pss_mb: result.pss_kib / 1024 };
+  },
+  figures: { start_ms: "start ms", rss_mb: "memory MB (resident)", pss_mb: "memory MB (proportional)" },
+  verdicts: [
+    {
+      what: "spawn to first answered request",
+      target: "<= 0.15 s",
+      value: ({ product }) => (product?.start_ms === undefined ? undefined : product.start_ms / 1000),
+      bound: 0.15,
+      better: "lower",
+      unit: "s",
+    },
+    {
+      what: "idle memory",
+      target: "<= 110 MB",
+      value: productFigure("rss_mb"),
+      bound: 110,
+      better: "lower",
+      unit: "MB",
+    },
+  ],
+};
+
+const knownAgents = 10_000;
+const fewAgents = 100;
+
+/**
+ * Resident memory of a restarted server after 10,000 one-line PATCHes, spread evenly over its agents: the work is the same for
+ * few and for many agents, so the difference is what knowing them costs.
+ */
+async function memoryWith(bench: Bench, agents: number): Promise<{ restarted: number; touched: number }> {
+  const { productCommand, core, dir } = bench.sides;
+  if (!productCommand) throw new Error("there is no product to measure");
+  const dataDir = join(dir, `known-${++spawned}`);
+  const options = { command: productCommand, core, dataDir };
+  const seed = async () => {
+    await using product = await startProduct(options);
+    return await seedAgents(product, agents);
+  };
+  const seeded = await seed();
+  await using product = await startProduct(options);
+  await Bun.sleep(2000);
+  const restarted = residentMiB(product.pid);
+  const url = `${product.url}/api/v2/workspaceagents/me/logs`;
+  for (let done = 0; done < knownAgents; done += fewAgents) {
+    const group = range(fewAgents).map((index) => seeded[(done + index) % seeded.length]);
+    const answers = await Promise.all(
+      group.map((agent) => {
+        const logs = [{ created_at: "2026-01-01T00:00:00Z", level: "info", output: "known" }];
+        return fetch(url, {
+          method: "PATCH",
+          headers: { "content-type": "application/json", "Service-Session-Token": agent?.token ?? "" },
+          body: JSON.stringify({ log_source_id: agent?.logSourceId, logs }),
+        });
+      }),
+    );
+    const refused = answers.find((answer) => !answer.ok);
+    if (refused) throw new Error(`PATCH logs: ${refused.status} ${await refused.text()}`);
+  }
+  await Bun.sleep(2000);
+  return { restarted, touched: residentMiB(product.pid) };
+}
+
+export const known: Row = {
+  name: "known",
+  title: "Memory per 10,000 known agents: each has sent one line since the restart",
+  sides: ["product"],
+  maxRounds: 1,
+  async measure(bench) {
+    const few = await memoryWith(bench, fewAgents);
+    const many = await memoryWith(bench, knownAgents);
+    const scale = knownAgents / (knownAgents - fewAgents);
+    return {
+      few_mb: few.touched,
+      many_mb: many.touched,
+      growth_mb: (many.touched - few.touched) * scale,
+      restarted_growth_mb: (many.restarted - few.restarted) * scale,
+    };
+  },
+  figures: {
+    few_mb: "memory MB, 100 agents",
+    many_mb: "memory MB, 10,000 agents",
+    growth_mb: "growth MB",
+    restarted_growth_mb: "growth MB, restarted and untouched",
+  },
+  verdicts: [
+    {
+      what: "memory per 10,000 known agents",
+      target: "<= 25 MB",
+      value: productFigure("growth_mb"),
+      bound: 25,
+      better: "lower",
+      unit: "MB",
+    },
+  ],
+};

@@ -1,0 +1,195 @@
+// The row about tools of chats: what a call costs between the model's last word and its next question, while one chat works alone, while a
+// hundred do, and on a file of 5 MB. Real local workspaces with their daemons; the model answers within this process.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Template } from "#schema/templates/template.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
+import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
+import { type Product, startProduct } from "../product.ts";
+import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
+
+const ALONE = 300;
+const EDITS = 20;
+const THINK_MS = 1_000;
+const CHATS = 100;
+/** A daemon runs 64 programs at once. */
+const WORKSPACES = 4;
+const FILE = "seq -f 'line %.0f of a file of five million bytes' 1 115000 > big.txt; stat -c %s big.txt";
+const ENV = { SLIPWAY_CHAT_SLOTS: "200", SLIPWAY_CHAT_TITLES: "false", BUN_CONFIG_MAX_HTTP_REQUESTS: "1024" };
+
+type Ask = readonly [name: string, args: object];
+const TRUE: Ask = ["execute", { command: "true", timeout: "60s" }];
+
+/** Answers a question of the model with calls of a tool, or with words that end the turn. */
+const answer = (call: ModelCall, ask: Ask | undefined): void => {
+  if (!ask) {
+    call.say({ text: "so be it" }, { finish: "stop" }).end();
+    return;
+  }
+  const [name, args] = ask;
+  const said = { id: crypto.randomUUID() as string, name, args: JSON.stringify(args) };
+  call.say({ call: said }, { finish: "tool_calls" }).end();
+};
+
+type Place = {
+  readonly client: Client;
+  readonly model: ModelServer;
+  readonly workspaces: string[];
+  readonly product: Product;
+};
+
+const openPlace = async (bench: Bench, stack: AsyncDisposableStack): Promise<Place> => {
+  const { productCommand, dir } = bench.sides;
+  if (!productCommand) throw new Error("there is no product to measure");
+  const own = join(dir, `tools-${++started}`);
+  mkdirSync(own);
+  const model = stack.use(await ModelServer.start());
+  const dataDir = join(own, "data");
+  // Not pinned: daemons and their programs would be, too.
+  const product = stack.use(
+    await startProduct({ command: productCommand, dataDir, core: undefined, env: { ...ENV, HOME: own } }),
+  );
+  const client = new Client(product.url, product.adminToken);
+  await client.post("/api/v2/chats/providers", { provider: "openai-compat", base_url: `${model.url}/v1` });
+  await client.post("/api/v2/chats/model-configs", { provider: "openai-compat", model: "source" });
+  const template_id = await localTemplate(client);
+  const workspaces: string[] = [];
+  stack.defer(() => Promise.all(workspaces.map((id) => remove(client, id))).then(() => {}));
+  for (const n of range(WORKSPACES)) {
+    const body = { name: `tools-${n}`, template_id };
+    workspaces.push((await client.post<Workspace>("/api/v2/users/me/workspaces", body)).id);
+  }
+  for (const id of workspaces)
+    await seen(client, id, (one) => one.latest_build.resources[0]?.agents[0]?.status === "connected");
+  return { client, model, workspaces, product };
+};
+
+let started = 0;
+
+/** A fresh server has it once it is imported. */
+const localTemplate = async (client: Client): Promise<string> => {
+  for (const giveUp = performance.now() + 60_000; performance.now() < giveUp; await Bun.sleep(50)) {
+    const local = (await client.get<Template[]>("/api/v2/templates")).find(({ name }) => name === "local");
+    if (local) return local.id;
+  }
+  throw new Error("the server has no template local");
+};
+
+/** With its daemon, which would outlive the server. */
+const remove = async (client: Client, id: string): Promise<void> => {
+  await client.post(`/api/v2/workspaces/${id}/builds`, { transition: "delete" });
+  await seen(client, id, ({ latest_build }) => latest_build.status === "deleted");
+};
+
+const seen = async (client: Client, id: string, fits: (one: Workspace) => boolean): Promise<void> => {
+  for (const giveUp = performance.now() + 60_000; performance.now() < giveUp; await Bun.sleep(50)) {
+    if (fits(await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`))) return;
+  }
+  throw new Error("a workspace is not as it should be after 60 s");
+};
+
+const begin = async ({ client }: Place, workspace_id: string | undefined): Promise<void> => {
+  const [organization] = await client.get<{ id: string }[]>("/api/v2/users/me/organizations");
+  const content = [{ type: "text", text: "go" }];
+  await client.post("/api/v2/chats", { organization_id: organization?.id, workspace_id, content });
+};
+
+/** Milliseconds from each call to the question that has its result, in one chat. */
+const alone = async (place: Place, asks: readonly Ask[]): Promise<number[]> => {
+  const times: number[] = [];
+  await begin(place, place.workspaces[0]);
+  let call = await place.model.next();
+  for (const ask of asks) {
+    const begun = performance.now();
+    answer(call, ask);
+    call = await place.model.next();
+    times.push(performance.now() - begun);
+    const result = JSON.stringify((call.body.messages as unknown[]).at(-1));
+    if (/error/.test(result)) throw new Error(`a tool failed: ${result.slice(0, 500)}`);
+  }
+  answer(call, undefined);
+  return times;
+};
+
+/** What a GET every millisecond sees while all chats run one command after the other. */
+const together = async (bench: Bench, place: Place): Promise<Figures> => {
+  let calls = 0;
+  let isOver = false;
+  let [over, ended] = [0, () => {}];
+  const allOver = new Promise<void>((resolve) => (ended = resolve));
+  const serve = async (): Promise<void> => {
+    for (;;) {
+      const call = await place.model.next();
+      calls += 1;
+      // As long as a quick model thinks; not in step with the others.
+      setTimeout(
+        () => {
+          answer(call, isOver ? undefined : TRUE);
+          if (!isOver) return;
+          over += 1;
+          if (over === CHATS) ended();
+        },
+        THINK_MS * (0.5 + Math.random()),
+      );
+    }
+  };
+  void serve();
+  for (const n of range(CHATS)) await begin(place, place.workspaces[n % WORKSPACES]);
+  const [before, from] = [calls, performance.now()];
+  const line = { kind: "probe", path: "/healthz", token: "none" } as const;
+  const { probe } = await bench.driver.load(Number(new URL(place.product.url).port), [line], {
+    ...{ secs: bench.seconds, warm: 1, probe_us: 1000 },
+  });
+  const calls_per_s = ((calls - before) / (performance.now() - from)) * 1000;
+  isOver = true;
+  await allOver;
+  return { loop_p50: probe.p50, loop_p99: probe.p99, loop_max: probe.max, calls_per_s };
+};
+
+const at = (times: readonly number[], share: number): number =>
+  times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0;
+
+export const tools: Row = {
+  name: "tools",
+  title: `Tools of chats in local workspaces, nothing pinned: execute "true", ${CHATS} chats whose models think for a second between such calls, edit_files on 5 MB`,
+  sides: ["product"],
+  maxRounds: 3,
+  async measure(bench) {
+    await using stack = new AsyncDisposableStack();
+    const place = await openPlace(bench, stack);
+    const times = await alone(
+      place,
+      Array.from({ length: ALONE }, () => TRUE),
+    );
+    const edit = (n: number): Ask => {
+      const edits = [{ old_text: `line ${50_000 + n} of a file`, new_text: `line ${50_000 + n} of an edited file` }];
+      return ["edit_files", { files: [{ path: "big.txt", edits }] }];
+    };
+    const [, ...edits] = await alone(place, [
+      ["execute", { command: FILE, timeout: "60s" }],
+      ...range(EDITS).map(edit),
+    ]);
+    const crowd = await together(bench, place);
+    return { p50: at(times, 0.5), p99: at(times, 0.99), edit_p50: at(edits, 0.5), ...crowd };
+  },
+  figures: {
+    ...{ p50: "call to result p50 ms", p99: "call to result p99 ms", edit_p50: "edit of 5 MB p50 ms" },
+    ...{ loop_p50: "GET /healthz p50 ms", loop_p99: "GET /healthz p99 ms", loop_max: "GET /healthz longest ms" },
+    calls_per_s: "calls/s of all chats",
+  },
+  verdicts: [
+    {
+      ...{ what: 'execute "true": from the call to its result at the model, p50', target: "<= 25 ms" },
+      ...{ value: productFigure("p50"), bound: 25, better: "lower", unit: "ms" },
+    },
+    {
+      ...{ what: "edit_files on 5 MB, p50", target: "< 150 ms" },
+      ...{ value: productFigure("edit_p50"), bound: 150, better: "lower", unit: "ms" },
+    },
+    {
+      ...{ what: `event-loop delay while ${CHATS} chats run tools, as a GET every ms sees it, p99`, target: "< 25 ms" },
+      ...{ value: productFigure("loop_p99"), bound: 25, better: "lower", unit: "ms" },
+    },
+  ],
+};

@@ -1,0 +1,176 @@
+// The rows about what happens inside a workspace: a request to its daemon through the tunnel, and a key that is echoed by a terminal.
+import { mkdirSync, mkdtempSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { freePort, pinned } from "../machine.ts";
+import { startServer } from "../process.ts";
+import { seedAgents, startProduct } from "../product.ts";
+import { type Bench, type Row, range, ratioOf } from "../row.ts";
+
+const KEYS = 3_000;
+const AT_ONCE = 16;
+
+/** The product with one connected daemon. `folder` is where the daemon's own socket is, `apps` the path of its ports and apps. */
+export const startReachable = async ({ sides }: Bench) => {
+  if (!sides.productCommand) throw new Error("there is no product to measure");
+  const dir = mkdtempSync(join(sides.dir, "reach-"));
+  const stack = new AsyncDisposableStack();
+  const product = stack.use(
+    await startProduct({ command: sides.productCommand, dataDir: join(dir, "data"), core: sides.core }),
+  );
+  const [agent] = await seedAgents(product, 1);
+  if (!agent) throw new Error("no agent was seeded");
+  const [home, folder] = [join(dir, "home"), join(dir, "t")];
+  for (const made of [home, folder]) mkdirSync(made);
+  const daemon = Bun.spawn(pinned(sides.core, [...sides.productCommand, "agent"]), {
+    env: {
+      ...{ PATH: process.env.PATH ?? "", HOME: home, TMPDIR: folder, SHELL: "/bin/sh" },
+      SLIPWAY_AGENT_TOKEN: agent.token,
+      SLIPWAY_AGENT_URL: product.url,
+    },
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  stack.defer(async () => {
+    daemon.kill("SIGTERM");
+    await daemon.exited;
+  });
+  const path = `/api/v2/workspaceagents/${agent.agentId}`;
+  const headers = { "Service-Session-Token": product.adminToken };
+  while ((await fetch(`${product.url}${path}/listening-ports`, { headers })).status !== 200) await Bun.sleep(20);
+  const workspace = await fetch(`${product.url}/api/v2/workspaces/${agent.workspaceId}`, { headers });
+  const { name } = (await workspace.json()) as { name: string };
+  const apps = `/@me/${name}.agent-0/apps`;
+  const addLines = async (count: number): Promise<void> => {
+    const made = range(count).map((n) => ({
+      ...{ created_at: new Date().toISOString(), level: "info" },
+      output: `step ${n}: \u001b[32mok\u001b[0m in ${n % 97} ms`,
+    }));
+    for (let at = 0; at < count; at += 100) {
+      const body = JSON.stringify({ log_source_id: agent.logSourceId, logs: made.slice(at, at + 100) });
+      const sent = { method: "PATCH", body, headers: { "content-type": "application/json" } };
+      const answer = await fetch(`${product.url}/api/v2/workspaceagents/me/logs`, {
+        ...sent,
+        headers: { ...sent.headers, "Service-Session-Token": agent.token },
+      });
+      if (!answer.ok) throw new Error(`the lines were refused: ${answer.status} ${await answer.text()}`);
+    }
+  };
+  const { workspaceId } = agent;
+  return {
+    product,
+    daemon,
+    path,
+    apps,
+    headers,
+    folder,
+    workspaceId,
+    addLines,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+};
+
+/** Answers per second of a request that is sent again as soon as it was answered. */
+const perSecond = async (seconds: number, send: () => Promise<Response>): Promise<number> => {
+  const until = performance.now() + seconds * 1000;
+  let count = 0;
+  await Promise.all(
+    range(AT_ONCE).map(async () => {
+      while (performance.now() < until) {
+        const response = await send();
+        await response.arrayBuffer();
+        if (response.status !== 200) throw new Error(`answered ${response.status}`);
+        count += 1;
+      }
+    }),
+  );
+  return count / seconds;
+};
+
+export const tunnel: Row = {
+  name: "tunnel",
+  title: "GET listening-ports of a workspace, 16 at once; floor: the same asked of the daemon's own socket",
+  sides: ["floor", "product"],
+  async measure(bench, side) {
+    await using reach = await startReachable(bench);
+    const [api] = readdirSync(reach.folder).filter((name) => name.startsWith("slipway-agent-"));
+    const unix = join(reach.folder, api ?? "", "api");
+    const { url } = reach.product;
+    const send =
+      side === "floor"
+        ? () => fetch("http://daemon/api/v0/listening-ports", { unix })
+        : () => fetch(`${url}${reach.path}/listening-ports`, { headers: reach.headers });
+    await perSecond(0.5, send);
+    return { requests_per_s: await perSecond(bench.seconds, send) };
+  },
+  figures: { requests_per_s: "requests/s" },
+  verdicts: [
+    {
+      what: "requests/s, product / floor",
+      target: ">= 0.3",
+      value: ratioOf("requests_per_s"),
+      bound: 0.3,
+      better: "higher",
+      unit: "ratio",
+    },
+  ],
+};
+
+/** Milliseconds from a key to its echo, one after the other. */
+const echoes = async (url: string, headers: Record<string, string>): Promise<{ p50: number; p99: number }> => {
+  const socket = new WebSocket(url.replace(/^http/, "ws"), { headers } as never);
+  socket.binaryType = "arraybuffer";
+  let heard = (_: string): void => {};
+  socket.onmessage = ({ data }) => heard(new TextDecoder().decode(data as ArrayBuffer));
+  await new Promise((resolve, reject) => {
+    socket.onopen = resolve;
+    socket.onerror = reject;
+  });
+  // The program may still be setting its terminal up: ask until a key comes back alone.
+  const press = (key: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      heard = resolve;
+      socket.onclose = ({ code, reason }) => reject(new Error(`the terminal ended: ${code} ${reason}`));
+      socket.send(JSON.stringify({ data: key }));
+    });
+  await Bun.sleep(500);
+  const times: number[] = [];
+  for (const i of range(KEYS)) {
+    const begun = performance.now();
+    if ((await press("k")) !== "k") throw new Error("the echo is not the key");
+    if (i >= KEYS / 10) times.push(performance.now() - begun);
+  }
+  socket.onclose = null;
+  socket.close();
+  times.sort((a, b) => a - b);
+  const at = (share: number): number => times[Math.floor(times.length * share)] ?? 0;
+  return { p50: at(0.5), p99: at(0.99) };
+};
+
+const BARE_RATIO = { target: "<= 3", bound: 3, better: "lower", unit: "ratio" } as const;
+
+export const terminal: Row = {
+  name: "terminal",
+  title: "One key and its echo by `cat` on a raw terminal; floor: Bun.Terminal behind a bare WebSocket",
+  sides: ["floor", "product"],
+  async measure(bench, side) {
+    if (side === "product") {
+      await using reach = await startReachable(bench);
+      const query = new URLSearchParams({ reconnect: crypto.randomUUID(), command: "stty raw -echo; exec cat" });
+      return await echoes(`${reach.product.url}${reach.path}/pty?${query}`, reach.headers);
+    }
+    const port = await freePort();
+    await using bare = await startServer({
+      command: [process.execPath, join(import.meta.dir, "..", "bare-terminal.ts"), String(port)],
+      env: {},
+      port,
+      readyPath: "/",
+      core: bench.sides.core,
+      logFile: join(bench.sides.dir, `bare-terminal-${port}.log`),
+    });
+    return await echoes(bare.url, {});
+  },
+  figures: { p50: "echo p50 ms", p99: "echo p99 ms" },
+  verdicts: [
+    { what: "echo p50, product / floor", value: ratioOf("p50"), ...BARE_RATIO },
+    { what: "echo p99, product / floor", value: ratioOf("p99"), ...BARE_RATIO },
+  ],
+};

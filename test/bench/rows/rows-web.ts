@@ -1,0 +1,203 @@
+// The rows about the pages, in a real headless Chromium (web.mjs): what a person waits for. `--only web` runs all of them. There is no
+// floor but the clock: frames of 16.7 ms are what the browser itself makes.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { openLocalStore } from "#db/engine/local.ts";
+import { needs } from "#test/support/needs.ts";
+import { type Many, seedMany } from "#test/support/seed-many.ts";
+import { startModel } from "../model.ts";
+import { type Product, startProduct } from "../product.ts";
+import { type Bench, type Figures, productFigure, type Row, type Verdict } from "../row.ts";
+import { seedChats } from "../seeds/seed-chats.ts";
+import { startReachable } from "./rows-tunnel.ts";
+
+const SCRIPT = join(import.meta.dir, "..", "web.mjs");
+const WORKSPACES = 10_000;
+const LINES = 10_000;
+const KEYS = 150;
+const TOKENS = 1_000;
+/** Answers of a thousand tokens, between the two looks at the memory. */
+const ANSWERS = 10;
+
+let spawned = 0;
+
+const productOf = ({ sides }: Bench, dataDir = join(sides.dir, `web-${++spawned}`)): Promise<Product> => {
+  if (!sides.productCommand) throw new Error("there is no product to measure");
+  mkdirSync(dataDir, { recursive: true });
+  // Not pinned: the browser takes what it gets, and so does the server beside it.
+  return startProduct({ command: sides.productCommand, dataDir, core: undefined });
+};
+
+type Acts = Readonly<Record<string, () => Promise<unknown>>>;
+
+const browse = async (product: Product, scenario: string, options: object = {}, acts: Acts = {}): Promise<Figures> => {
+  const given = [needs.chromium.file, product.url, product.adminToken, scenario, JSON.stringify(options)];
+  await using child = Bun.spawn([needs.node.file, SCRIPT, ...given], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  let rest = "";
+  let figures: Figures | undefined;
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stdout) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (!line.startsWith("@")) figures = JSON.parse(line) as Figures;
+      else {
+        await acts[line.slice(1)]?.();
+        child.stdin.write("done\n");
+        child.stdin.flush();
+      }
+    }
+  }
+  if ((await child.exited) !== 0 || !figures) throw new Error(`the scenario ${scenario} failed`);
+  return figures;
+};
+
+const atMost = (what: string, figure: string, bound: number, unit: Verdict["unit"]): Verdict => ({
+  ...{ what, target: `<= ${bound}${unit === "count" ? "" : ` ${unit}`}`, bound, unit },
+  ...{ value: productFigure(figure), better: "lower" },
+});
+
+const row = (name: string, more: Pick<Row, "title" | "measure" | "figures" | "verdicts">): Row => ({
+  ...{ name: `web-${name}`, sides: ["product"], maxRounds: 3 },
+  ...more,
+});
+
+const load = row("load", {
+  title:
+    "Home of an empty server, nothing cached: on loopback; then at a 4 times slower processor, 1.6 Mbit/s and 150 ms there and back",
+  async measure(bench) {
+    await using product = await productOf(bench);
+    return await browse(product, "load");
+  },
+  figures: { js_kb: "scripts KB", css_kb: "styles KB", fast_ms: "loopback ms", slow_ms: "slow ms" },
+  verdicts: [
+    atMost("scripts of the first page", "js_kb", 45, "KB"),
+    atMost("styles", "css_kb", 12, "KB"),
+    atMost("content is there, loopback", "fast_ms", 300, "ms"),
+    atMost("content is there, slow", "slow_ms", 1_500, "ms"),
+  ],
+});
+
+/** 10,000 workspaces; the rows are written while the server is stopped. */
+const startLarge = async (bench: Bench): Promise<{ product: Product; many: Many }> => {
+  const dataDir = join(bench.sides.dir, `web-${++spawned}`);
+  await (await productOf(bench, dataDir))[Symbol.asyncDispose]();
+  const fatal = (error: Error): void => {
+    throw error;
+  };
+  const now = Date.now();
+  const store = openLocalStore({ directory: dataDir, cacheMb: 64, now, fatal });
+  const many = await seedMany(store, now, { workspaces: WORKSPACES });
+  await store.close();
+  return { product: await productOf(bench, dataDir), many };
+};
+
+const list = row("list", {
+  title: "The list of 10,000 workspaces",
+  async measure(bench) {
+    const { product } = await startLarge(bench);
+    await using _ = product;
+    return await browse(product, "list", { workspaces: WORKSPACES });
+  },
+  figures: {
+    open_ms: "page opened to rows ms",
+    whole_ms: "to all of them ms",
+    again_ms: "from Home to rows ms",
+    frame_p95: "frame while scrolling p95 ms",
+    key_p95: "key in the filter to paint p95 ms",
+  },
+  verdicts: [
+    atMost("the list from another page", "again_ms", 200, "ms"),
+    atMost("a key in the filter to paint, p95", "key_p95", 50, "ms"),
+    atMost("frame while scrolling, p95", "frame_p95", 20, "ms"),
+  ],
+});
+
+const chat = row("chat", {
+  title: "A chat of 5,000 messages",
+  async measure(bench) {
+    const dataDir = join(bench.sides.dir, `web-${++spawned}`);
+    await (await productOf(bench, dataDir))[Symbol.asyncDispose]();
+    const { long_id } = await seedChats(dataDir, 3, 5_200);
+    await using product = await productOf(bench, dataDir);
+    return await browse(product, "chat", { chat: long_id });
+  },
+  figures: {
+    open_ms: "from the list ms",
+    cold_ms: "page opened ms",
+    nodes: "elements",
+    frame_p95: "frame while scrolling p95 ms",
+    nodes_after: "elements after it",
+  },
+  verdicts: [
+    atMost("opened from the list", "open_ms", 200, "ms"),
+    atMost("elements of the page", "nodes", 1_500, "count"),
+    atMost("frame while scrolling back, p95", "frame_p95", 20, "ms"),
+  ],
+});
+
+const stream = row("stream", {
+  title: `An answer of ${TOKENS} tokens at 100 a second, then ${ANSWERS} of them as fast as they go`,
+  async measure(bench) {
+    const dir = join(bench.sides.dir, `web-${++spawned}`);
+    mkdirSync(dir);
+    await using model = await startModel(dir);
+    await using product = await productOf(bench, join(dir, "data"));
+    const api = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+      const headers = { "Service-Session-Token": product.adminToken, "content-type": "application/json" };
+      const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+      const response = await fetch(`${product.url}/api/v2${path}`, sent);
+      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+      return (await response.json()) as T;
+    };
+    await api("POST", "/chats/providers", { provider: "openai-compat", base_url: `${model.url}/v1` });
+    await api("POST", "/chats/model-configs", { provider: "openai-compat", model: "source" });
+    const [organization] = await api<{ id: string }[]>("GET", "/organizations");
+    const content = [{ type: "text", text: "now" }];
+    const { id } = await api<{ id: string }>("POST", "/chats", { organization_id: organization?.id, content });
+    const acts = { speak: () => model.speak(1, TOKENS, 100), hurry: () => model.speak(1, TOKENS, 1_000) };
+    return await browse(product, "stream", { chat: id, rounds: ANSWERS }, acts);
+  },
+  figures: {
+    token_p50: "token to paint p50 ms",
+    token_p95: "token to paint p95 ms",
+    tokens: "tokens seen",
+    heap_mb: "memory of the page's scripts MB",
+    grown_mb: `grown by ${ANSWERS} answers MB`,
+  },
+  verdicts: [
+    atMost("token of the model to paint, p95", "token_p95", 33, "ms"),
+    atMost(`memory for ${ANSWERS * TOKENS} more tokens`, "grown_mb", 4, "MB"),
+  ],
+});
+
+const terminal = row("terminal", {
+  title: `${KEYS} keys in a terminal`,
+  async measure(bench) {
+    await using reach = await startReachable(bench);
+    const agent = reach.path.split("/").at(-1);
+    return await browse(reach.product, "terminal", { agent, keys: KEYS });
+  },
+  figures: { echo_p50: "key to paint p50 ms", echo_p95: "key to paint p95 ms", keys: "keys seen" },
+  verdicts: [atMost("key to its echo on the screen, p95", "echo_p95", 30, "ms")],
+});
+
+const log = row("log", {
+  title: "The log of an agent with 10,000 lines",
+  async measure(bench) {
+    await using reach = await startReachable(bench);
+    await reach.addLines(LINES);
+    return await browse(reach.product, "log", { workspace: reach.workspaceId });
+  },
+  figures: { open_ms: "opened ms", frame_p95: "frame while scrolling p95 ms", nodes: "elements" },
+  verdicts: [
+    atMost("the log opened", "open_ms", 100, "ms"),
+    atMost("frame while scrolling, p95", "frame_p95", 16.7, "ms"),
+  ],
+});
+
+export const web: readonly Row[] = [load, list, chat, stream, terminal, log];

@@ -1,0 +1,210 @@
+// The rows about many workspaces: lists of a large deployment, many builds at once, many idle watchers. The product alone: what is
+// compared is one read with another, or a figure with its target.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { openLocalStore } from "#db/engine/local.ts";
+import { type Many, seedMany } from "#test/support/seed-many.ts";
+import type { PlanLine } from "../driver.ts";
+import { residentMiB } from "../machine.ts";
+import { type Product, startProduct } from "../product.ts";
+import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
+import { awaitAll, makeBuilds, watchBuilds } from "../workspaces.ts";
+
+let spawned = 0;
+
+/** A product on the data of a large deployment; the rows are written while it is stopped. */
+async function startLarge(bench: Bench, workspaces: number): Promise<{ product: Product; many: Many }> {
+  const { productCommand: command, core, dir } = bench.sides;
+  if (!command) throw new Error("there is no product to measure");
+  const dataDir = join(dir, `large-${++spawned}`);
+  mkdirSync(dataDir);
+  const options = { command, core, dataDir };
+  await (await startProduct(options))[Symbol.asyncDispose]();
+  const now = Date.now();
+  const fatal = (error: Error): void => {
+    throw error;
+  };
+  const store = openLocalStore({ directory: dataDir, cacheMb: 64, now, fatal });
+  const many = await seedMany(store, now, { workspaces });
+  await store.close();
+  return { product: await startProduct(options), many };
+}
+
+const SEARCHES = { owner: "owner:owner-7", status: "status:running", name: "name:ws-0123" };
+
+export const list: Row = {
+  name: "list",
+  title: "Lists of 50 out of 10,000 workspaces of 200 templates, one after the other; beside the read of one by its id",
+  sides: ["product"],
+  maxRounds: 3,
+  async measure(bench) {
+    const { product, many } = await startLarge(bench, 10_000);
+    await using _ = product;
+    const token = product.adminToken;
+    const read = async (path: string) => {
+      const line: PlanLine = { kind: "get", path, token };
+      return await bench.driver.load(product.port, [line], { secs: bench.seconds, warm: 1 });
+    };
+    const one = await read(`/api/v2/workspaces/${many.workspaces[100]}`);
+    const fresh = await afterChanges(product, many);
+    const figures: Figures = { ...fresh, one_p50: one.get.p50, one_p99: one.get.p99, faults: one.errors };
+    for (const [key, q] of Object.entries(SEARCHES)) {
+      const result = await read(`/api/v2/workspaces?limit=50&q=${encodeURIComponent(q)}`);
+      figures[`${key}_p50`] = result.get.p50;
+      figures[`${key}_p99`] = result.get.p99;
+      figures[`${key}_ratio`] = result.get.p99 / one.get.p99;
+      figures.faults = (figures.faults ?? 0) + result.errors;
+    }
+    return figures;
+  },
+  figures: {
+    ...{ one_p50: "one by id p50 ms", one_p99: "one by id p99 ms" },
+    ...{ owner_p50: "by owner p50 ms", owner_p99: "by owner p99 ms" },
+    ...{ status_p50: "by status p50 ms", status_p99: "by status p99 ms" },
+    ...{ name_p50: "by part of the name p50 ms", name_p99: "by part of the name p99 ms" },
+    ...{ fresh_p50: "by owner, just changed, p50 ms", fresh_p99: "by owner, just changed, p99 ms" },
+    faults: "faults",
+  },
+  verdicts: (["owner", "status", "name"] as const).map((key) => ({
+    what: `list by ${key}, p99 / p99 of reading one by id`,
+    target: "<= 3",
+    value: productFigure(`${key}_ratio`),
+    bound: 3,
+    better: "lower" as const,
+    unit: "ratio" as const,
+  })),
+};
+
+/** Lists read right after something in them was changed, so that no answer made before can be used; as this process sees it. */
+async function afterChanges(product: Product, { workspaces }: Many): Promise<Figures> {
+  const headers = { "content-type": "application/json", "Service-Session-Token": product.adminToken };
+  const times: number[] = [];
+  for (let i = 0; i < 100; i++) {
+    const body = JSON.stringify({ ttl_ms: 3_600_000 + i * 60_000 });
+    const changed = await fetch(`${product.url}/api/v2/workspaces/${workspaces[7]}/ttl`, {
+      method: "PUT",
+      headers,
+      body,
+    });
+    if (!changed.ok) throw new Error(`PUT ttl: ${changed.status} ${await changed.text()}`);
+    const from = performance.now();
+    await (await fetch(`${product.url}/api/v2/workspaces?limit=50&q=owner:owner-7`, { headers })).text();
+    times.push(performance.now() - from);
+  }
+  times.sort((a, b) => a - b);
+  return { fresh_p50: times[50] ?? Number.NaN, fresh_p99: times[98] ?? Number.NaN };
+}
+
+const BUILDS = 200;
+
+export const builds: Row = {
+  name: "builds",
+  title:
+    "200 builds started at once on the provisioner echo, each workspace with a watcher; GET /healthz every ms beside",
+  sides: ["product"],
+  maxRounds: 3,
+  async measure(bench) {
+    const { product, many } = await startLarge(bench, 1_000);
+    await using _ = product;
+    // Those that are not starting: every one whose latest build has ended.
+    const ids = many.workspaces.filter((_, i) => i % 50 !== 49).slice(0, BUILDS);
+    await using watchers = await watchBuilds(product, ids);
+    const line: PlanLine = { kind: "probe", path: "/healthz", token: "none" };
+    const secs = Math.max(bench.seconds, 2);
+    const calm = await bench.driver.load(product.port, [line], { secs: 1, warm: 0, probe_us: 1000 });
+    const probing = bench.driver.load(product.port, [line], { secs, warm: 0, probe_us: 1000 });
+    await Bun.sleep(200);
+    const from = performance.now();
+    const accepted = await makeBuilds(product, ids);
+    const seen = await awaitAll(watchers, 30_000);
+    const all_ms = performance.now() - from;
+    const { probe } = await probing;
+    return {
+      accepted,
+      ...seen,
+      all_ms,
+      calm_p99: calm.probe.p99,
+      loop_p50: probe.p50,
+      loop_p99: probe.p99,
+      loop_max: probe.max,
+    };
+  },
+  figures: {
+    accepted: "builds accepted",
+    saw_running: "watchers that saw it running",
+    saw_pending: "watchers that saw it pending",
+    out_of_order: "changes out of order",
+    all_ms: "until all are seen ms",
+    calm_p99: "GET /healthz p99 ms before",
+    loop_p50: "GET /healthz p50 ms",
+    loop_p99: "GET /healthz p99 ms",
+    loop_max: "GET /healthz longest ms",
+  },
+  verdicts: [
+    {
+      what: "watchers that saw their build run",
+      target: "200 of 200",
+      value: productFigure("saw_running"),
+      bound: BUILDS,
+      better: "higher",
+      unit: "count",
+    },
+    {
+      what: "changes seen out of order or of another build",
+      target: "0",
+      value: productFigure("out_of_order"),
+      bound: 0,
+      better: "lower",
+      unit: "count",
+    },
+    {
+      what: "event-loop delay meanwhile, as a GET every ms sees it, p99",
+      target: "< 20 ms",
+      value: productFigure("loop_p99"),
+      bound: 20,
+      better: "lower",
+      unit: "ms",
+    },
+  ],
+};
+
+const WATCHERS = 2_000;
+
+export const watchers: Row = {
+  name: "watchers",
+  title: "2,000 idle watchers of 2,000 workspaces",
+  sides: ["product"],
+  maxRounds: 2,
+  async measure(bench) {
+    const { product, many } = await startLarge(bench, WATCHERS);
+    await using _ = product;
+    const token = product.adminToken;
+    const plan = many.workspaces.map((id): PlanLine => {
+      return { kind: "follow", agent: 0, path: `/api/v2/workspaces/${id}/watch-ws`, token };
+    });
+    // What every server has after its first requests is no cost of watching.
+    const line: PlanLine = { kind: "get", path: `/api/v2/workspaces/${many.workspaces[0]}`, token };
+    await bench.driver.load(
+      product.port,
+      range(16).map(() => line),
+      { secs: 1, warm: 0 },
+    );
+    await Bun.sleep(2_000);
+    const before = residentMiB(product.pid);
+    await using _held = await bench.driver.hold(product.port, plan, WATCHERS);
+    await Bun.sleep(5_000);
+    const after = residentMiB(product.pid);
+    return { before_mb: before, growth_mb: after - before, kib_each: ((after - before) * 1024) / WATCHERS };
+  },
+  figures: { before_mb: "memory before MB", growth_mb: "growth MB", kib_each: "KB each" },
+  verdicts: [
+    {
+      what: "memory of 2,000 idle watchers",
+      target: "<= 60 MB",
+      value: productFigure("growth_mb"),
+      bound: 60,
+      better: "lower",
+      unit: "MB",
+    },
+  ],
+};

@@ -1,0 +1,124 @@
+// Fills a data directory with chats and messages, written by the product's own statements while no server runs: for the row
+// `chats-at-scale`, or by hand: bun test/bench/seeds/seed-chats.ts --dir DIR --chats 50000 --messages 2000000. Needs a first user.
+import { parseArgs } from "node:util";
+import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { insertChat } from "#db/chats/chats.ts";
+import { insertMessages } from "#db/chats/messages.ts";
+import { indexMessages, indexTitle, mergeSearch, readPieces, SEARCH_TABLES } from "#db/chats/search.ts";
+import { type LocalStore, openLocalStore } from "#db/engine/local.ts";
+import type { Statement } from "#db/engine/sql.ts";
+
+export type SeededChats = {
+  /** The chat with LONG messages. */
+  readonly long_id: string;
+  /** The id of a message in the middle of it. */
+  readonly middle: number;
+  /** A word of one message in a hundred. */
+  readonly word: string;
+  readonly seconds: number;
+};
+
+const LONG = 5_000;
+const WORDS = 40;
+/** Messages in one commit. */
+const COMMIT = 2_000;
+/** Said in every hundredth message, so that a quarter of the chats or more have it. */
+const MIDDLING = "walrus";
+
+const vocabulary = Array.from({ length: 20_000 }, (_, index) => `w${index.toString(36)}`);
+let state = 42;
+const random = (): number => {
+  state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+  return state / 0x7fffffff;
+};
+/** Few words are said often and most seldom. */
+const sentence = (): string =>
+  Array.from({ length: WORDS }, () => vocabulary[Math.floor(random() ** 3 * vocabulary.length)]).join(" ");
+
+/** Chats of the first user, newest last; the last one is long. */
+export const seedChats = async (directory: string, chats: number, messages: number): Promise<SeededChats> => {
+  const started = performance.now();
+  const now = systemClock.now();
+  const fatal = (error: Error): never => {
+    throw error;
+  };
+  const store = openLocalStore({ directory, cacheMb: 256, now, fatal });
+  try {
+    const [member] = await store.scan({
+      sql: "select user_id, organization_id from organization_members limit 1",
+      params: [],
+      map: ([owner_id, organization_id]) => ({ owner_id: String(owner_id), organization_id: String(organization_id) }),
+    });
+    if (!member) throw new Error(`${directory} has no user yet: start the server once`);
+    const each = Math.max(1, Math.floor((messages - LONG) / (chats - 1)));
+    let long = { id: "", first: 0 };
+    let batch: Statement[] = [];
+    let waiting = 0;
+    for (let index = 0; index < chats; index++) {
+      const count = index === chats - 1 ? LONG : each;
+      const key = await store.reserve("chats", 1);
+      const first = await store.reserve("messages", count);
+      const id = uuid();
+      long = { id, first };
+      batch.push(...chatOf(member, { id, key, first, count, at: now - (chats - index) * 1_000 }));
+      waiting += count;
+      if (waiting < COMMIT && index < chats - 1) continue;
+      await store.commit(batch);
+      batch = [];
+      waiting = 0;
+      if (index % 1_000 < 50) await merge(store);
+    }
+    await merge(store);
+    const seconds = (performance.now() - started) / 1_000;
+    return { long_id: long.id, middle: long.first + LONG / 2, word: MIDDLING, seconds };
+  } finally {
+    await store.close();
+  }
+};
+
+type Place = { id: string; key: number; first: number; count: number; at: number };
+
+const chatOf = (member: { owner_id: string; organization_id: string }, place: Place): Statement[] => {
+  const { id, key, first, count, at } = place;
+  const title = `Chat ${key}`;
+  const rows = Array.from({ length: count }, (_, index) => {
+    const said = sentence();
+    const text = (first + index) % 100 === 0 ? `${said} ${MIDDLING}` : said;
+    return {
+      ...{ id: first + index, chat: key, revision: 1, created_at: at, created_by: null, model_config_id: null },
+      ...{ role: index % 2 === 0 ? ("user" as const) : ("assistant" as const), visibility: "both" as const },
+      ...{ content: [{ type: "text" as const, text }], usage: null },
+    };
+  });
+  return [
+    insertChat({
+      ...{ ...member, id, key, title, client_type: "api", status: "waiting" },
+      ...{ last_model_config_id: "00000000-0000-4000-8000-0000000000d0", created_at: at, updated_at: at },
+      ...{ snapshot_version: 1, history_version: 1 },
+    }),
+    insertMessages(rows),
+    ...indexMessages(key, rows),
+    indexTitle(key, title),
+  ];
+};
+
+const merge = async (store: LocalStore): Promise<void> => {
+  for (const table of SEARCH_TABLES) {
+    for (let before = ""; ; ) {
+      await store.commit([mergeSearch(table)]);
+      const now = (await store.get(readPieces(table))) ?? "";
+      if (now === before) break;
+      before = now;
+    }
+  }
+};
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: { dir: { type: "string" }, chats: { type: "string" }, messages: { type: "string" } },
+  });
+  if (!values.dir) throw new Error("--dir DIR is needed: a data directory with a first user");
+  const seeded = await seedChats(values.dir, Number(values.chats ?? 50_000), Number(values.messages ?? 2_000_000));
+  process.stdout.write(`${JSON.stringify(seeded)}\n`);
+}

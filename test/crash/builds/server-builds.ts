@@ -1,0 +1,169 @@
+// The server is killed at random moments while people build, take workspaces that were kept ready, and while it stops, starts, puts to
+// sleep and deletes workspaces by itself: no build is lost, doubled or left pending, no workspace has two at a time, and no claim is
+// given twice (rules CR-2, CR-17).
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { randomFrom } from "#test/db/deployments.ts";
+import { until } from "#test/support/until.ts";
+import { BuildLoad, type Kind, MANIFESTS } from "../oracle/build-load.ts";
+import { read } from "../oracle/calls.ts";
+import { databaseProblems } from "../oracle/database.ts";
+import { ServerPlace } from "../server.ts";
+import { mustBeRight } from "../server-crash.ts";
+import { enter, makeTemplate, type World } from "../server-world.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+import { Fleet, LeftAlone } from "./server-builds-fleet.ts";
+import { Taker } from "./server-prebuilds.ts";
+
+const ENV = { SLIPWAY_PROVISIONER_SLOTS: "5" };
+const FLEET = 6;
+const KEPT_READY = 4;
+/** What is brought near falls due while the next server runs: its clock ticks once a second. */
+const NEAR_MS = 1_600;
+/** So long somebody is content with what they have taken, and others can be made ready. */
+const TAKING_MS = 250;
+/** A timer whose actor could not be reached is tried again after half a minute. */
+const PATIENCE_MS = 90_000;
+const KEPT: Manifest = {
+  provisioner: "echo",
+  presets: [{ name: "Ready", parameters: {}, prebuilds: KEPT_READY }],
+  resources: [{ name: "main" }],
+};
+
+const makeBuilders = async (world: World, random: () => number): Promise<BuildLoad[]> => {
+  const templates = {} as Record<Kind, string>;
+  for (const kind of ["succeeds", "fails", "hangs"] as const) {
+    templates[kind] = await makeTemplate(world, `people-${kind}`, MANIFESTS[kind]);
+  }
+  const kinds: Kind[] = ["succeeds", "succeeds", "hangs", "fails"];
+  return ["p0", "p1"].map((name) => new BuildLoad({ name, admin: world.admin, templates, kinds, random }));
+};
+
+/** What somebody must say to get a workspace that was kept ready. */
+const makeOffer = async (world: World): Promise<object> => {
+  const template_id = await makeTemplate(world, "kept", KEPT);
+  const template = await read<{ active_version_id: string }>(world.admin, `/api/v2/templates/${template_id}`);
+  const version = `/api/v2/templateversions/${template.active_version_id}`;
+  const presets = await read<{ id: string }[]>(world.admin, `${version}/presets`);
+  return { template_id, template_version_preset_id: presets[0]?.id };
+};
+
+/** What is wrong with the workspaces that were given to these people; `holders` has all that were given before. */
+const wrongClaims = async (world: World, takers: readonly Taker[], holders: Map<string, string>): Promise<string[]> => {
+  const wrong = takers.flatMap((taker) => taker.wrong);
+  for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
+    const other = holders.get(id);
+    if (other !== undefined && other !== name) wrong.push(`${id} was given as ${name} and as ${other}`);
+    holders.set(id, name);
+    const found = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
+    if (found.name !== name || found.owner_name !== "admin") wrong.push(`${name} is ${found.owner_name}/${found.name}`);
+  }
+  return wrong;
+};
+
+/** True when nothing that is kept is being built: all are ready, or a pause follows one that two servers died of (rule PB-4). */
+const isKept = async ({ admin }: World): Promise<boolean> => {
+  const { workspaces } = await read<{ workspaces: Workspace[] }>(admin, "/api/v2/workspaces?q=owner:prebuilds");
+  const all = workspaces.map(({ latest_build }) => latest_build);
+  if (all.some(({ job }) => job.completed_at === undefined)) return false;
+  return (
+    all.filter(({ status }) => status === "running").length === KEPT_READY ||
+    all.some(({ status }) => status === "failed")
+  );
+};
+
+/** What an idle server must not leave behind: open jobs, and timers that fell due long ago. */
+const leftOver = (directory: string): string[] => {
+  using db = new Database(join(directory, "slipway.db"), { readonly: true });
+  const jobs = db.query("select id, input from jobs where completed_at is null").values();
+  const timers = db.query("select id from timers where due < ?").values(Date.now() - 10_000);
+  return [
+    ...jobs.map((job) => `a job is left open: ${JSON.stringify(job)}`),
+    ...timers.map((timer) => `a timer is left: ${timer}`),
+  ];
+};
+
+/** Kills the server `rounds` times. Returns what was seen, in one line. */
+export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  const random = randomFrom(seed);
+  let server = await place.start({ env: ENV });
+  const world = await enter(place);
+  const [fleet, alone] = [await Fleet.make(world, FLEET), await LeftAlone.make(world)];
+  const offer = await makeOffer(world);
+  const builders = await makeBuilders(world, random);
+  const holders = new Map<string, string>();
+  let during = 0;
+  const people = builders.map((one) => one.run());
+  try {
+    for (let round = 1; round <= rounds; round++) {
+      const takers = [new Taker(), new Taker()];
+      const taking = takers.map((one, i) => one.run(world, `r${round}t${i}`, offer, () => {}, TAKING_MS));
+      const adding = alone.add(`${round}`);
+      if (await mayKill(fleet, random)) during += 1;
+      server.kill("SIGKILL");
+      await server.ended;
+      for (const one of takers) one.stop();
+      mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+      // In some rounds the next server must recover what the dead one left in its log, untouched by us.
+      if (round % 3 > 0) fleet.bringNear(place.directory, random, NEAR_MS);
+      server = await place.start({ env: ENV });
+      await Promise.all([...taking, adding]);
+      const wrong = [await fleet.check(), await alone.check(), await wrongClaims(world, takers, holders)];
+      for (const one of builders) wrong.push(await one.check());
+      mustBeRight(seed, `kill ${round}`, wrong.flat());
+      await fleet.mend();
+      log(`kill ${round}: ${fleet.scheduled} scheduled, ${alone.count} left alone, ${holders.size} taken`);
+    }
+  } finally {
+    for (const one of builders) one.stop();
+  }
+  await Promise.all(people);
+  const waits = { "the fleet": () => fleet.isDone(), "the rest": () => alone.isDone(), kept: () => isKept(world) };
+  for (const [what, isDone] of Object.entries(waits)) {
+    await until(isDone, { patience: PATIENCE_MS }).catch(async (error: unknown) => {
+      const left = [...(await fleet.check()), ...(await alone.check(true)), ...leftOver(place.directory)];
+      throw new Error(`seed ${seed}, the end: ${what} does not settle (${left.join("; ")})`, { cause: error });
+    });
+  }
+  const wrong = [await fleet.check(), await alone.check(true)];
+  for (const one of builders) wrong.push(await one.check(true));
+  let claimed = 0;
+  for (const [id, name] of holders) {
+    let found: Workspace | undefined;
+    await until(async () => {
+      found = await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`);
+      return found.latest_build.job.completed_at !== undefined;
+    });
+    if (found?.name !== name) wrong.push([`${id} was given as ${name} and is ${found?.name}`]);
+    if (found?.latest_build.build_number === 2) claimed += 1;
+  }
+  await place.stop();
+  mustBeRight(seed, "the end", [...wrong.flat(), ...databaseProblems(place.directory), ...leftOver(place.directory)]);
+  const built = builders.reduce((sum, { counts }) => sum + counts.builds, 0);
+  return (
+    `${rounds} kills (${during} within 20 ms of a scheduled build), ${built} builds by people, ${fleet.scheduled} scheduled, ` +
+    `${alone.count} workspaces left alone, ${holders.size} taken (${claimed} kept ready before), none lost or doubled`
+  );
+};
+
+/** Waits for the moment of the kill: right behind the next scheduled build, or anywhere. True for the first. */
+const mayKill = async (fleet: Fleet, random: () => number): Promise<boolean> => {
+  const end = performance.now() + 100 + random() * (NEAR_MS + 800);
+  if (random() < 0.4) {
+    await Bun.sleep(end - performance.now());
+    return false;
+  }
+  const before = await fleet.pulse();
+  while (performance.now() < end) {
+    await Bun.sleep(5);
+    if ((await fleet.pulse()) === before) continue;
+    await Bun.sleep(random() * 20);
+    return true;
+  }
+  return false;
+};
+
+export const checks: readonly Check[] = [{ name: "server: builds by people and by the clock", run: serverBuilds }];

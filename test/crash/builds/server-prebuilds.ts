@@ -1,0 +1,118 @@
+// The server is killed at random moments while people take workspaces that were kept ready: none is taken twice, none that was given is
+// taken back, and afterwards as many are ready as the template wants (rule PB-14).
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { randomFrom } from "#test/db/deployments.ts";
+import { until } from "#test/support/until.ts";
+import { call, PAUSE_MS, read } from "../oracle/calls.ts";
+import { databaseProblems } from "../oracle/database.ts";
+import { ServerPlace } from "../server.ts";
+import { mustBeRight } from "../server-crash.ts";
+import { enter, makeTemplate, type World } from "../server-world.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+
+const WANTED = 3;
+const PEOPLE = 4;
+const ENV = { SLIPWAY_PROVISIONER_SLOTS: "4" };
+const MANIFEST: Manifest = {
+  provisioner: "echo",
+  presets: [{ name: "Ready", parameters: {}, prebuilds: WANTED }],
+  resources: [{ name: "main" }],
+};
+
+type Page = { workspaces: Workspace[] };
+const owned = async ({ admin }: World, owner: string): Promise<Workspace[]> =>
+  (await read<Page>(admin, `/api/v2/workspaces?q=owner:${owner}`)).workspaces;
+
+/** Somebody who takes one workspace after the other, under names that are never used twice, and notes what became of each wish. */
+export class Taker {
+  /** Name -> the workspace that was answered. */
+  readonly given = new Map<string, string>();
+  readonly asked = new Set<string>();
+  readonly wrong: string[] = [];
+  #stopped = false;
+
+  async run({ admin }: World, who: string, body: object, answered: () => void, pause = PAUSE_MS): Promise<void> {
+    for (let n = 0; !this.#stopped; n++) {
+      const name = `${who}-${n}`;
+      this.asked.add(name);
+      const said = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", { ...body, name });
+      if (said.fate === "acknowledged") this.given.set(name, said.answer.id);
+      else if (said.fate === "refused") this.wrong.push(`${name}: refused with ${said.status} ${said.message}`);
+      answered();
+      await Bun.sleep(pause);
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+}
+
+/** What is wrong with who has what. A list may miss what changes while it is made, so what it lacks is asked for by its id. */
+const problems = async (world: World, takers: readonly Taker[]): Promise<string[]> => {
+  const wrong = takers.flatMap((taker) => taker.wrong);
+  const mine = await owned(world, "me");
+  const byName = new Map(mine.map((one) => [one.name, one]));
+  const holders = new Map<string, string>();
+  for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
+    if (holders.has(id)) wrong.push(`${id} was given as ${name} and as ${holders.get(id)}`);
+    holders.set(id, name);
+    const listed = byName.get(name);
+    const found = listed ?? (await read<Workspace>(world.admin, `/api/v2/workspaces/${id}`).catch(() => undefined));
+    if (found?.id !== id || found.name !== name) wrong.push(`${name} was given as ${id} and is ${found?.id ?? "gone"}`);
+  }
+  const asked = new Set(takers.flatMap((taker) => [...taker.asked]));
+  for (const { name } of mine) if (!asked.has(name)) wrong.push(`nobody asked for ${name}`);
+  return wrong;
+};
+
+/** Kills the server `rounds` times. Returns what was seen, in one line. */
+export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using place = await ServerPlace.make();
+  const random = randomFrom(seed);
+  let server = await place.start({ env: ENV });
+  const world = await enter(place);
+  const template_id = await makeTemplate(world, "kept", MANIFEST);
+  const { active_version_id } = await read<{ active_version_id: string }>(
+    world.admin,
+    `/api/v2/templates/${template_id}`,
+  );
+  const presets = await read<{ id: string }[]>(world.admin, `/api/v2/templateversions/${active_version_id}/presets`);
+  const body = { template_id, template_version_preset_id: presets[0]?.id };
+  const isReady = ({ latest_build }: Workspace): boolean => latest_build.status === "running";
+  const allReady = async (): Promise<boolean> => {
+    const kept = await owned(world, "prebuilds");
+    return kept.length === WANTED && kept.every(isReady);
+  };
+  const takers: Taker[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    await until(allReady);
+    let answers = 0;
+    const group = Array.from({ length: PEOPLE }, () => new Taker());
+    takers.push(...group);
+    const running = group.map((one, i) => one.run(world, `r${round}p${i}`, body, () => (answers += 1)));
+    // Somewhere in the first claims, also within one.
+    const patience = Math.floor(random() * 8);
+    await until(async () => answers >= patience);
+    await Bun.sleep(random() * 10);
+    server.kill("SIGKILL");
+    await server.ended;
+    for (const one of group) one.stop();
+    await Promise.all(running);
+    mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+    server = await place.start({ env: ENV });
+    mustBeRight(seed, `kill ${round}`, await problems(world, takers));
+    log(`kill ${round}: ${answers} answers`);
+  }
+  await until(allReady);
+  await until(async () => (await owned(world, "me")).every(isReady));
+  const mine = await owned(world, "me");
+  mustBeRight(seed, "the end", await problems(world, takers));
+  await place.stop();
+  mustBeRight(seed, "the end", databaseProblems(place.directory));
+  const claimed = mine.filter(({ latest_build }) => latest_build.build_number === 2).length;
+  return `${rounds} kills, ${mine.length} workspaces taken, ${claimed} of them kept ready before, none twice, none lost`;
+};
+
+export const checks: readonly Check[] = [{ name: "server: claims of prebuilds", run: serverPrebuilds }];

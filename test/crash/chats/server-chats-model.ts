@@ -1,0 +1,98 @@
+// A model provider with moods, on a real socket, for chats whose server dies: it answers, thinks, asks for tools, breaks off, refuses,
+// or says a few words and then nothing more. It checks that no history it is given has a person's message twice. Used by server-chats.ts.
+import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
+
+/** What people write begins with this, and no two of them write the same. */
+export const MESSAGE = /<\w+-\d+>/g;
+
+export class MoodyProvider implements AsyncDisposable {
+  readonly server: ModelServer;
+  readonly wrong: string[] = [];
+  /** Calls answered in each mood. */
+  readonly answered = new Map<string, number>();
+  /** From now on every answer is a good one. */
+  isCalm = false;
+  readonly #random: () => number;
+  readonly #hanging = new Set<ModelCall>();
+  #isOver = false;
+
+  private constructor(server: ModelServer, random: () => number) {
+    this.server = server;
+    this.#random = random;
+    void this.#serve();
+  }
+
+  static async start(random: () => number): Promise<MoodyProvider> {
+    return new MoodyProvider(await ModelServer.start(), random);
+  }
+
+  /** Ends what hangs and answers well from now on. */
+  calm(): void {
+    this.isCalm = true;
+    for (const call of this.#hanging) call.say({ finish: "stop" }).end();
+    this.#hanging.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    await this.server[Symbol.asyncDispose]();
+  }
+
+  async #serve(): Promise<void> {
+    for (;;) {
+      const call = await this.server.next();
+      if (this.#isOver) return;
+      this.#check(call);
+      void this.#answer(call);
+    }
+  }
+
+  #below(n: number): number {
+    return Math.floor(this.#random() * n);
+  }
+
+  #mood(): string {
+    const dice = this.isCalm ? 99 : this.#below(100);
+    if (dice < 3) return "overloaded";
+    if (dice < 5) return "unauthorized";
+    if (dice < 8) return "torn";
+    if (dice < 10) return "unfinished";
+    if (dice < 12) return "refusing";
+    if (dice < 22) return "hanging";
+    if (dice < 36) return "asking";
+    if (dice < 40) return "confused";
+    return "helpful";
+  }
+
+  async #answer(call: ModelCall): Promise<void> {
+    const mood = this.#mood();
+    this.answered.set(mood, (this.answered.get(mood) ?? 0) + 1);
+    if (mood === "overloaded") return call.answer(503, { error: { message: "overloaded" } });
+    if (mood === "unauthorized") return call.answer(401, { error: { message: "who are you?" } });
+    if (mood === "refusing") return call.say({ finish: "content_filter" }).end();
+    const words = this.isCalm ? 1 : this.#below(12);
+    for (let word = 0; word < words; word++) {
+      call.say(this.#below(6) === 0 ? { reasoning: `hm ${word} ` } : { text: `w${word} ` });
+      if (this.#below(3) === 0) await Bun.sleep(this.#below(12));
+    }
+    if (mood === "torn") return call.tear();
+    if (mood === "unfinished") return call.end();
+    if (mood === "hanging" && !this.isCalm) return void this.#hanging.add(call);
+    if (mood === "asking" || mood === "confused") {
+      const name = mood === "asking" ? "ask" : "unknown";
+      for (let n = this.#below(2); n >= 0; n--) {
+        call.say({ call: { id: crypto.randomUUID(), name, args: '{"what":"?"}' } });
+      }
+      return call.say({ finish: "tool_calls" }).end();
+    }
+    call.say({ text: "done." }, { finish: "stop" }).end();
+  }
+
+  #check({ body }: ModelCall): void {
+    const messages = (body.messages ?? []) as { role: string; content: unknown }[];
+    const users = messages.filter(({ role }) => role === "user");
+    const said = users.flatMap(({ content }) => JSON.stringify(content).match(MESSAGE) ?? []);
+    const twice = said.find((text, index) => said.indexOf(text) !== index);
+    if (twice !== undefined) this.wrong.push(`the model was given ${twice} twice`);
+  }
+}

@@ -1,0 +1,175 @@
+// People who write to one chat together while its server dies, and a book of what became of each message: acknowledged, refused or
+// unknown. In an orderly chat nothing is edited, promoted or deleted, so that every message must be there in its order.
+import type { ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
+import type { Client } from "#src/client.ts";
+import { call, type Fate, PAUSE_MS } from "../oracle/calls.ts";
+
+/** One message that somebody wrote. */
+export type Said = {
+  readonly text: string;
+  readonly by: string;
+  readonly began: number;
+  fate: Fate<unknown>["fate"] | "open";
+  /** Its number in the history or in the queue, as it was answered. */
+  id?: number;
+  queued?: number;
+};
+
+/** What is known of one chat. */
+export class ChatBook {
+  readonly id: string;
+  readonly isOrderly: boolean;
+  readonly said: Said[] = [];
+  /** Numbers of the queue that somebody wanted deleted, and whether it was acknowledged. */
+  readonly deleted = new Map<number, boolean>();
+  /** Edits under way, and when the last one was over that may have emptied the queue. */
+  editing = 0;
+  edited = 0;
+  commands = 0;
+
+  constructor(id: string, isOrderly: boolean) {
+    this.id = id;
+    this.isOrderly = isOrderly;
+  }
+
+  get path(): string {
+    return `/api/v2/chats/${this.id}`;
+  }
+
+  /** True when a message that waited may have gone with the queue. */
+  mayBeGone({ queued, began }: Said): boolean {
+    return queued !== undefined && (this.editing > 0 || this.edited >= began || this.deleted.has(queued));
+  }
+}
+
+const PATIENCE_MS = 30_000;
+
+export class ChatPerson {
+  readonly wrong: string[] = [];
+  readonly #client: Client;
+  readonly #book: ChatBook;
+  readonly #name: string;
+  readonly #random: () => number;
+  readonly #answered: () => void;
+  #count = 0;
+  #stopped = false;
+
+  constructor(client: Client, book: ChatBook, name: string, random: () => number, answered: () => void) {
+    this.#client = client;
+    this.#book = book;
+    this.#name = name;
+    this.#random = random;
+    this.#answered = answered;
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      await this.#command();
+      this.#book.commands += 1;
+      this.#answered();
+      await Bun.sleep(this.#below(2 * PAUSE_MS));
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #below(n: number): number {
+    return Math.floor(this.#random() * n);
+  }
+
+  #command(): Promise<unknown> {
+    const dice = this.#below(this.#book.isOrderly ? 20 : 26);
+    if (dice < 13) return this.#send();
+    if (dice < 15) return this.#call("POST", "/interrupt");
+    if (dice < 17) return this.#answerCalls();
+    if (dice < 20) return this.#call("PATCH", "", { archived: dice === 17 });
+    return dice < 22 ? this.#edit() : this.#touchQueue(dice < 24);
+  }
+
+  /** 4xx is always possible: somebody else was there before. A server error is not, while it lives. */
+  async #call<T>(method: string, rest: string, body?: unknown, headers?: Record<string, string>): Promise<Fate<T>> {
+    const options = { wrong: this.wrong, ...(headers ? { headers } : {}) };
+    const fate = await call<T>(this.#client, method, this.#book.path + rest, body, options);
+    const status = fate.fate === "unknown" ? fate.status : undefined;
+    if (status !== undefined && status !== 503) this.wrong.push(`${method} ${rest}: ${status}`);
+    return fate;
+  }
+
+  #note(): Said {
+    const text = `<${this.#name}-${this.#count++}>`;
+    const said: Said = { text, by: this.#name, began: performance.now(), fate: "open" };
+    this.#book.said.push(said);
+    return said;
+  }
+
+  async #send(): Promise<void> {
+    const said = this.#note();
+    const busy_behavior = this.#below(5) === 0 ? "interrupt" : "queue";
+    const body = { content: [{ type: "text", text: said.text }], busy_behavior };
+    const key = this.#below(2) === 0 ? { "Idempotency-Key": said.text } : undefined;
+    const end = performance.now() + PATIENCE_MS;
+    let fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);
+    // With a key the same may be said again until it is answered, also to the next server.
+    while (key && fate.fate === "unknown" && performance.now() < end && !this.#stopped) {
+      await Bun.sleep(PAUSE_MS);
+      fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);
+    }
+    if (fate.fate === "acknowledged") {
+      const { message, queued_message } = fate.answer;
+      if (message) said.id = message.id;
+      if (queued_message) said.queued = queued_message.id;
+    }
+    said.fate = fate.fate;
+  }
+
+  async #page(): Promise<MessagePage | undefined> {
+    const fate = await this.#call<MessagePage>("GET", "/messages?limit=50");
+    return fate.fate === "acknowledged" ? fate.answer : undefined;
+  }
+
+  async #answerCalls(): Promise<void> {
+    const results = openCalls((await this.#page())?.messages ?? []).map((tool_call_id) => ({
+      tool_call_id,
+      output: 1,
+    }));
+    await this.#call("POST", "/tool-results", { results });
+  }
+
+  async #edit(): Promise<void> {
+    const users = ((await this.#page())?.messages ?? []).filter(({ role }) => role === "user").slice(0, 6);
+    const target = users[this.#below(users.length)];
+    if (!target) return;
+    const said = this.#note();
+    this.#book.editing += 1;
+    const body = { content: [{ type: "text", text: said.text }] };
+    const fate = await this.#call<{ message: ChatMessage }>("PATCH", `/messages/${target.id}`, body);
+    if (fate.fate === "acknowledged") said.id = fate.answer.message.id;
+    said.fate = fate.fate;
+    this.#book.editing -= 1;
+    if (fate.fate !== "refused") this.#book.edited = performance.now();
+  }
+
+  async #touchQueue(isDelete: boolean): Promise<void> {
+    const queue = (await this.#page())?.queued_messages ?? [];
+    const id = queue[this.#below(queue.length)]?.id;
+    if (id === undefined) return;
+    if (!isDelete) return void (await this.#call("POST", `/queue/${id}/promote`));
+    // Noted before the answer: the server may die with it.
+    const { deleted } = this.#book;
+    if (!deleted.has(id)) deleted.set(id, false);
+    const fate = await this.#call("DELETE", `/queue/${id}`);
+    if (fate.fate === "acknowledged") deleted.set(id, true);
+  }
+}
+
+/** Calls of tools that have no result in this page. */
+export const openCalls = (messages: readonly ChatMessage[]): string[] => {
+  const idsOf = (role: string, type: string): string[] =>
+    messages
+      .filter((one) => one.role === role)
+      .flatMap(({ content }) => content.flatMap((part) => (part.type === type ? [part.tool_call_id ?? ""] : [])));
+  const answered = new Set(idsOf("tool", "tool-result"));
+  return idsOf("assistant", "tool-call").filter((id) => !answered.has(id));
+};

@@ -1,0 +1,154 @@
+// A follower of one chat that is cut off with its server and comes back: with its cursor, or from the beginning where messages may have
+// left the history meanwhile. It complains about whatever a client may rely on, and ends with the picture of the database.
+import type { ChatMessage, QueuedMessage } from "#schema/chats/chat.ts";
+import type { ChatEvent } from "#schema/chats/chat-event.ts";
+import type { Client, ClientSocket } from "#src/client.ts";
+import { readEvents } from "#test/support/event-reader.ts";
+import { PAUSE_MS } from "../oracle/calls.ts";
+
+type Part = Extract<ChatEvent, { type: "message_part" }>["message_part"];
+
+/** What all followers of a chat have heard: one number never means two things, whichever server has said it. */
+export class ChatLedger {
+  readonly wrong: string[] = [];
+  readonly #meant = new Map<string, string>();
+
+  same(number: string, what: unknown): void {
+    const now = JSON.stringify(what);
+    const before = this.#meant.get(number);
+    if (before === undefined) this.#meant.set(number, now);
+    else if (before !== now) this.wrong.push(`${number} was ${before.slice(0, 200)} and is ${now.slice(0, 200)}`);
+  }
+}
+
+export type ReaderOptions = {
+  readonly client: Client;
+  readonly chat: string;
+  readonly ledger: ChatLedger;
+  /** By cursor, else from the beginning. */
+  readonly resumes: boolean;
+  readonly over: "websocket" | "events";
+};
+
+export class ChatReader {
+  readonly messages = new Map<number, ChatMessage>();
+  queue: QueuedMessage[] = [];
+  status = "";
+  connections = 0;
+  readonly options: ReaderOptions;
+  #buffer: [number, number] | undefined;
+  #seq = 0;
+  /** Numbers that came in this connection, and those that it was to leave out. */
+  #fresh = new Set<number>();
+  #after = 0;
+  #cut: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(options: ReaderOptions) {
+    this.options = options;
+  }
+
+  /** Follows until `stop`, however often the connection breaks. */
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      this.#begin();
+      const follow = this.options.over === "events" ? this.#followEvents() : this.#followSocket();
+      // The server is away, or the connection broke within a frame.
+      await follow.catch(() => {});
+      if (!this.#stopped) await Bun.sleep(PAUSE_MS);
+    }
+  }
+
+  /** Breaks the connection, as a network does. */
+  drop(): void {
+    this.#cut?.();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.drop();
+  }
+
+  get history(): ChatMessage[] {
+    return [...this.messages.values()].sort((a, b) => a.id - b.id);
+  }
+
+  get #path(): string {
+    return `/api/v2/chats/${this.options.chat}/stream?after_id=${this.#after}`;
+  }
+
+  #begin(): void {
+    if (!this.options.resumes) this.messages.clear();
+    this.#after = Math.max(0, ...this.messages.keys());
+    this.#fresh.clear();
+    this.#buffer = undefined;
+    this.status = "";
+  }
+
+  async #followSocket(): Promise<void> {
+    const socket: ClientSocket = await this.options.client.socket(this.#path);
+    this.#cut = () => socket[Symbol.dispose]();
+    this.connections += 1;
+    for await (const frame of socket) this.#hear(JSON.parse(frame as string) as ChatEvent[]);
+  }
+
+  async #followEvents(): Promise<void> {
+    const cut = new AbortController();
+    this.#cut = () => cut.abort();
+    const headers = { accept: "text/event-stream" };
+    const response = await this.options.client.fetch("GET", this.#path, undefined, { headers, signal: cut.signal });
+    this.connections += 1;
+    for await (const { data } of readEvents<ChatEvent[]>(response)) if (data) this.#hear(data);
+  }
+
+  #hear(events: readonly ChatEvent[]): void {
+    for (const event of events) this.#apply(event);
+  }
+
+  #say(what: string): void {
+    this.options.ledger.wrong.push(`a follower by ${this.options.over}: ${what}`);
+  }
+
+  #apply(event: ChatEvent): void {
+    switch (event.type) {
+      case "message":
+        this.#applyMessage(event.message);
+        break;
+      case "history_reset":
+        this.messages.clear();
+        this.#fresh.clear();
+        this.#after = 0;
+        break;
+      case "queue_update":
+        for (const { id, content } of event.queued_messages) this.options.ledger.same(`queued ${id}`, content);
+        this.queue = event.queued_messages;
+        break;
+      case "status":
+        this.status = event.status.status;
+        break;
+      case "preview_reset":
+        this.#buffer = undefined;
+        break;
+      case "message_part":
+        this.#applyPart(event.message_part);
+    }
+  }
+
+  #applyMessage(message: ChatMessage): void {
+    if (this.#fresh.has(message.id)) this.#say(`message ${message.id} came twice`);
+    if (message.id <= this.#after) this.#say(`message ${message.id} came, though ${this.#after} is known`);
+    this.#fresh.add(message.id);
+    this.options.ledger.same(`message ${message.id}`, message);
+    this.messages.set(message.id, message);
+  }
+
+  #applyPart({ history_version, generation_attempt, seq, part }: Part): void {
+    const [history, attempt] = this.#buffer ?? [history_version, generation_attempt];
+    if (history !== history_version || attempt !== generation_attempt) this.#say("a part without a preview_reset");
+    if (!this.#buffer) this.#seq = 0;
+    this.#buffer = [history_version, generation_attempt];
+    this.#seq += 1;
+    if (seq !== this.#seq) this.#say(`part ${seq} where ${this.#seq} was due`);
+    this.options.ledger.same(`part ${history_version}/${generation_attempt}/${seq}`, part);
+  }
+}

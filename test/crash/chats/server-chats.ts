@@ -1,0 +1,211 @@
+// The server is killed at random moments while people write to chats, models answer in every mood and followers come and go: what was
+// acknowledged is there once and in order, no number is used twice, what was owed goes on, and every follower ends with the picture of
+// the database (rules CH-16, CH-35 and CH-37; RELIABILITY checks 1 and 19).
+import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
+import { randomFrom } from "#test/db/deployments.ts";
+import { until } from "#test/support/until.ts";
+import { call, read } from "../oracle/calls.ts";
+import { databaseProblems } from "../oracle/database.ts";
+import { ServerPlace } from "../server.ts";
+import { mustBeRight } from "../server-crash.ts";
+import { enter, type World } from "../server-world.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+import {
+  bringDeadlineNear,
+  chatProblems,
+  hasGoneOn,
+  type Owed,
+  peek,
+  type StoredChat,
+  storedChats,
+} from "./server-chats-database.ts";
+import { MoodyProvider } from "./server-chats-model.ts";
+import { ChatBook, ChatPerson, openCalls } from "./server-chats-people.ts";
+import { ChatLedger, ChatReader } from "./server-chats-reader.ts";
+
+const CHATS = 4;
+const PEOPLE = 2;
+/** Kills that one group of chats lives through; then others begin, so that histories stay readable. */
+const ROUNDS_OF_A_GROUP = 10;
+
+const addModel = async ({ admin }: World, url: string): Promise<void> => {
+  const provider = { provider: "openai-compat", display_name: "Moody", base_url: `${url}/v1`, api_key: "key" };
+  const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
+  await admin.post("/api/v2/chats/model-configs", { provider_id: id, model: "moody", is_default: true });
+};
+
+/** Some chats with their people and followers. */
+class Group {
+  readonly books: ChatBook[] = [];
+  readonly people: ChatPerson[] = [];
+  readonly readers: ChatReader[] = [];
+  readonly ledgers: ChatLedger[] = [];
+  answers = 0;
+  readonly #world: World;
+  readonly #working: Promise<void>[] = [];
+  readonly #reading: Promise<void>[] = [];
+  #stored = new Map<string, StoredChat>();
+
+  private constructor(world: World) {
+    this.#world = world;
+  }
+
+  static async make(world: World, name: string, random: () => number): Promise<Group> {
+    const group = new Group(world);
+    const { admin, organization_id } = world;
+    const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: { type: "object" } }];
+    for (let n = 0; n < CHATS; n++) {
+      const content = [{ type: "text", text: `chat ${n} of ${name}` }];
+      const { id } = await admin.post<Chat>("/api/v2/chats", { organization_id, content, unsafe_dynamic_tools });
+      const book = new ChatBook(id, n % 2 === 0);
+      const ledger = new ChatLedger();
+      group.books.push(book);
+      group.ledgers.push(ledger);
+      for (let p = 0; p < PEOPLE; p++) {
+        group.people.push(new ChatPerson(admin, book, `${name}c${n}p${p}`, random, () => (group.answers += 1)));
+      }
+      for (const over of ["websocket", "events"] as const) {
+        group.readers.push(new ChatReader({ client: admin, chat: id, ledger, resumes: book.isOrderly, over }));
+      }
+    }
+    group.#working.push(...group.people.map((one) => one.run()));
+    group.#reading.push(...group.readers.map((one) => one.run()));
+    return group;
+  }
+
+  /** What is wrong with the files of a server that has just been killed. */
+  look(directory: string): string[] {
+    const before = this.#stored;
+    this.#stored = storedChats(
+      directory,
+      this.books.map(({ id }) => id),
+    );
+    return [
+      ...this.books.flatMap((book) => chatProblems(book, this.#stored.get(book.id), before.get(book.id))),
+      ...this.people.flatMap(({ wrong }) => wrong),
+      ...this.ledgers.flatMap(({ wrong }) => wrong),
+    ];
+  }
+
+  /** What the next server owes to go on with; deadlines of some come near. */
+  owed(directory: string, random: () => number): Owed[] {
+    return [...this.#stored.values()].flatMap(({ chat }): Owed[] => {
+      if (chat.archived) return [];
+      if (chat.status === "running" || chat.status === "interrupting") return [chat];
+      if (chat.status !== "requires_action" || random() < 0.3) return [];
+      bringDeadlineNear(directory, chat.id, Math.floor(random() * 300));
+      return [chat];
+    });
+  }
+
+  /** Nobody writes any more; everything comes to rest, and every follower has the picture of the database. */
+  async settle(): Promise<string[]> {
+    for (const one of this.people) one.stop();
+    await Promise.all(this.#working);
+    for (const book of this.books) await until(() => this.#rests(book), { patience: 120_000 });
+    const wrong: string[] = [];
+    for (const { id } of this.books) {
+      const truth = await this.#truth(id);
+      for (const reader of this.readers.filter(({ options }) => options.chat === id)) {
+        const seen = () => JSON.stringify([reader.status, reader.queue, reader.history]);
+        await until(async () => seen() === truth).catch(() => {
+          wrong.push(`a follower of ${id} by ${reader.options.over} ends with ${seen()} instead of ${truth}`);
+        });
+      }
+    }
+    for (const one of this.readers) one.stop();
+    await Promise.all(this.#reading);
+    return wrong;
+  }
+
+  /** Answers, brings back and sends what lets it come to an end; true when it has. */
+  async #rests(book: ChatBook): Promise<boolean> {
+    const { admin } = this.#world;
+    const { status, archived } = await read<Chat>(admin, book.path);
+    if (archived) await call(admin, "PATCH", book.path, { archived: false });
+    if (status === "requires_action") {
+      const { messages } = await read<MessagePage>(admin, `${book.path}/messages?limit=50`);
+      const results = openCalls(messages).map((tool_call_id) => ({ tool_call_id, output: 1 }));
+      await call(admin, "POST", `${book.path}/tool-results`, { results });
+    }
+    return !archived && (status === "waiting" || status === "error");
+  }
+
+  async #truth(id: string): Promise<string> {
+    const path = `/api/v2/chats/${id}`;
+    const { status } = await read<Chat>(this.#world.admin, path);
+    const { queued_messages } = await read<MessagePage>(this.#world.admin, `${path}/messages`);
+    const history: ChatMessage[] = [];
+    for (let hasMore = true; hasMore; ) {
+      const after = history.at(-1)?.id ?? 0;
+      const page = await read<MessagePage>(this.#world.admin, `${path}/messages?limit=200&after_id=${after}`);
+      history.push(...page.messages);
+      hasMore = page.has_more;
+    }
+    return JSON.stringify([status, queued_messages, history]);
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+
+/** Kills the server `rounds` times. Returns what was seen, in one line. */
+export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  const random = randomFrom(seed);
+  await using place = await ServerPlace.make();
+  await using provider = await MoodyProvider.start(random);
+  let server = await place.start();
+  const world = await enter(place);
+  await addModel(world, provider.server.url);
+  const groups: Group[] = [];
+  const moved = { running: 0, interrupting: 0, requires_action: 0 } as Record<string, number>;
+  for (let round = 1; round <= rounds; round++) {
+    let group = groups.at(-1);
+    if (!group || round % ROUNDS_OF_A_GROUP === 1) {
+      provider.isCalm = false;
+      group = await Group.make(world, `g${groups.length}`, random);
+      groups.push(group);
+    }
+    const begun = group.answers;
+    const patience = 20 + Math.floor(random() * (rounds < ROUNDS_OF_A_GROUP ? 60 : 200));
+    const now = group;
+    await until(async () => now.answers - begun >= patience, { patience: 60_000 });
+    for (const reader of group.readers) if (random() < 0.2) reader.drop();
+    await Bun.sleep(random() * 10);
+    server.kill("SIGKILL");
+    await server.ended;
+    mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+    mustBeRight(seed, `kill ${round}`, [...group.look(place.directory), ...provider.wrong]);
+    const owed = group.owed(place.directory, random);
+    server = await place.start();
+    await until(async () => peek(place.directory, (db) => owed.every((one) => hasGoneOn(db, one)))).catch(() => {
+      const late = peek(place.directory, (db) => owed.filter((one) => !hasGoneOn(db, one)));
+      mustBeRight(
+        seed,
+        `kill ${round}`,
+        late.map((one) => `${one.id} has not gone on from ${one.status}`),
+      );
+    });
+    for (const { status } of owed) moved[status] = (moved[status] ?? 0) + 1;
+    log(`kill ${round}: ${group.answers} answers, ${owed.length} chats went on`);
+    if (round % ROUNDS_OF_A_GROUP !== 0 && round < rounds) continue;
+    provider.calm();
+    mustBeRight(seed, `the end of group ${groups.length}`, await group.settle());
+    mustBeRight(seed, `the end of group ${groups.length}`, [
+      ...group.ledgers.flatMap(({ wrong }) => wrong),
+      ...provider.wrong,
+    ]);
+  }
+  await place.stop();
+  for (const group of groups) mustBeRight(seed, "the end", group.look(place.directory));
+  mustBeRight(seed, "the end", databaseProblems(place.directory));
+  const said = groups.flatMap(({ books }) => books.flatMap((book) => book.said));
+  const acknowledged = said.filter(({ fate }) => fate === "acknowledged").length;
+  const commands = sum(groups.map(({ answers }) => answers));
+  const connections = sum(groups.flatMap(({ readers }) => readers.map((one) => one.connections)));
+  return (
+    `${rounds} kills, ${commands} commands, ${acknowledged} acknowledged messages, none lost or doubled; ${moved.running} running, ` +
+    `${moved.interrupting} interrupting and ${moved.requires_action} awaiting chats went on; ${connections} connections of followers`
+  );
+};
+
+export const checks: readonly Check[] = [{ name: "server: chats", run: serverChats }];

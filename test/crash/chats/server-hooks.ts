@@ -1,0 +1,206 @@
+// The server is killed at random moments while a hook's consumer changes every prompt and every call of its chats: no message is without its
+// hook and no effect without its message, a stored call is run with its stored input and never asked about again, and everything that was
+// owed goes on (rule HK-16).
+import type { Chat } from "#schema/chats/chat.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import { randomFrom } from "#test/db/deployments.ts";
+import { Consumer, type Rule } from "#test/hooks/world.ts";
+import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
+import { until } from "#test/support/until.ts";
+import { databaseProblems } from "../oracle/database.ts";
+import { ServerPlace } from "../server.ts";
+import { mustBeRight } from "../server-crash.ts";
+import { enter, type World } from "../server-world.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+import { type StoredChat, storedChats } from "./server-chats-database.ts";
+
+const CHATS = 3;
+
+/** A model that calls one tool for each message, then says that it is done. Its calls have ids of their own. */
+const answerAll = async (upstream: ModelServer, isOver: () => boolean): Promise<void> => {
+  for (let number = 1; ; number++) {
+    const call = await upstream.next();
+    if (isOver()) return;
+    answer(call, number);
+  }
+};
+
+const answer = (call: ModelCall, number: number): void => {
+  const messages = call.body.messages as { role: string; content: unknown }[];
+  const asked = messages.findLastIndex(
+    ({ role, content }) => role === "user" && JSON.stringify(content).includes("SAID "),
+  );
+  const isAnswered = messages.slice(asked).some(({ role }) => role === "tool");
+  if (isAnswered) call.say({ text: "done" }, { finish: "stop" }).end();
+  else {
+    const id = `call-${number}`;
+    call.say({ call: { id, name: "list_templates", args: '{"query":"proposed"}' } }, { finish: "tool_calls" }).end();
+  }
+};
+
+/** What somebody has sent, and whether the server has said that it has it. */
+type Sent = { readonly text: string; isAcknowledged: boolean };
+
+class Writer {
+  readonly sent: Sent[] = [];
+  readonly #world: World;
+  readonly #name: string;
+  #isOver = false;
+
+  constructor(world: World, name: string) {
+    this.#world = world;
+    this.#name = name;
+  }
+
+  async run(id: string): Promise<void> {
+    for (let n = 0; !this.#isOver; n++) {
+      const one: Sent = { text: `SAID ${this.#name}.${n}.`, isAcknowledged: false };
+      this.sent.push(one);
+      const content = [{ type: "text", text: one.text }];
+      const answered = await this.#world.admin
+        .fetch("POST", `/api/v2/chats/${id}/messages`, { content })
+        .catch(() => undefined);
+      one.isAcknowledged = answered?.status === 200;
+      // The queue is full, or the server is away.
+      if (!one.isAcknowledged) await Bun.sleep(30);
+      await answered?.text().catch(() => "");
+    }
+  }
+
+  stop(): void {
+    this.#isOver = true;
+  }
+}
+
+/** What the consumer makes of everything, each a little late, so that kills fall around it. */
+const RULES: readonly Rule[] = [
+  {
+    ...{ event: "user_prompt_submit", how: "slow", seconds: 0.01 },
+    answer: { model_context: "CTX-PROMPT", user_message: "NOTE-PROMPT" },
+  },
+  {
+    ...{ event: "pre_tool_use", how: "slow", seconds: 0.02 },
+    answer: { permission: { decision: "allow", input_override: { query: "hooked" } }, model_context: "CTX-PRE" },
+  },
+  { event: "post_tool_use", how: "slow", seconds: 0.01, answer: { user_message: "NOTE-POST" } },
+  { event: "stop", how: "slow", seconds: 0.01, answer: { user_message: "NOTE-STOP" } },
+];
+
+type Row = { readonly role: string; readonly parts: readonly MessagePart[] };
+
+const rowsOf = ({ messages }: StoredChat): Row[] =>
+  messages.map(({ role, content }) => ({ role, parts: JSON.parse(content) as MessagePart[] }));
+
+const callIdsIn = (rows: readonly Row[]): string[] =>
+  rows.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool-call" ? [part.tool_call_id ?? ""] : [])));
+
+/** What is wrong with one chat. */
+const problemsOf = (stored: StoredChat, sent: readonly Sent[], asked: ReadonlyMap<string, number>): string[] => {
+  const wrong: string[] = [];
+  const rows = rowsOf(stored);
+  const prompts = [
+    ...rows.filter(({ role, parts }) => role === "user" && parts[0]?.type === "text"),
+    ...stored.queue.map(({ content }) => ({ role: "user", parts: JSON.parse(content) as MessagePart[] })),
+  ];
+  for (const { parts } of prompts) {
+    const kinds = parts.map(({ type }) => type).join(" ");
+    if (kinds !== "text hook-context hook-notice") wrong.push(`a message is stored as ${kinds}`);
+  }
+  for (const { text, isAcknowledged } of sent) {
+    const count = prompts.filter(({ parts }) => parts[0]?.text === text).length;
+    if (count > 1 || (isAcknowledged && count === 0)) wrong.push(`${text} is there ${count} times`);
+  }
+  for (const part of rows.flatMap(({ parts }) => parts)) {
+    if (part.type !== "tool-call") continue;
+    if (JSON.stringify(part.args) !== '{"query":"hooked"}' || !part.hook_rewritten) {
+      wrong.push(`a call is stored with ${JSON.stringify(part.args)}`);
+    }
+  }
+  for (const id of callIdsIn(rows)) {
+    if (asked.get(id) !== 1) wrong.push(`the hook was asked ${asked.get(id) ?? 0} times about the stored call ${id}`);
+  }
+  const contexts = rows.filter(({ parts }) => parts.some(({ text }) => text === "CTX-PRE")).length;
+  if (contexts !== callIdsIn(rows).length) wrong.push(`${contexts} contexts of ${callIdsIn(rows).length} calls`);
+  const results = rows.filter(({ role }) => role === "tool").length;
+  const notes = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-POST")).length;
+  if (notes !== results) wrong.push(`${notes} notices of ${results} results`);
+  const ends = rows.filter(({ parts }) => parts.some(({ type, text }) => type === "text" && text === "done")).length;
+  const stops = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-STOP")).length;
+  if (ends !== stops) wrong.push(`${stops} notices of ${ends} ends`);
+  return wrong;
+};
+
+/** Kills the server `rounds` times. Returns what was seen, in one line. */
+export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  const random = randomFrom(seed);
+  await using consumer = await Consumer.start();
+  await consumer.rule(...RULES);
+  await using upstream = await ModelServer.start();
+  let isOver = false;
+  void answerAll(upstream, () => isOver);
+  await using place = await ServerPlace.make();
+  const env = consumer.env({ SLIPWAY_CHAT_TITLES: "false" });
+  let server = await place.start({ env });
+  const world = await enter(place);
+  const { admin, organization_id } = world;
+  const provider = { provider: "openai-compat", display_name: "Calls", base_url: `${upstream.url}/v1`, api_key: "key" };
+  const { id: provider_id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
+  await admin.post("/api/v2/chats/model-configs", { provider_id, model: "calls", is_default: true });
+  const ids: string[] = [];
+  for (let n = 0; n < CHATS; n++) {
+    const content = [{ type: "text", text: `SAID first.${n}.` }];
+    ids.push((await admin.post<Chat>("/api/v2/chats", { organization_id, content })).id);
+  }
+  const writers = ids.map((_, n) => new Writer(world, `c${n}`));
+  const writing = ids.map((id, n) => writers[n]?.run(id));
+  const look = async (what: string): Promise<void> => {
+    const asked = new Map<string, number>();
+    for (const { request } of await consumer.seen("pre_tool_use")) {
+      const id = String(request.data.tool_use_id);
+      asked.set(id, (asked.get(id) ?? 0) + 1);
+    }
+    const stored = storedChats(place.directory, ids);
+    mustBeRight(seed, what, databaseProblems(place.directory));
+    const wrong = ids.flatMap((id, n) => {
+      const one = stored.get(id);
+      return one ? problemsOf(one, writers[n]?.sent ?? [], asked) : [`chat ${id} is gone`];
+    });
+    mustBeRight(seed, what, wrong);
+  };
+  for (let round = 1; round <= rounds; round++) {
+    const begun = (await consumer.seen()).length;
+    const patience = 5 + Math.floor(random() * 40);
+    await until(async () => (await consumer.seen()).length - begun >= patience, { patience: 60_000 });
+    await Bun.sleep(random() * 40);
+    server.kill("SIGKILL");
+    await server.ended;
+    await look(`kill ${round}`);
+    log(`kill ${round}: right`);
+    server = await place.start({ env });
+  }
+  for (const writer of writers) writer.stop();
+  await Promise.all(writing);
+  for (const id of ids) {
+    await until(
+      async () => {
+        const { status } = await admin.get<Chat>(`/api/v2/chats/${id}`);
+        if (status === "error") throw new Error(`seed ${seed}: a chat ended in an error`);
+        return status === "waiting";
+      },
+      { patience: 120_000 },
+    );
+  }
+  const seen = await consumer.seen();
+  mustBeRight(
+    seed,
+    "the end",
+    seen.flatMap(({ problems }) => problems),
+  );
+  await place.stop();
+  await look("the end");
+  isOver = true;
+  const acknowledged = writers.flatMap(({ sent }) => sent).filter(({ isAcknowledged }) => isAcknowledged).length;
+  return `${rounds} kills around ${seen.length} dispatches, ${acknowledged} acknowledged messages, every history consistent`;
+};
+
+export const checks: readonly Check[] = [{ name: "server: hooks", run: serverHooks }];

@@ -1,0 +1,86 @@
+// Backups are made while agents write and people build, and restored into other folders: each holds a state that was committed, with
+// everything that was acknowledged before it began (RELIABILITY check 13).
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { announced } from "#test/support/server.ts";
+import { databaseProblems } from "../oracle/database.ts";
+import type { LogWriter } from "../oracle/log-writer.ts";
+import { command, type ServerPlace } from "../server.ts";
+import { mustBeRight, Torture } from "../server-crash.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+
+type Ran = { code: number; printed: string; errors: string };
+
+/** Runs a verb of the program to its end. */
+export const runVerb = async (argv: readonly string[], env: Record<string, string> = {}): Promise<Ran> => {
+  const child = Bun.spawn([...command(), ...argv], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [printed, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  return { code: await child.exited, printed, errors };
+};
+
+const mustRun = async (argv: readonly string[]): Promise<string> => {
+  const { code, printed, errors } = await runVerb(argv);
+  if (code !== 0) throw new Error(`slipway ${argv.join(" ")} ended with ${code}: ${errors}`);
+  return printed;
+};
+
+/** Backs up `rounds` times under load and restores each time. Returns what was seen, in one line. */
+const serverBackup = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using torture = await Torture.make(seed, { agents: 3, builders: 1, daemons: 0 });
+  const { place, writers } = torture;
+  const reached: number[] = [];
+  torture.begin();
+  for (let round = 1; round <= rounds; round++) {
+    await torture.progress(1 + Math.floor(torture.random() * 200));
+    const least = writers.map(({ acknowledged }) => acknowledged);
+    const before = torture.acknowledged;
+    // Slow ones overlap with many commits and checkpoints, quick ones begin at odd moments.
+    const rate = round % 2 === 0 ? 0 : 4;
+    const target = join(place.scratch, round % 2 === 0 ? `backup-${round}.tar` : "backups");
+    const argv = ["backup", target, "--json", "--data-dir", place.directory, "--backup-rate-mb", `${rate}`];
+    const { path } = JSON.parse(await mustRun(argv)) as { path: string };
+    const during = torture.acknowledged - before;
+    const restored = join(place.scratch, `restored-${round}`);
+    await mustRun(["restore", path, "--data-dir", restored]);
+    const lines = writers.map((writer, i) => prefixOf(restored, writer, least[i] ?? 0));
+    reached.push(during);
+    log(
+      `backup ${round}: ${during} calls acknowledged meanwhile, ${lines.map(({ count }) => count).join("+")} lines in it`,
+    );
+    const wrong = lines.flatMap((one) => one.wrong);
+    mustBeRight(seed, `backup ${round}`, [...databaseProblems(restored), ...wrong]);
+    if (round === rounds) await mustServe(place, restored);
+  }
+  // Nobody noticed.
+  mustBeRight(seed, "the end", await torture.finish());
+  const most = Math.max(...reached);
+  return `${rounds} backups, up to ${most} calls acknowledged during one, ${torture.oracle.lines} lines; each restored to a state that was committed`;
+};
+
+/** What a restored folder holds of a writer's lines: a beginning, at the end of a batch, at least what was acknowledged by then. */
+const prefixOf = (directory: string, writer: LogWriter, least: number): { count: number; wrong: string[] } => {
+  using db = new Database(join(directory, "slipway.db"), { readonly: true });
+  const rows = db
+    .query("select l.output from agent_logs l join agents a on a.key = l.agent where a.id = ? order by l.id")
+    .values(writer.options.agent_id) as [string][];
+  const { name } = writer.options;
+  const wrong: string[] = [];
+  if (rows.some(([output], i) => writer.sent[i]?.output !== output)) wrong.push(`${name}: a line is not what was sent`);
+  if (rows.length < least)
+    wrong.push(`${name}: LOST, ${least} lines were acknowledged before, ${rows.length} are there`);
+  if (!writer.borders.has(rows.length)) wrong.push(`${name}: a batch is there in part`);
+  return { count: rows.length, wrong };
+};
+
+/** A server on the restored folder knows the same people and workspaces. */
+const mustServe = async (place: ServerPlace, directory: string): Promise<void> => {
+  const server = place.spawn({ env: { SLIPWAY_DATA_DIR: directory, SLIPWAY_ADDRESS: "127.0.0.1:0" } });
+  const url = await announced(server.child.stdout);
+  const { status } = await fetch(new URL("/readyz", url));
+  server.kill("SIGTERM");
+  const { code, errors } = await server.ended;
+  if (status !== 200 || code !== 0)
+    throw new Error(`a server on the restored folder: ${status}, ended with ${code}: ${errors}`);
+};
+
+export const checks: readonly Check[] = [{ name: "server: backup and restore under load", run: serverBackup }];

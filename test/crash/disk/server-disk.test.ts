@@ -1,0 +1,45 @@
+// The short form of the tests of a server and its disk; `bun run torture` has the long one.
+import { expect, test } from "bun:test";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { serverFaults } from "../server-faults.ts";
+import { serverFlush } from "../server-flush.ts";
+import { readAnswers } from "../server-trace.ts";
+import { powerSkipReason } from "../store/store-power.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+const quiet = { seed: SEED, log: () => {} };
+
+const strace = { found: powerSkipReason() === "", reason: powerSkipReason(), file: "" };
+
+testNeeding([strace], "[CR-7] every change is flushed before it is answered, alone and in groups", async () => {
+  expect(await serverFlush({ ...quiet, rounds: 1 })).toContain("each after its flush");
+});
+
+test("[CR-7] an answer before its flush would be seen", () => {
+  const wal = "/srv/data/slipway.db-wal";
+  const [asked, answered] = ["10<TCP:[127.0.0.1:1->127.0.0.1:2]>", "MSG_DONTWAIT, NULL, 0) = 9"];
+  const trace = [
+    `7 recvfrom(${asked}, "PATCH /one HTTP/1.1", 99, MSG_DONTWAIT, NULL, NULL) = 9`,
+    `7 pwrite64(4<${wal}>, "x", 1, 0) = 1`,
+    `7 fsync(4<${wal}> <unfinished ...>`,
+    `7 <... fsync resumed>) = 0`,
+    `7 sendto(${asked}, "HTTP/1.1 200 OK", 9, ${answered}`,
+    `7 recvfrom(${asked}, "PATCH /two HTTP/1.1", 99, MSG_DONTWAIT, NULL, NULL) = 9`,
+    `7 pwrite64(4<${wal}>, "x", 1, 0) = 1`,
+    `7 sendto(${asked}, "HTTP/1.1 200 OK", 9, ${answered}`,
+    `7 fsync(4<${wal}>) = 0`,
+  ].join("\n");
+  expect(readAnswers(trace).map(({ request, flushes, unflushed }) => [request, flushes, unflushed])).toEqual([
+    ["PATCH /one", 1, 0],
+    ["PATCH /two", 0, 1],
+  ]);
+});
+
+testNeeding(
+  [needs.cc],
+  `[CR-8] [CR-9] on a failing disk a server stops or refuses, says so, and loses nothing it acknowledged (seed ${SEED})`,
+  async () => {
+    expect(await serverFaults({ ...quiet, rounds: 1 })).toContain("none lost");
+  },
+  120_000,
+);

@@ -1,0 +1,113 @@
+// A process that writes through a LocalStore until it is killed, and says on its output what it sent and what was acknowledged:
+//   open <epoch> | s <client> <n> <first id> <count> | a <client> <n> | r <client> <n> <reason> | fatal <why> | closed
+// Used by the crash, power-loss and disk-fault tests; test/crash/store/store-oracle.ts reads what it says.
+import { writeSync } from "node:fs";
+import { eq, sql } from "drizzle-orm";
+import { armFailpoint } from "#base/failpoint.ts";
+import { openLocalStore } from "#db/engine/local.ts";
+import { build, insertInto, query, statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { agent_logs } from "#db/schema/agents.ts";
+import { settings } from "#db/schema/core.ts";
+
+export type ChildOrder = {
+  directory: string;
+  clients: number;
+  /** The number of each client's first batch. */
+  from: number[];
+  failpoint?: string;
+  /** Batches of each client, then it closes the store and ends; without it, it goes on until it is killed. */
+  batches?: number;
+  /** Go on after a refusal instead of giving this client up. */
+  patient?: boolean;
+};
+
+/** What a line of output begins with, so that the oracle knows whose it is. */
+const lineOf = (client: number, n: number, i: number): string => `c${client} n${n} i${i} ${"x".repeat((n * 37) % 400)}`;
+
+const putLines = insertInto(agent_logs);
+const putMark = insertInto(settings);
+const moveMark = statement<{ key: string; from: string; to: string }>(
+  build
+    .update(settings)
+    .set({ value: sql`${sql.placeholder("to")}` })
+    .where(sql`${settings.key} = ${sql.placeholder("key")} and ${settings.value} = ${sql.placeholder("from")}`),
+  { expect: 1 },
+);
+const markOf = query(
+  build
+    .select()
+    .from(settings)
+    .where(eq(settings.key, sql.placeholder("key"))),
+);
+
+/** Written before the next statement runs: what was said stays said when the process dies. */
+const say = (line: string): void => {
+  for (let rest = `${line}\n`; rest; ) {
+    try {
+      rest = rest.slice(writeSync(1, rest));
+    } catch (error) {
+      if ((error as { code?: string }).code !== "EAGAIN") throw error;
+    }
+  }
+};
+
+const order = JSON.parse(process.argv[2] ?? "") as ChildOrder;
+if (order.failpoint) armFailpoint(order.failpoint);
+const store = openLocalStore({
+  directory: order.directory,
+  cacheMb: 8,
+  now: Date.now(),
+  fatal: (error) => {
+    say(`fatal ${error.message}`);
+    process.exit(70);
+  },
+});
+say(`open ${store.epoch}`);
+
+/** One row of this batch is there already: all of it must be refused. */
+const offend = async (taken: number, first: number): Promise<void> => {
+  const row = { agent: 0, source: 0, created_at: 0, level: 0, output: "never" };
+  const said = await store.commit([putLines([first, taken].map((id) => ({ id, ...row })))]).catch((error) => error);
+  if (!(said instanceof CommitError)) say("fatal a batch that must be refused was acknowledged");
+};
+
+const write = async (client: number, n: number): Promise<boolean> => {
+  const count = 1 + (n % 7);
+  const first = await store.reserve("agent_logs", count);
+  const key = `client-${client}`;
+  const from = (await store.get(markOf({ key })))?.value;
+  const mark = from === undefined ? putMark({ key, value: `${n}` }) : moveMark({ key, from, to: `${n}` });
+  const rows = Array.from({ length: count }, (_, i) => ({
+    id: first + i,
+    agent: client,
+    source: n,
+    created_at: i,
+    level: 2,
+    output: lineOf(client, n, i),
+  }));
+  say(`s ${client} ${n} ${first} ${count}`);
+  await store.commit([putLines(rows), mark]);
+  say(`a ${client} ${n}`);
+  if (n % 5 === 0) await offend(first, await store.reserve("agent_logs", 1));
+  return true;
+};
+
+const run = async (client: number): Promise<void> => {
+  const start = order.from[client] ?? 1;
+  for (let n = start; order.batches === undefined || n < start + order.batches; n++) {
+    try {
+      await write(client, n);
+    } catch (error) {
+      say(`r ${client} ${n} ${error instanceof CommitError ? error.reason : `unknown ${error}`}`);
+      if (!order.patient) return;
+      // Reads go on working whatever the disk refuses.
+      await store.scan(markOf({ key: `client-${client}` }));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+};
+
+await Promise.all(Array.from({ length: order.clients }, (_, client) => run(client)));
+await store.close();
+say("closed");

@@ -1,0 +1,100 @@
+// Disks that fail: the n-th flush or write is refused, or the disk is full (RELIABILITY checks 5, 6 and 7).
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { randomFrom, temporaryDirectory } from "#test/db/deployments.ts";
+import type { Check, CheckOptions } from "./store-crash.ts";
+import { Oracle } from "./store-oracle.ts";
+import { type Run, runChild } from "./store-run.ts";
+
+const CLIENTS = 4;
+
+/** Why faults cannot be injected on this machine; empty when they can. */
+export const faultSkipReason = (): string => {
+  if (process.platform !== "linux") return "the fault library is for Linux";
+  return Bun.which("cc") ? "" : "there is no C compiler (cc)";
+};
+
+/** Compiles the fault library into a directory and returns its path. */
+export const compileFaults = (directory: string): string => {
+  const library = join(directory, "fault.so");
+  const source = join(import.meta.dir, "..", "faults", "fault.c");
+  const done = Bun.spawnSync(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"]);
+  if (done.exitCode !== 0) throw new Error(`cc: ${done.stderr}`);
+  return library;
+};
+
+export type Faulted = { run: Run; oracle: Oracle; wrong: string[]; reasons: string[]; opened: boolean };
+
+/** Runs the writing process on a disk with this fault, then looks at what it left, then lets it run once more without. */
+export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> => {
+  using place = temporaryDirectory();
+  const directory = join(place.path, "data");
+  const env = { LD_PRELOAD: compileFaults(place.path), FAULT: fault, FAULT_FILES: "slipway.db" };
+  const oracle = new Oracle();
+  const reasons: string[] = [];
+  let opened = false;
+  const heard = (line: string): void => {
+    if (line.startsWith("open ")) opened = true;
+    if (line.startsWith("r ")) reasons.push(line.split(" ")[3] ?? "");
+  };
+  // The tables are made on a good disk.
+  await runChild({ directory, clients: CLIENTS, from: oracle.next(CLIENTS), batches: 1 }, oracle);
+  const order = { directory, clients: CLIENTS, from: oracle.next(CLIENTS), batches, patient: true };
+  const run = await runChild(order, oracle, { env, heard });
+  const wrong = oracle.check(directory);
+  const again = await runChild({ ...order, from: oracle.next(CLIENTS), batches: 5 }, oracle);
+  if (again.code !== 0) wrong.push(`the next run ended with ${again.code}: ${again.errors}`);
+  wrong.push(...oracle.check(directory));
+  return { run, oracle, wrong, reasons, opened };
+};
+
+/** Random faults: whatever the disk does, what was acknowledged is there and the rest is whole or absent. */
+export const storeFaults = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  const reason = faultSkipReason();
+  if (reason) return `skipped: ${reason}`;
+  const random = randomFrom(seed);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  let refused = 0;
+  for (let round = 1; round <= rounds; round++) {
+    const kind = pick(["fsync", "write"]);
+    const how = kind === "fsync" ? "EIO" : pick(["EIO", "ENOSPC", "SHORT"]);
+    const fault = `${kind}:${1 + Math.floor(random() * 100)}:${how}:${pick([1, 2, 20, 100_000])}`;
+    const { run, oracle, wrong, opened } = await faultedRun(fault);
+    log(`${fault}: exit ${run.code}, ${oracle.acknowledged} acknowledged, ${oracle.refused} refused`);
+    // A disk that fails before the store is open ends the start with an error; later it may only end the process by `fatal`.
+    const orderly = run.code === 0 || run.code === 70 || (run.code === 1 && !opened);
+    if (!orderly) wrong.push(`the process ended with ${run.code ?? run.signal}: ${run.errors}`);
+    if (wrong.length > 0) throw new Error(`seed ${seed}, ${fault}: ${wrong.slice(0, 5).join("; ")}`);
+    refused += oracle.refused;
+  }
+  return `${rounds} faults, ${refused} refusals, nothing acknowledged lost`;
+};
+
+/** Why no small disk can be made; empty when one can. */
+export const smallDiskSkipReason = (): string => {
+  if (process.platform !== "linux") return "tmpfs is for Linux";
+  if (process.getuid?.() !== 0) return "mounting needs root";
+  using place = temporaryDirectory();
+  const tried = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place.path]);
+  if (tried.exitCode !== 0) return `mount: ${tried.stderr.toString().trim()}`;
+  Bun.spawnSync(["umount", place.path]);
+  return "";
+};
+
+/** A file system of this many MiB of its own, there until the end of the scope. */
+export const smallDisk = (mib: number): { path: string; [Symbol.dispose](): void } => {
+  const place = temporaryDirectory();
+  const path = join(place.path, "disk");
+  mkdirSync(path);
+  Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${mib}m`, "tmpfs", path]);
+  return {
+    path,
+    [Symbol.dispose]: () => {
+      // Lazily: a Worker that was told to end may still hold a file for a moment.
+      Bun.spawnSync(["umount", "-l", path]);
+      place[Symbol.dispose]();
+    },
+  };
+};
+
+export const checks: readonly Check[] = [{ name: "store: failing disk", run: storeFaults }];

@@ -1,0 +1,29 @@
+// Folders that can be taken in at a glance: about thirty files, unless there is a reason for more.
+import { expect, test } from "bun:test";
+import { dirname } from "node:path";
+import { isThere, ROOT } from "#test/support/documents.ts";
+
+const MOST = 33;
+
+/** Folders with more, and why. */
+const LARGER: Readonly<Record<string, string>> = {
+  "test/browser": "each story is a pair: the test, and what the browser's program does",
+  "test/api/workspaces": "the stories of the noun with the most verbs, one file each",
+  "src/web/app/pages/chat": "the parts of one page, which share its words and are read together",
+};
+
+const files = (): string[] =>
+  Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: ROOT })
+    .stdout.toString()
+    .split("\0")
+    .filter((path) => path !== "" && isThere(path));
+
+test(`[RP-18] no folder of the code holds more than ${MOST} files, but those with a reason`, () => {
+  const counts = Map.groupBy(
+    files().filter((path) => /^(src|actors|db|test)\/.*\.tsx?$/.test(path)),
+    (path) => dirname(path),
+  );
+  const large = [...counts].filter(([folder, inside]) => inside.length > MOST && !(folder in LARGER));
+  expect(large.map(([folder, inside]) => `${folder}: ${inside.length}`)).toEqual([]);
+  expect(Object.keys(LARGER).filter((folder) => !counts.has(folder))).toEqual([]);
+});

@@ -1,0 +1,41 @@
+// The test runner's own eyes: a process that outlives its test is found, and named after the test that made its folder.
+import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { notedFolders, noteFolder, RUN_LEDGER, testAt } from "#test/support/run/ledger.ts";
+import { endLeftovers, leftovers, RUN_MARK } from "#test/support/run/leftovers.ts";
+
+const onLinux = process.platform === "linux" ? test : test.skip;
+
+onLinux(
+  "[RP-30] a process with an environment of its own is found by its home, and named after the test that made the folder",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "slipway-left-"));
+    const before = process.env[RUN_LEDGER];
+    const ledger = join(folder, "ledger");
+    const home = join(folder, "home");
+    mkdirSync(home);
+    process.env[RUN_LEDGER] = ledger;
+    noteFolder(home);
+    if (before === undefined) delete process.env[RUN_LEDGER];
+    else process.env[RUN_LEDGER] = before;
+    const byHome = Bun.spawn(["/bin/sleep", "1000"], { cwd: "/", env: { HOME: join(home, "deep") } });
+    const byFolder = Bun.spawn(["/bin/sleep", "1001"], { cwd: home, env: {} });
+    const marked = Bun.spawn(["/bin/sleep", "1002"], { cwd: "/", env: { [RUN_MARK]: "mine" } });
+    const stranger = Bun.spawn(["/bin/sleep", "1003"], { cwd: "/", env: { HOME: `${home}er`, [RUN_MARK]: "theirs" } });
+    const noted = notedFolders(ledger);
+    const found = leftovers("mine", noted);
+    expect(found.map(({ pid }) => pid).sort()).toEqual([byHome.pid, byFolder.pid, marked.pid].sort());
+    const [named] = found.filter(({ pid }) => pid === byHome.pid);
+    expect(testAt(named?.place ?? "")).toMatch(
+      /leftovers\.test\.ts:\d+ \[RP-30\] a process with an environment of its own/,
+    );
+    endLeftovers(found);
+    await Promise.all([byHome.exited, byFolder.exited, marked.exited]);
+    expect(leftovers("mine", noted)).toEqual([]);
+    stranger.kill();
+    await stranger.exited;
+    rmSync(folder, { recursive: true });
+  },
+);

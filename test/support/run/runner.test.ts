@@ -1,0 +1,109 @@
+// The runner's own parts: which failures count, which tests a change can reach, which files were slow, and how a test waits.
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { tempDirectory } from "../server.ts";
+import { isFit } from "../temp-place.ts";
+import { until } from "../until.ts";
+import { changedFiles, reachedTests } from "./changed.ts";
+import { readJunit, slowestFiles, type TestCase } from "./junit.ts";
+import { judge, unsteadyLines } from "./second-tries.ts";
+
+const one = (file: string, title: string, outcome: TestCase["outcome"], seconds = 1): TestCase => ({
+  ...{ file, title, outcome, seconds },
+});
+
+test("[RP-14] a file whose failures are all gone in the second try is unsteady, with its counts and the seed; any other has failed", () => {
+  const first = [
+    one("a.test.ts", "x (seed 1)", "failed"),
+    one("a.test.ts", "y", "passed"),
+    one("b.test.ts", "x", "failed"),
+    one("b.test.ts", "y", "failed"),
+    one("c.test.ts", "gone", "failed"),
+  ];
+  const second = [
+    one("a.test.ts", "x (seed 2)", "passed"),
+    one("b.test.ts", "x", "passed"),
+    one("b.test.ts", "y", "failed"),
+  ];
+  const { cases, unsteady } = judge(first, second);
+  expect(cases.map(({ outcome }) => outcome)).toEqual(["passed", "passed", "passed", "failed", "failed"]);
+  expect(unsteady).toEqual([{ file: "a.test.ts", titles: ["x (seed 1)"], tests: 2 }]);
+  expect(unsteadyLines(unsteady[0]!, 7)[0]).toContain("a.test.ts: 1 of 2 failed, then none of 2 (SLIPWAY_TEST_SEED=7)");
+});
+
+test("[RP-15] a change reaches the tests that import it, start it or name it, and no others", () => {
+  using place = tempDirectory();
+  const git = (...words: string[]): void => {
+    const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    expect(Bun.spawnSync(["git", ...who, ...words], { cwd: place.path }).exitCode).toBe(0);
+  };
+  const put = (file: string, text: string): void => {
+    mkdirSync(dirname(join(place.path, file)), { recursive: true });
+    writeFileSync(join(place.path, file), text);
+  };
+  const files = {
+    "src/base/a.ts": "export const a = 1;",
+    "src/api/b.ts": 'import { a } from "#base/a.ts"; export const b = a;',
+    "src/main.ts": 'import "./api/b.ts";',
+    "test/api/b.test.ts": 'import { b } from "#src/api/b.ts"; b;',
+    "test/binary/start.test.ts": 'Bun.spawn(["bun", "src/main.ts"]);',
+    "test/base/other.test.ts": "1;",
+    "test/cli/page.test.ts": 'page("docs/cli.md");',
+    "test/rules.test.ts": "1;",
+  };
+  git("init", "-q", "-b", "main");
+  for (const [file, text] of Object.entries(files)) put(file, text);
+  put("docs/cli.md", "x");
+  git("add", "-A");
+  git("commit", "-qm", "x");
+  git("checkout", "-qb", "work");
+  const reached = (): string[] => reachedTests(place.path, Object.keys(files), changedFiles(place.path, "main"));
+  expect(reached()).toEqual(["test/rules.test.ts"]);
+  put("docs/cli.md", "y");
+  expect(reached()).toEqual(["test/cli/page.test.ts", "test/rules.test.ts"]);
+  git("commit", "-qam", "y");
+  put("src/base/a.ts", "export const a = 2;");
+  expect(reached()).toEqual([
+    "test/api/b.test.ts",
+    "test/binary/start.test.ts",
+    "test/cli/page.test.ts",
+    "test/rules.test.ts",
+  ]);
+  put("package.json", "{}");
+  expect(reached()).toHaveLength(5);
+  expect(() => changedFiles(place.path, "nowhere")).toThrow("nowhere");
+});
+
+test("[RP-14] the report of a run tells each test's file, outcome and time, and which files took longest", () => {
+  const cases = readJunit(
+    '<testsuite><testcase name="a" time="0.5" file="x.test.ts" /><testcase name="b" time="2" file="y.test.ts"><failure/></testcase>' +
+      '<testcase name="c" time="1" file="x.test.ts"><skipped/></testcase></testsuite>',
+  );
+  expect(cases.map(({ outcome }) => outcome)).toEqual(["passed", "failed", "skipped"]);
+  expect(slowestFiles(cases, 1)).toEqual([["y.test.ts", 2]]);
+  expect(slowestFiles(cases, 9)).toEqual([
+    ["y.test.ts", 2],
+    ["x.test.ts", 1.5],
+  ]);
+});
+
+test("[RP-13] until looks until it is so, throws what the look throws, and says what it has waited for in vain", async () => {
+  let looks = 0;
+  expect(await until(() => ++looks >= 3 && "there")).toBe("there");
+  expect(looks).toBe(3);
+  const broken = (): boolean => {
+    throw new Error("broken");
+  };
+  await expect(until(broken)).rejects.toThrow("broken");
+  await expect(until(() => false, { what: "the end of time", patience: 5 })).rejects.toThrow(
+    "the end of time: not within 5 ms",
+  );
+});
+
+test("[RP-14] folders of tests are kept in memory only where there is room and programs may be started", () => {
+  using place = tempDirectory();
+  expect(isFit(place.path, 1)).toBe(true);
+  expect(isFit(place.path, Number.MAX_SAFE_INTEGER)).toBe(false);
+  expect(isFit(join(place.path, "nowhere"), 1)).toBe(false);
+});
