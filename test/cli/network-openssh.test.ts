@@ -112,7 +112,7 @@ describe.if(has("ssh"))("OpenSSH", () => {
         await screen.exited;
       }
     },
-    60_000,
+    120_000,
   );
 
   test("[WN-2] [WN-3] a command without a terminal goes on when its client dies; one on a terminal is hung up on", async () => {

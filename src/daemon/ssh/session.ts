@@ -49,11 +49,17 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   let running: Running | undefined;
 
   const begin = async (channel: ssh2.ServerChannel, command: readonly string[], isLogin: boolean): Promise<void> => {
-    const ended = options.counted(kind);
+    const uncount = options.counted(kind);
     channel.on("error", () => {});
-    channel.once("close", ended);
     const [socket, shown] = await Promise.all([agent, display]);
-    channel.once("close", () => shown?.close());
+    const ended = (): void => {
+      uncount();
+      shown?.close();
+    };
+    // Our end of it, since a client that has read the exit code may be gone without another word.
+    channel.once("finish", ended);
+    channel.once("close", ended);
+    if (channel.destroyed) ended();
     if (isLogin && terminal) channel.write(await messageOfTheDay(options.motd, env.HOME ?? homedir()));
     const username = userName(env);
     const own = {
