@@ -14,10 +14,12 @@ export type RecentLine = {
 
 const MOST_LINES = 2_000;
 const MOST_CHARACTERS = 2 * 1024 * 1024;
-const LONGEST = 8_192;
+const LONGEST = 4_096;
 
 export class RecentLog {
   readonly #lines: RecentLine[] = [];
+  /** Those that somebody has read, as they were shown. */
+  readonly #shown = new WeakMap<RecentLine, RecentLine>();
   readonly #listeners = new Set<() => void>();
   #characters = 0;
   #last = 0;
@@ -36,7 +38,15 @@ export class RecentLog {
   /** Lines with a higher id, the oldest first, the newest `most` of them; without secrets. */
   after(id: number, most: number, fits: (line: RecentLine) => boolean = () => true): RecentLine[] {
     const found = this.#lines.filter((line) => line.id > id && fits(line)).slice(-most);
-    return found.map((line) => ({ ...line, text: redacted(line.text) }));
+    return found.map((line) => this.#show(line));
+  }
+
+  #show(line: RecentLine): RecentLine {
+    const known = this.#shown.get(line);
+    if (known) return known;
+    const shown = { ...line, text: redacted(line.text) };
+    this.#shown.set(line, shown);
+    return shown;
   }
 
   /** The id of the newest line; 0 before the first. */

@@ -25,7 +25,18 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByText("qwen3-coder:30b answers: “Hello there.”").waitFor();
   await page.getByRole("heading", { name: "Ollama on this machine" }).waitFor({ state: "detached" });
 
-  await page.goto(at("/admin/organizations"));
+  await page.getByRole("button", { name: "More for qwen3-coder:30b" }).click();
+  await page.getByRole("button", { name: "Price…" }).click();
+  await dialog.getByLabel("A million tokens in", { exact: true }).fill("0.25");
+  await dialog.getByLabel("A million tokens out", { exact: true }).fill("1.5");
+  await look("admin-price");
+  await confirm("Save price");
+  await page.getByText("0.25 / 1.50").waitFor();
+  // By the keyboard alone: found by its name.
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("organiz");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/admin/organizations");
   await press("Add organization");
   await dialog.getByLabel("Name", { exact: true }).fill("two words");
   await confirm("Add organization");
@@ -148,5 +159,13 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await confirm("Save days");
   await page.getByRole("button", { name: "kept 400 days" }).waitFor();
   await look("audit-live");
+
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(at("/admin/health"));
+  const here = page.getByRole("link", { name: "Health", exact: true });
+  result.isInView = await here.evaluate((link) => {
+    const { left, right } = link.getBoundingClientRect();
+    return left >= 0 && right <= innerWidth;
+  });
   return result;
 });

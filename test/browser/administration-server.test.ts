@@ -45,7 +45,7 @@ testNeeding(
     resetLogging();
     if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
     const told = JSON.parse(output) as Record<string, unknown> & { commands: string; key: string };
-    expect(told).toMatchObject({ wrong: [], tools: 7 });
+    expect(told).toMatchObject({ wrong: [], tools: 7, isInView: true });
     expect(told.refused).not.toBe("");
     expect(told.commands).toContain("mcp-servers");
     expect(told.commands).not.toContain("canary-of-the-server");

@@ -4,10 +4,11 @@ import { BusyError } from "#db/backup/by-hand.ts";
 import type { Backups } from "#schema/administration/backup.ts";
 import type { DomainContext } from "../context.ts";
 
-type Deps = Pick<DomainContext, "backupsByHand">;
+type Deps = Pick<DomainContext, "backupsByHand" | "config">;
 
 /** Begins to make one, and answers how things stand. 409 while another is made or checked. */
-export const makeBackupNow = async ({ backupsByHand }: Deps): Promise<Backups> => {
+export const makeBackupNow = async ({ backupsByHand, config }: Deps): Promise<Backups> => {
+  if (config.database_url) throw conflict("The database is PostgreSQL: it is backed up where it runs.");
   try {
     backupsByHand.make();
   } catch (error) {

@@ -1,4 +1,5 @@
 // The models there are: which one is the default, what each costs, whether it answers.
+import { useSignal } from "@preact/signals";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
@@ -6,6 +7,7 @@ import { ask } from "../../parts/dialog.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { failed, say } from "../../shell/toasts.tsx";
+import { PriceForm } from "./price-form.tsx";
 
 /** Asks the model to say hello, and tells in a toast what came of it. */
 export const tried = async ({ id, display_name }: Pick<ModelConfig, "id" | "display_name">): Promise<void> => {
@@ -22,34 +24,55 @@ export const tried = async ({ id, display_name }: Pick<ModelConfig, "id" | "disp
 const thousands = (tokens: number): string => `${Math.round(tokens / 1000)}k`;
 const perMillion = (micros: number | undefined): string => (micros === undefined ? "?" : (micros / 1e6).toFixed(2));
 
-export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; again: () => Promise<void> }) => (
-  <section class="panel" aria-labelledby="models">
-    <header>
-      <h2 id="models">Models</h2>
-    </header>
-    <section class="body scroll" tabIndex={0} aria-label="Table of models">
-      <table class="table">
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>Use</th>
-            <th class="r">Context</th>
-            <th class="r">In / out, per million</th>
-            <th class="r">On</th>
-            <td />
-          </tr>
-        </thead>
-        <tbody>
-          {models.map((model) => (
-            <ModelRow key={model.id} model={model} again={again} />
-          ))}
-        </tbody>
-      </table>
+export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; again: () => Promise<void> }) => {
+  const pricing = useSignal<ModelConfig | undefined>(undefined);
+  return (
+    <section class="panel" aria-labelledby="models">
+      <header>
+        <h2 id="models">Models</h2>
+      </header>
+      <section class="body scroll" tabIndex={0} aria-label="Table of models">
+        <table class="table">
+          <thead>
+            <tr>
+              <th>Name</th>
+              <th>Use</th>
+              <th class="r">Context</th>
+              <th class="r">In / out, per million</th>
+              <th class="r">On</th>
+              <td />
+            </tr>
+          </thead>
+          <tbody>
+            {models.map((model) => (
+              <ModelRow
+                key={model.id}
+                model={model}
+                again={again}
+                setPrice={() => {
+                  pricing.value = model;
+                }}
+              />
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {pricing.value && (
+        <PriceForm
+          model={pricing.value}
+          onClose={() => {
+            pricing.value = undefined;
+            void again();
+          }}
+        />
+      )}
     </section>
-  </section>
-);
+  );
+};
 
-const ModelRow = ({ model, again }: { model: ModelConfig; again: () => Promise<void> }) => {
+type RowProps = { readonly model: ModelConfig; readonly again: () => Promise<void>; readonly setPrice: () => void };
+
+const ModelRow = ({ model, again, setPrice }: RowProps) => {
   const path = { model_config: model.id };
   const change = async (body: { enabled?: boolean; is_default?: boolean }): Promise<void> => {
     await call("PATCH /chats/model-configs/:model_config", { path, body });
@@ -99,6 +122,11 @@ const ModelRow = ({ model, again }: { model: ModelConfig; again: () => Promise<v
               ...(model.is_default
                 ? []
                 : [{ icon: "check" as const, label: "Make default", act: () => change({ is_default: true }) }]),
+              {
+                icon: "pen",
+                label: "Price…",
+                act: setPrice,
+              },
               { icon: "trash", label: "Remove…", isDanger: true, act: remove },
             ]}
           />

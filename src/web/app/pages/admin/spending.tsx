@@ -142,7 +142,7 @@ const Everybody = ({ limits, again }: { limits: Read["limits"]; again: () => Pro
         {limits.unpriced_model_count > 0 && (
           <p class="small t-attn">
             {limits.unpriced_model_count === 1 ? "One model has" : `${limits.unpriced_model_count} models have`} no
-            price: what they cost is in no sum and meets no limit. Prices stand beside the{" "}
+            price: what they cost is in no sum and meets no limit. Give prices beside the{" "}
             <a href="/admin/models">models</a>.
           </p>
         )}

@@ -1,0 +1,58 @@
+// What a model costs: without a price of its own the provider's public list price counts, where there is one.
+import type { ModelConfig } from "#schema/chats/model-config.ts";
+import { call } from "../../data/api.ts";
+import { Field } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+const MICROS = 1_000_000;
+const KINDS = [
+  { name: "input", label: "A million tokens in", required: true },
+  { name: "output", label: "A million tokens out", required: true },
+  { name: "cache_read", label: "A million tokens from the cache", required: false },
+  { name: "cache_write", label: "A million tokens into the cache", required: false },
+] as const;
+
+export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () => void }) => {
+  const { price } = model;
+  return (
+    <FormDialog
+      title={`Price of ${model.display_name}`}
+      submit="Save price"
+      onClose={onClose}
+      act={async (values) => {
+        const given = KINDS.flatMap(({ name }) =>
+          values[name]?.trim() ? [[name, Math.round(Number(values[name]) * MICROS)] as const] : [],
+        );
+        const cost = Object.fromEntries(given) as { input: number; output: number };
+        const body = { model_config: { ...model.model_config, cost } };
+        await call("PATCH /chats/model-configs/:model_config", { path: { model_config: model.id }, body });
+        say(`${model.display_name} has a price: it counts from the next call on`);
+      }}
+    >
+      {(problems) => (
+        <>
+          <p class="small mut">
+            In US dollars.{" "}
+            {price?.source === "list" && `Now it is the list price${price.as_of ? ` of ${price.as_of}` : ""}. `}
+            What was asked before keeps the price it had.
+          </p>
+          {KINDS.map(({ name, label, required }) => (
+            <Field
+              key={name}
+              label={label}
+              name={name}
+              type="number"
+              min={0}
+              step="0.000001"
+              required={required}
+              defaultValue={price?.[name] === undefined ? "" : String(price[name] / MICROS)}
+              hint={required ? undefined : "Empty: as any token in."}
+              error={problems[`model_config.cost.${name}`]}
+            />
+          ))}
+        </>
+      )}
+    </FormDialog>
+  );
+};
