@@ -18,6 +18,7 @@ import aiColumns from "../migrations/0014_ai_columns.sql" with { type: "text" };
 import chatCompaction from "../migrations/0015_chat_compaction.sql" with { type: "text" };
 import notifications from "../migrations/0016_notifications.sql" with { type: "text" };
 import followedBuilds from "../migrations/0017_followed_builds.sql" with { type: "text" };
+import terminalFont from "../migrations/0018_terminal_font.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -44,4 +45,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0015_chat_compaction", sql: chatCompaction },
   { name: "0016_notifications", sql: notifications },
   { name: "0017_followed_builds", sql: followedBuilds },
+  { name: "0018_terminal_font", sql: terminalFont },
 ];

@@ -20,6 +20,8 @@ export const users = tableTouching("callers", "workspaces")(
     /** Site roles other than the implied `member`. */
     roles: text({ mode: "json" }).$type<string[]>().notNull().default([]),
     theme_preference: text().notNull().default(""),
+    /** Of terminals in the browser. */
+    terminal_font: text().notNull().default(""),
     /** They have begun a chat at some time. */
     has_ai_seat: integer({ mode: "boolean" }).notNull().default(false),
     /** The account at github.com that this user has linked, by its number. */

@@ -1,5 +1,5 @@
 // Versions of templates. Written by the template-version actor; the template they belong to is named in the row.
-import { and, asc, eq, getTableColumns, isNull, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, isNull, sql } from "drizzle-orm";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
@@ -52,6 +52,20 @@ export const findVersionByName = query(
       eq(template_versions.name, sql.placeholder("name")),
     ),
   ),
+);
+
+/** The one that was made before another of the same template: {template_id, id}. */
+export const findVersionBefore = query(
+  selectShown()
+    .where(
+      and(
+        eq(template_versions.template_id, sql.placeholder("template_id")),
+        sql`(${template_versions.created_at}, ${template_versions.id}) <
+          (select v.created_at, v.id from template_versions v where v.id = ${sql.placeholder("id")})`,
+      ),
+    )
+    .orderBy(desc(template_versions.created_at), desc(template_versions.id))
+    .limit(1),
 );
 
 /**

@@ -774,6 +774,7 @@ create table "users" (
   "password_hash" text not null default '',
   "roles" text not null default '[]',
   "theme_preference" text not null default '',
+  "terminal_font" text not null default '',
   "has_ai_seat" bigint not null default 0,
   "github_com_user_id" bigint,
   "second_factor_required" bigint not null default 0,

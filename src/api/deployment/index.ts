@@ -1,25 +1,19 @@
 // Small facts about this deployment that clients ask for at their start: looks, names for ssh, experiments, where applications are.
 import { Elysia, t } from "elysia";
 import { deploymentId } from "#db/settings.ts";
+import { changeAppearance, readAppearance } from "#domain/deployment/appearance.ts";
+import { Appearance, UpdateAppearance } from "#schema/deployment/appearance.ts";
+import { settingOf } from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { HOSTNAME_SUFFIX } from "../tailnet/derp-map.ts";
 import { debug } from "./debug.ts";
 import { deploymentFacts } from "./facts.ts";
 
 const tags = ["General"];
-
-const Banner = t.Object({ enabled: t.Boolean(), message: t.String(), background_color: t.String() });
-
-const Appearance = t.Object({
-  application_name: t.String(),
-  logo_url: t.String({ description: "A URL, or empty." }),
-  docs_url: t.String({ description: "Where this server's documentation is." }),
-  service_banner: Banner,
-  announcement_banners: t.Array(Banner),
-  support_links: t.Array(t.Object({ name: t.String(), target: t.String(), icon: t.String() })),
-});
 
 const SshConfig = t.Object({
   hostname_prefix: t.String({ description: "What the name of a workspace begins with in an ssh configuration." }),
@@ -42,21 +36,26 @@ export const deployment = (ctx: ApiContext) =>
     .use(callers)
     .use(deploymentFacts(ctx))
     .use(debug(ctx))
-    .get(
-      "/appearance",
-      () => ({
-        application_name: "Slipway",
-        logo_url: "",
-        docs_url: new URL("/swagger", ctx.accessUrl).href,
-        service_banner: { enabled: false, message: "", background_color: "" },
-        announcement_banners: [],
-        support_links: [],
+    .get("/appearance", () => readAppearance(ctx), {
+      response: { 200: Appearance },
+      detail: { tags, summary: "How the server presents itself", security: [] },
+    })
+    .put("/appearance", ({ caller, body }) => changeAppearance(ctx, caller, body), {
+      ...{ user: true, body: UpdateAppearance },
+      response: { 200: Appearance, ...fails(400, 401, 403, 413) },
+      detail: operation({
+        tags,
+        summary: "Choose how the server presents itself",
+        description: "What is left out stays.",
+        example: {
+          application_name: "Harbour",
+          announcement_banners: [
+            { enabled: true, message: "Maintenance on Friday at 18:00 UTC.", background_color: "#1f6feb" },
+          ],
+        },
+        audit: target.writes(settingOf("appearance", "appearance")),
       }),
-      {
-        response: { 200: Appearance },
-        detail: { tags, summary: "How the server presents itself", security: [] },
-      },
-    )
+    })
     .get(
       "/deployment/ssh",
       () => ({ hostname_prefix: "slipway.", hostname_suffix: HOSTNAME_SUFFIX, ssh_config_options: {} }),

@@ -12,6 +12,7 @@ import { parseTags } from "#src/provisioners/external/tags.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
+import { provisionerJobs } from "./jobs.ts";
 import { workerKeys } from "./key.ts";
 import { provisionerKeys } from "./keys.ts";
 import { WorkerConnection } from "./worker-connection.ts";
@@ -66,6 +67,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
     .use(callers)
     .use(workerKeys(ctx.store))
     .use(provisionerKeys(ctx))
+    .use(provisionerJobs(ctx))
     .get(
       "/:organization/provisionerdaemons",
       async ({ caller, params }) => {

@@ -19,6 +19,7 @@ import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { templateDaus } from "./daus.ts";
+import { namedVersions } from "./named-versions.ts";
 import { templateVersionsOf } from "./versions.ts";
 
 const tags = ["Templates"];
@@ -119,6 +120,7 @@ const inOrganization = (ctx: ApiContext, show: Show) =>
         detail: { tags, summary: "Get a template by name" },
       },
     )
+    .use(namedVersions(ctx))
     .post(
       "/:organization/templates",
       async ({ caller, params, body, status }) => {

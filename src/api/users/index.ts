@@ -6,6 +6,7 @@ import { factors } from "../factors/index.ts";
 import { oidc } from "../oidc/index.ts";
 import { userCollection } from "./collection.ts";
 import { firstUser } from "./first.ts";
+import { userLooks } from "./looks.ts";
 import { signInMethods } from "./methods.ts";
 import { oneUser } from "./one.ts";
 import { userOrganizations } from "./organizations.ts";
@@ -27,6 +28,7 @@ export const users = (ctx: ApiContext) =>
     .use(userPassword(ctx))
     .use(userRoles(ctx))
     .use(userOrganizations(ctx))
+    .use(userLooks(ctx))
     .use(userGitSshKey(ctx))
     .use(sessions(ctx))
     .use(tokens(ctx));

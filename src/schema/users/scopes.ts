@@ -17,6 +17,7 @@ const ACTIONS = {
   organization: ["create", "read", "update", "delete"],
   organization_member: ["create", "read", "update", "delete"],
   provisioner_daemon: ["read"],
+  provisioner_jobs: ["read"],
   provisioner_key: ["create", "read", "delete"],
   template: ["create", "read", "update", "delete", "use", "view_insights"],
   user: ["create", "read", "update", "delete", "read_personal", "update_personal"],

@@ -107,6 +107,18 @@ const CASES: Record<string, Case> = {
       return [name, { path: () => `/api/v2/templateversions/${versionId}/dry-run/${dryRunId}${rest}` }];
     }),
   ),
+  "GET /api/v2/organizations/{organization}/templates/{name}/versions/{version}": {
+    path: () => `/api/v2/organizations/${other.organization_id}/templates/local/versions/v1`,
+  },
+  "GET /api/v2/organizations/{organization}/templates/{name}/versions/{version}/previous": {
+    path: () => `/api/v2/organizations/${other.organization_id}/templates/local/versions/v1/previous`,
+  },
+  "GET /api/v2/organizations/{organization}/provisionerjobs/{job}": {
+    path: () => `/api/v2/organizations/${other.organization_id}/provisionerjobs/${dryRunId}`,
+  },
+  "GET /api/v2/organizations/{organization}/provisionerjobs/{job}/logs": {
+    path: () => `/api/v2/organizations/${other.organization_id}/provisionerjobs/${dryRunId}/logs`,
+  },
   "GET /api/v2/templates/{template}/versions/{name}": { path: () => `/api/v2/templates/${templateId}/versions/none` },
   "GET /api/v2/users/{user}/workspace/{workspacename}": { path: () => "/api/v2/users/me/workspace/dev" },
   "GET /api/v2/users/{user}/workspace/{workspacename}/builds/{buildnumber}": {

@@ -5,8 +5,10 @@ import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
 import { isLatest, placeOf } from "#domain/agents/find.ts";
+import { readAppearance } from "#domain/deployment/appearance.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agents/agent.ts";
 import { LOG_LEVELS } from "#schema/agents/agent-log.ts";
+import type { Banner } from "#schema/deployment/appearance.ts";
 import { APP_HEALTHS, APP_STATES, STATUS_MESSAGE } from "#schema/workspaces/app.ts";
 import type { AgentHandlers } from "#src/wire/agent-api.ts";
 import type { BatchCreateLogsRequest, Stats } from "#src/wire/gen/agent_pb.ts";
@@ -24,6 +26,10 @@ const MONITORING = { numDatapoints: 20, collectionIntervalSeconds: 10 };
 /** Lines in one message to the actor; larger batches of agents that do not name them are stored piece by piece. */
 const PIECE = 1000;
 
+const bannerOf = ({ enabled, message, background_color }: Banner) => ({
+  ...{ enabled, message, backgroundColor: background_color },
+});
+
 export const agentService = (
   ctx: ApiContext,
   { agent_id, api_version }: { agent_id: string; api_version: string },
@@ -31,8 +37,14 @@ export const agentService = (
   getManifest: () => manifestOf(ctx, agent_id),
   ...subAgentService(ctx, agent_id),
   ...contextService(ctx, agent_id),
-  getServiceBanner: () => ({ enabled: false }),
-  getAnnouncementBanners: () => ({ announcementBanners: [] }),
+  async getServiceBanner() {
+    const { service_banner } = await readAppearance(ctx);
+    return bannerOf(service_banner);
+  },
+  async getAnnouncementBanners() {
+    const { announcement_banners } = await readAppearance(ctx);
+    return { announcementBanners: announcement_banners.map(bannerOf) };
+  },
 
   async updateStats({ stats }) {
     if (stats) {

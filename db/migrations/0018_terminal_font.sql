@@ -1,0 +1,1 @@
+ALTER TABLE `users` ADD `terminal_font` text DEFAULT '' NOT NULL;

@@ -1,0 +1,81 @@
+// What provisioners of an organization have to do and have done: imports, builds and dry runs, with their logs.
+import { Elysia, t } from "elysia";
+import { invalid } from "#base/errors.ts";
+import { organizationPath } from "#domain/organizations/find.ts";
+import { findJobsOrganization, findListedJob, listJobs, presentListedJob } from "#domain/provisioners/jobs.ts";
+import { JOB_STATUSES, JobLog, ProvisionerJob } from "#schema/workspaces/job.ts";
+import { LogQuery, logRequest } from "../agents/log-query.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+import { jobLogs } from "../jobs/logs.ts";
+
+const tags = ["Provisioners"];
+const user = true;
+const jobPath = t.Object({
+  ...organizationPath.properties,
+  job: t.String({ format: "uuid", description: "Job id." }),
+});
+
+const statusesIn = (text = ""): string[] => {
+  const words = text.split(",").filter((one) => one !== "");
+  if (words.every((one) => (JOB_STATUSES as readonly string[]).includes(one))) return words;
+  throw invalid("Query parameters have invalid values.", [
+    { field: "status", detail: `must be some of ${JOB_STATUSES.join(", ")}` },
+  ]);
+};
+
+export const provisionerJobs = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:organization/provisionerjobs",
+      async ({ caller, params, query }) => {
+        const organization_id = await findJobsOrganization(ctx, params.organization, caller);
+        const { status, initiator = "", limit = 50 } = query;
+        return listJobs(ctx, organization_id, {
+          status: statusesIn(status),
+          initiator: initiator.toLowerCase(),
+          limit,
+        });
+      },
+      {
+        ...{ user, params: organizationPath },
+        query: t.Object({
+          status: t.Optional(t.String({ description: "Only these, with commas between, such as pending,running." })),
+          initiator: t.Optional(t.String({ format: "uuid", description: "Only of this user." })),
+          limit: t.Optional(t.Integer({ minimum: 1, maximum: 500, description: "50 without it." })),
+        }),
+        response: { 200: t.Array(ProvisionerJob), ...fails(400, 401, 403, 404) },
+        detail: {
+          tags,
+          summary: "List provisioner jobs",
+          description: "Newest first, among the last 500, for those who look after templates.",
+        },
+      },
+    )
+    .get(
+      "/:organization/provisionerjobs/:job",
+      async ({ caller, params }) => {
+        const organization_id = await findJobsOrganization(ctx, params.organization, caller);
+        return presentListedJob(await findListedJob(ctx, organization_id, params.job), ctx.jobs);
+      },
+      {
+        ...{ user, params: jobPath },
+        response: { 200: ProvisionerJob, ...fails(400, 401, 403, 404) },
+        detail: { tags, summary: "Get a provisioner job" },
+      },
+    )
+    .get(
+      "/:organization/provisionerjobs/:job/logs",
+      async ({ caller, params, query, request }) => {
+        const organization_id = await findJobsOrganization(ctx, params.organization, caller);
+        const { job } = await findListedJob(ctx, organization_id, params.job);
+        return jobLogs(ctx, request, job, logRequest(query), caller);
+      },
+      {
+        ...{ user, params: jobPath, query: LogQuery },
+        response: { 200: t.Array(JobLog), ...fails(400, 401, 403, 404, 503) },
+        detail: { tags, summary: "Read the log of a provisioner job" },
+      },
+    );

@@ -1,0 +1,62 @@
+// Versions by the names of their organization, template and version, as clients that push templates know them.
+import { Elysia, t } from "elysia";
+import { notFound } from "#base/errors.ts";
+import { findTemplateByName } from "#db/templates/templates.ts";
+import { findVersionBefore, findVersionByName, type ShownVersion } from "#db/templates/versions.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { presentVersion } from "#domain/template-versions/version.ts";
+import { templateAt } from "#domain/templates/template.ts";
+import { TemplateVersion } from "#schema/templates/template-version.ts";
+import type { ApiContext } from "../context.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["Templates"];
+
+const namedVersion = t.Object({
+  ...organizationPath.properties,
+  name: t.String({ description: "The template's name." }),
+  version: t.String({ description: "The version's name." }),
+});
+
+type Named = { readonly organization: string; readonly name: string; readonly version: string };
+
+/** 404 for what is not there or may not be seen. */
+const versionNamed = async (ctx: ApiContext, path: Named, caller: UserCaller): Promise<ShownVersion> => {
+  const { id: organization_id } = await organizationAt(ctx.store, path.organization, caller);
+  const found = await ctx.store.get(findTemplateByName({ organization_id, name: path.name }));
+  if (!found) throw notFound();
+  const { template } = await templateAt(ctx, found.id, caller);
+  const version = await ctx.store.get(findVersionByName({ template_id: template.id, name: path.version }));
+  if (!version) throw notFound();
+  return version;
+};
+
+export const namedVersions = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:organization/templates/:name/versions/:version",
+      async ({ caller, params }) => presentVersion(await versionNamed(ctx, params, caller), ctx),
+      {
+        user: true,
+        params: namedVersion,
+        response: { 200: TemplateVersion, ...fails(401, 404) },
+        detail: { tags, summary: "Get a version by the names of template and version" },
+      },
+    )
+    .get(
+      "/:organization/templates/:name/versions/:version/previous",
+      async ({ caller, params }) => {
+        const { version } = await versionNamed(ctx, params, caller);
+        const before = await ctx.store.get(findVersionBefore({ template_id: version.template_id, id: version.id }));
+        if (!before) throw notFound();
+        return presentVersion(before, ctx);
+      },
+      {
+        user: true,
+        params: namedVersion,
+        response: { 200: TemplateVersion, ...fails(401, 404) },
+        detail: { tags, summary: "Get the version before", description: "404 for the first one." },
+      },
+    );

@@ -1,0 +1,72 @@
+// Theme, font of terminals, and the values one last gave a template's parameters.
+import { Elysia, t } from "elysia";
+import { findOwn, lastParameters, setLooks } from "#domain/users/looks.ts";
+import { userPath } from "#domain/users/user.ts";
+import { TERMINAL_FONTS } from "#schema/deployment/appearance.ts";
+import { oneOf } from "#schema/one-of.ts";
+import { lineText } from "#schema/text.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["Users"];
+const of = { user: true, params: userPath } as const;
+
+const Looks = t.Object({
+  theme_preference: lineText({
+    maxLength: 32,
+    description: "Such as light, dark or auto; empty: as the browser has it.",
+  }),
+  terminal_font: oneOf(TERMINAL_FONTS, "Empty: as the system has it."),
+});
+const Filled = t.Object({ name: t.String(), value: t.String() });
+
+export const userLooks = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:user/appearance",
+      async ({ caller, params }) => {
+        const { theme_preference, terminal_font } = await findOwn(ctx, params.user, caller);
+        return { theme_preference, terminal_font: TERMINAL_FONTS.find((one) => one === terminal_font) ?? "" };
+      },
+      {
+        ...of,
+        response: { 200: Looks, ...fails(401, 403, 404) },
+        detail: { tags, summary: "See one's theme and font" },
+      },
+    )
+    .put(
+      "/:user/appearance",
+      async ({ caller, params, body }) => {
+        await setLooks(ctx, await findOwn(ctx, params.user, caller), body);
+        return body;
+      },
+      {
+        ...{ ...of, body: Looks },
+        response: { 200: Looks, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags,
+          summary: "Choose one's theme and font",
+          example: { theme_preference: "dark", terminal_font: "" },
+        }),
+      },
+    )
+    .get(
+      "/:user/autofill-parameters",
+      async ({ caller, params, query }) => {
+        const { id } = await findOwn(ctx, params.user, caller);
+        return lastParameters(ctx, id, query.template_id, caller);
+      },
+      {
+        ...of,
+        query: t.Object({ template_id: t.String({ format: "uuid", description: "Template id." }) }),
+        response: { 200: t.Array(Filled), ...fails(400, 401, 403, 404) },
+        detail: {
+          tags,
+          summary: "Get what one last filled in",
+          description: "The values that one's newest workspace of the template was started with.",
+        },
+      },
+    );

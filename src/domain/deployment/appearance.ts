@@ -1,0 +1,54 @@
+// How the deployment presents itself: its name, its picture and its announcements, chosen by an owner (rules DP-10, DP-11).
+import { forbidden } from "#base/errors.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { findSetting, putSetting } from "#db/settings.ts";
+import type { Appearance, UpdateAppearance } from "#schema/deployment/appearance.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { mayChangeDeployment } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+const SETTING = "appearance";
+const NAME = "Slipway";
+
+type Chosen = Required<UpdateAppearance>;
+type Deps = Pick<DomainContext, "store" | "accessUrl">;
+
+const NOTHING: Chosen = {
+  ...{ application_name: "", logo_url: "", announcement_banners: [] },
+  service_banner: { enabled: false, message: "", background_color: "" },
+};
+
+const readChosen = async ({ store }: Pick<Deps, "store">): Promise<Chosen> => {
+  const found = await store.get(findSetting({ key: SETTING }));
+  return found ? { ...NOTHING, ...(JSON.parse(found.value) as Partial<Chosen>) } : NOTHING;
+};
+
+export const readAppearance = async (ctx: Deps): Promise<Appearance> => {
+  const chosen = await readChosen(ctx);
+  return {
+    ...chosen,
+    application_name: chosen.application_name || NAME,
+    docs_url: new URL("/swagger", ctx.accessUrl).href,
+    support_links: [],
+  };
+};
+
+/** What is left out stays. 403. */
+export const changeAppearance = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  input: UpdateAppearance,
+): Promise<Appearance> => {
+  if (!mayChangeDeployment(caller)) throw forbidden("Only an owner chooses how the deployment presents itself.");
+  const before = await readChosen(ctx);
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  const after: Chosen = { ...before, ...given };
+  if (!Bun.deepEquals(before, after)) {
+    const about = { now: ctx.clock.now(), action: "write", resource_type: "appearance", target: "appearance" } as const;
+    await ctx.store.commit([
+      putSetting({ key: SETTING, value: JSON.stringify(after) }),
+      audited({ ...about, before, after }),
+    ]);
+  }
+  return readAppearance(ctx);
+};

@@ -1,0 +1,62 @@
+// Provisioner jobs of an organization, for those who look after its templates (rule PV-30): what runs, what waits and why.
+import { forbidden, notFound } from "#base/errors.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import { findJobOf, type ListedJob, listJobsOf } from "#db/workspaces/job-lists.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { ProvisionerJob } from "#schema/workspaces/job.ts";
+import { mayManageTemplates } from "../access.ts";
+import { presentJob, type Queue } from "../builds/job.ts";
+import type { DomainContext } from "../context.ts";
+import { organizationAt } from "../organizations/find.ts";
+
+/** Rows that one answer is chosen from: what is older is found by its own page. */
+const MOST = 500;
+
+/** The organization whose jobs the caller may see: 404 when it is not visible, 403 when it is. */
+export const findJobsOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
+  const { id } = await organizationAt(ctx.store, text, caller);
+  if (!mayManageTemplates(caller, id)) throw forbidden("Only those who look after templates see all jobs.");
+  return id;
+};
+
+export const presentListedJob = ({ job, template, version, workspace }: ListedJob, queue: Queue): ProvisionerJob =>
+  presentJob(
+    // The values of a dry run are whoever's tried it.
+    { ...job, input: inputOf(job.input) },
+    {
+      ...{ template_version_name: version?.name ?? "", template_name: template?.name ?? "" },
+      ...{ template_display_name: template?.display_name ?? "", template_icon: template?.icon ?? "" },
+      template_id: template?.id ?? NIL_UUID,
+      ...(workspace ? { workspace_id: workspace.id, workspace_name: workspace.name } : {}),
+    },
+    queue,
+  );
+
+const inputOf = ({ template_version_id, workspace_build_id }: ListedJob["job"]["input"]) => ({
+  ...(template_version_id === undefined ? {} : { template_version_id }),
+  ...(workspace_build_id === undefined ? {} : { workspace_build_id }),
+});
+
+export type JobsAsked = { readonly status: readonly string[]; readonly initiator: string; readonly limit: number };
+
+/** Newest first. */
+export const listJobs = async (
+  ctx: DomainContext,
+  organization_id: string,
+  { status, initiator, limit }: JobsAsked,
+): Promise<ProvisionerJob[]> => {
+  const rows = await ctx.store.scan(listJobsOf({ organization_id, initiator, limit: MOST }));
+  const shown = rows.map((row) => presentListedJob(row, ctx.jobs));
+  return shown.filter((one) => status.length === 0 || status.includes(one.status)).slice(0, limit);
+};
+
+/** 404. */
+export const findListedJob = async (
+  ctx: Pick<DomainContext, "store">,
+  organization_id: string,
+  id: string,
+): Promise<ListedJob> => {
+  const found = await ctx.store.get(findJobOf({ organization_id, id: id.toLowerCase() }));
+  if (!found) throw notFound();
+  return found;
+};

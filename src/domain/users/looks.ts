@@ -1,0 +1,37 @@
+// What somebody has chosen for their own screen, and what they last filled in; each for themselves (rules ID-40, ID-41).
+import { forbidden } from "#base/errors.ts";
+import { updateUser } from "#db/users/users.ts";
+import { listLastParameters } from "#db/workspaces/last-parameters.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { DomainContext } from "../context.ts";
+import { templateAt } from "../templates/template.ts";
+import { type KnownUser, userAt } from "./user.ts";
+
+/** Whose looks the path speaks of. 404 for a person one cannot see, 403 for another. */
+export const findOwn = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
+  const user = await userAt(store, text, caller);
+  if (user.id !== caller.user_id) throw forbidden("Each chooses this for themselves.");
+  return user;
+};
+
+export type Looks = { readonly theme_preference: string; readonly terminal_font: string };
+
+export const setLooks = async (
+  { store, clock }: DomainContext,
+  { id }: Pick<KnownUser, "id">,
+  { theme_preference, terminal_font }: Looks,
+): Promise<Looks> => {
+  await store.commit([updateUser(id, { theme_preference, terminal_font, updated_at: clock.now() }, { expect: 1 })]);
+  return { theme_preference, terminal_font };
+};
+
+/** What they gave the parameters of their newest workspace of a template. 404 for a template that they may not see. */
+export const lastParameters = async (
+  ctx: DomainContext,
+  owner_id: string,
+  template: string,
+  caller: UserCaller,
+): Promise<{ name: string; value: string }[]> => {
+  const { template: row } = await templateAt(ctx, template, caller);
+  return ctx.store.all(listLastParameters({ owner_id, template_id: row.id }));
+};
