@@ -61,7 +61,10 @@ test("[DP-11] theme and font are one's own, and so is what one last filled in", 
 test("[DP-12] jobs of an organization are listed with their logs; versions are found by name, and the one before", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  const { template_id, version_id, organization_id } = await seedTemplate(server, { ...ECHO, echo: { logs: ["hello"] } });
+  const { template_id, version_id, organization_id } = await seedTemplate(server, {
+    ...ECHO,
+    echo: { logs: ["hello"] },
+  });
   const { token, user_id } = await seedUser(server, { organization_id });
   const ada = new Client(server.url, token);
   const workspace = await awaitBuild(ada, (await createWorkspace(ada, template_id, "dev")).id);
