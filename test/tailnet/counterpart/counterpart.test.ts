@@ -65,51 +65,66 @@ const echoing: CounterpartOptions["accept"] = (connection) => {
   })().catch(() => {});
 };
 
-testNeeding(wanted, "[TL-31] either side begins; bytes go both ways, whole", async () => {
-  await using ours = await start({ accept: echoing });
-  await says(await ours.dial(PORT.echo), "from our side");
-  expect(count(ours.passed.there, TYPE.initiation)).toBe(1);
-  await expect(ours.dial(4_444)).rejects.toMatchObject({ failure: "refused" });
-  await using theirs = await start({ accept: echoing });
-  const { sent, got, error } = await theirs.exchange(80, 300_000);
-  expect([error, got]).toEqual([undefined, sent]);
-  expect(count(theirs.passed.back, TYPE.initiation)).toBe(1);
-  expect(count(theirs.passed.there, TYPE.initiation)).toBe(0);
-});
+testNeeding(
+  wanted,
+  "[TL-31] either side begins; bytes go both ways, whole",
+  async () => {
+    await using ours = await start({ accept: echoing });
+    await says(await ours.dial(PORT.echo), "from our side");
+    expect(count(ours.passed.there, TYPE.initiation)).toBe(1);
+    await expect(ours.dial(4_444)).rejects.toMatchObject({ failure: "refused" });
+    await using theirs = await start({ accept: echoing });
+    const { sent, got, error } = await theirs.exchange(80, 300_000);
+    expect([error, got]).toEqual([undefined, sent]);
+    expect(count(theirs.passed.back, TYPE.initiation)).toBe(1);
+    expect(count(theirs.passed.there, TYPE.initiation)).toBe(0);
+  },
+  60_000,
+);
 
-testNeeding(wanted, "[TL-31] keys are renewed under a connection, before they wear out and after", async () => {
-  await using counterpart = await start();
-  const connection = await counterpart.dial(PORT.echo);
-  await says(connection, "first keys");
-  counterpart.clock.move(121_000);
-  await says(connection, "still the first, and new ones on the way");
-  await until(() => counterpart.remote.tunnel.handshakes === 2);
-  await says(connection, "second keys");
-  counterpart.clock.move(181_000);
-  await says(connection, "third keys");
-  expect(counterpart.remote.tunnel.handshakes).toBe(3);
-});
+testNeeding(
+  wanted,
+  "[TL-31] keys are renewed under a connection, before they wear out and after",
+  async () => {
+    await using counterpart = await start();
+    const connection = await counterpart.dial(PORT.echo);
+    await says(connection, "first keys");
+    counterpart.clock.move(121_000);
+    await says(connection, "still the first, and new ones on the way");
+    await until(() => counterpart.remote.tunnel.handshakes === 2);
+    await says(connection, "second keys");
+    counterpart.clock.move(181_000);
+    await says(connection, "third keys");
+    expect(counterpart.remote.tunnel.handshakes).toBe(3);
+  },
+  60_000,
+);
 
-testNeeding(wanted, "[TL-31] what is sent again is taken once, by either side", async () => {
-  let echoed = 0;
-  await using counterpart = await start({
-    datagram: () => {
-      echoed += 1;
-    },
-  });
-  const datagram = (word: string): void =>
-    counterpart.remote.send(counterpart.ends, { sourcePort: 5_000, targetPort: PORT.echo, data: bytes(word) });
-  for (const word of ["a", "b", "c"]) datagram(word);
-  await until(() => echoed === 3);
-  const { there, back } = counterpart.passed;
-  for (const message of [...there]) counterpart.say(message);
-  for (const message of [...back]) counterpart.hear(message.slice());
-  datagram("d");
-  await until(() => echoed >= 4);
-  await says(await counterpart.dial(PORT.echo), "in order after all that");
-  expect(echoed).toBe(4);
-  expect(counterpart.remote.tunnel.handshakes).toBe(1);
-});
+testNeeding(
+  wanted,
+  "[TL-31] what is sent again is taken once, by either side",
+  async () => {
+    let echoed = 0;
+    await using counterpart = await start({
+      datagram: () => {
+        echoed += 1;
+      },
+    });
+    const datagram = (word: string): void =>
+      counterpart.remote.send(counterpart.ends, { sourcePort: 5_000, targetPort: PORT.echo, data: bytes(word) });
+    for (const word of ["a", "b", "c"]) datagram(word);
+    await until(() => echoed === 3);
+    const { there, back } = counterpart.passed;
+    for (const message of [...there]) counterpart.say(message);
+    for (const message of [...back]) counterpart.hear(message.slice());
+    datagram("d");
+    await until(() => echoed >= 4);
+    await says(await counterpart.dial(PORT.echo), "in order after all that");
+    expect(echoed).toBe(4);
+    expect(counterpart.remote.tunnel.handshakes).toBe(1);
+  },
+  60_000,
+);
 
 testNeeding(
   wanted,
