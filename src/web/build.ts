@@ -5,6 +5,7 @@ import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { ICONS } from "./app/icons.ts";
+import { docsPages } from "./docs.ts";
 import type { WebFile } from "./files.ts";
 import { hashesOfInline, installable, type Pictures, PREFIX, picturesOf, text } from "./installable.ts";
 import { PAGES } from "./pages.ts";
@@ -30,11 +31,12 @@ const hashed = (stem: string, extension: string, words: string): string =>
   `${stem}-${sha256(words).slice(0, 10)}.${extension}`;
 
 const app = async (): Promise<WebFile[]> => {
+  const docs = await docsPages();
   const result = await Bun.build({
     entrypoints: [join(HERE, "app/main.tsx")],
     ...{ minify: true, splitting: true, target: "browser", format: "esm" },
     naming: { entry: "[name]-[hash].[ext]", chunk: "[name]-[hash].[ext]" },
-    define: { "process.env.NODE_ENV": '"production"' },
+    define: { "process.env.NODE_ENV": '"production"', SLIPWAY_DOCS: JSON.stringify(docs.pages) },
     publicPath: PREFIX,
   });
   const scripts = await Promise.all(
@@ -57,6 +59,7 @@ const app = async (): Promise<WebFile[]> => {
     },
     ...(await installable({ css, scripts, pictures })),
     { name: css, type: "text/css", body: text(sheet) },
+    ...docs.files,
     ...scripts.map(({ name, body }) => ({ name, type: "text/javascript", body: text(body) })),
   ];
 };

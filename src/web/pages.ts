@@ -18,6 +18,8 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/templates": APP,
   "/templates/:template": APP,
   "/templates/:template/:tab": APP,
+  "/docs": APP,
+  "/docs/:page": APP,
   "/insights": APP,
   "/insights/:tab": APP,
   "/audit": APP,

@@ -27,6 +27,9 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByText("Name:").waitFor();
   await look("create");
   await page.getByLabel("Name", { exact: true }).fill("first");
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByText("It would work.").waitFor();
+  await look("create-dry-run");
   await script.fill(SCRIPT);
   result.link = await page.locator("aside pre").textContent();
   await page.getByRole("button", { name: "Create" }).click();

@@ -47,6 +47,7 @@ const accountItems = (): MenuItem[] => [
   { icon: "user", label: "Account", href: "/account" },
   { icon: "shield", label: "Security", href: "/account/security" },
   { icon: "key", label: "API tokens", href: "/account/tokens" },
+  { icon: "file", label: "Documentation", href: "/docs" },
   { icon: "file", label: "API reference", href: "/swagger" },
   "line",
   { icon: "out", label: "Sign out", act: signOut },

@@ -23,6 +23,8 @@ export const PATHS = [
   "/admin/:tab/:item",
   "/account",
   "/account/:tab",
+  "/docs",
+  "/docs/:page",
 ] as const;
 
 /** True when the app has this page: links to it are shown. */

@@ -22,7 +22,7 @@ export const Code = ({ text, language, isLive }: { text: string; language: strin
   }, [text, language, isLive]);
   return (
     <div class="code">
-      <pre class="mono" tabIndex={0} role="region" aria-label={language === "" ? "Code" : `Code, ${language}`}>
+      <pre class="mono" tabIndex={0} role="group" aria-label={language === "" ? "Code" : `Code, ${language}`}>
         {pieces.value?.map(([piece, name], at) =>
           name === "" ? (
             piece

@@ -1,8 +1,8 @@
 // Markdown as elements, never as HTML: tokens of the lexer become vnodes, HTML in a text is shown as the text it is.
 import { signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { memo } from "preact/compat";
-import { useMemo } from "preact/hooks";
+import { useContext, useMemo } from "preact/hooks";
 import type { Blocks, Token, Tokens } from "./blocks.ts";
 import { Code } from "./code.tsx";
 
@@ -27,8 +27,24 @@ const load = (): void => {
 // Beside the first messages, not after them.
 load();
 
-/** `isLive`: more of it comes, so that its last block is not coloured yet. */
-export const Markdown = ({ text, isLive = false }: { text: string; isLive?: boolean }) => {
+/** A page of documentation: its headings can be linked to, and its links may lead within the app. */
+export type Reading = {
+  /** One for each heading, in order. */
+  readonly ids: readonly string[];
+  /** Where a link leads; undefined: it is only text. */
+  readonly linkOf: (href: string) => string | undefined;
+};
+
+const Place = createContext<Reading | undefined>(undefined);
+
+type MarkdownProps = {
+  readonly text: string;
+  /** More of it comes, so that its last block is not coloured yet. */
+  readonly isLive?: boolean;
+  readonly reading?: Reading;
+};
+
+export const Markdown = ({ text, isLive = false, reading }: MarkdownProps) => {
   const Reader = reader.value;
   const blocks = useMemo(() => Reader && new Reader(), [Reader]);
   if (!blocks) {
@@ -36,13 +52,23 @@ export const Markdown = ({ text, isLive = false }: { text: string; isLive?: bool
     return <p class="pre">{text}</p>;
   }
   const tokens = blocks.read(text);
-  return (
-    <>
-      {tokens.map((token, at) => (
-        <Block key={at} token={token} isLive={isLive && at === tokens.length - 1} />
-      ))}
-    </>
+  let headings = 0;
+  const drawn = tokens.map((token, at) =>
+    reading && token.type === "heading" ? (
+      <Heading key={at} token={token} id={reading.ids[headings++] ?? ""} />
+    ) : (
+      <Block key={at} token={token} isLive={isLive && at === tokens.length - 1} />
+    ),
   );
+  return reading ? <Place.Provider value={reading}>{drawn}</Place.Provider> : <>{drawn}</>;
+};
+
+/** Of a page: one level is one level. */
+const Heading = ({ token, id }: { token: Token; id: string }) => {
+  const words = inline((token as Tokens.Heading).tokens);
+  const { depth } = token as Tokens.Heading;
+  if (depth <= 2) return <h2 id={id}>{words}</h2>;
+  return depth === 3 ? <h3 id={id}>{words}</h3> : <h4 id={id}>{words}</h4>;
 };
 
 const Block = memo(({ token, isLive }: { token: Token; isLive: boolean }) => block(token, isLive));
@@ -84,7 +110,7 @@ const List = ({ list }: { list: Tokens.List }) => {
 };
 
 const Table = ({ table }: { table: Tokens.Table }) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label="Table">
+  <div class="scroll" tabIndex={0} role="group" aria-label="Table">
     <table class="table">
       <thead>
         <tr>
@@ -140,6 +166,9 @@ const isSafe = (address: string): boolean => /^(https?|mailto):/i.test(address);
 
 const Link = ({ link }: { link: Tokens.Link }) => {
   const words = link.tokens.length > 0 ? inline(link.tokens) : link.text || link.href;
+  const place = useContext(Place);
+  const here = place?.linkOf(link.href);
+  if (here?.startsWith("/") || here?.startsWith("#")) return <a href={here}>{words}</a>;
   if (!isSafe(link.href)) return <>{words}</>;
   return (
     <a href={link.href} target="_blank" rel="noreferrer noopener" title={link.href}>

@@ -13,6 +13,7 @@ import { me } from "../../data/session.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
+import { DryRun } from "../../parts/dry-run.tsx";
 import { Field, Options } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
@@ -51,6 +52,8 @@ export const CreateForm = ({ template, filled, crumbs, children }: FormProps) =>
   const preset = useSignal<Preset | undefined>(undefined);
   const problem = useSignal("");
   const nameProblem = useSignal("");
+  /** How often a dry run was asked for: each is shown anew. */
+  const tried = useSignal(0);
   const version = template?.active_version_id;
   const form = useMemo(() => (version ? new FormSocket(version, values.value) : undefined), [version]);
   useEffect(() => () => form?.end(), [form]);
@@ -109,9 +112,21 @@ export const CreateForm = ({ template, filled, crumbs, children }: FormProps) =>
       title="New workspace"
       crumbs={crumbs}
       actions={
-        <Button look="primary" disabled={!template || unlinked.length > 0} keys="Ctrl ⏎" onPress={create}>
-          Create
-        </Button>
+        <>
+          <Button
+            class="desk"
+            look="ghost"
+            disabled={!template}
+            onPress={() => {
+              tried.value += 1;
+            }}
+          >
+            Dry run
+          </Button>
+          <Button look="primary" disabled={!template || unlinked.length > 0} keys="Ctrl ⏎" onPress={create}>
+            Create
+          </Button>
+        </>
       }
     >
       <div class="page narrow">
@@ -131,6 +146,18 @@ export const CreateForm = ({ template, filled, crumbs, children }: FormProps) =>
                     <Icon name="warn" />
                     <span>{problem.value}</span>
                   </p>
+                )}
+                {tried.value > 0 && version && (
+                  <DryRun
+                    key={tried.value}
+                    version_id={version}
+                    body={{
+                      ...(preset.value ? { template_version_preset_id: preset.value.id } : {}),
+                      rich_parameter_values: parameters.value
+                        .filter((one) => values.value[one.name] !== undefined)
+                        .map((one) => ({ name: one.name, value: currentOf(one) })),
+                    }}
+                  />
                 )}
                 <Field
                   label="Name"

@@ -5,7 +5,8 @@ import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isAdministrator } from "../../data/session.ts";
-import { ButtonLink } from "../../parts/button.tsx";
+import { copy } from "../../parts/as-command.tsx";
+import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
@@ -108,6 +109,7 @@ export default function TemplatePage() {
 
 const Overview = ({ template, active }: { template: Template; active: TemplateVersion | undefined }) => {
   const usual = template.build_time_stats.start.P50;
+  const badge = `[Open in Slipway](${location.origin}/new?template=${encodeURIComponent(template.name)})`;
   return (
     <>
       {template.deprecation_message && (
@@ -142,6 +144,20 @@ const Overview = ({ template, active }: { template: Template; active: TemplateVe
       ) : (
         <p class="mut">This version has no README.md.</p>
       )}
+      <section class="panel" aria-labelledby="badge">
+        <header>
+          <h2 id="badge">Open in Slipway</h2>
+          <span class="push">
+            <IconButton icon="copy" small label="Copy the link as Markdown" onPress={() => copy(badge)} />
+          </span>
+        </header>
+        <div class="body stack small">
+          <p class="mut">For the README of a project: whoever follows it finds the form filled in.</p>
+          <pre class="cmd mono" tabIndex={0}>
+            {badge}
+          </pre>
+        </div>
+      </section>
     </>
   );
 };

@@ -1,0 +1,157 @@
+// The documentation of this very version, without a network: its pages, their headings to search, links that stay here.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { useRoute } from "preact-iso";
+import { useResource } from "../../data/resource.ts";
+import { adoptSheet } from "../../parts/adopt-sheet.ts";
+import { ButtonLink } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { Markdown, type Reading } from "../chat/markdown.tsx";
+import rules from "./docs.css" with { type: "text" };
+
+adoptSheet(rules);
+
+type Page = {
+  readonly name: string;
+  readonly title: string;
+  readonly file: string;
+  readonly headings: readonly { readonly id: string; readonly text: string }[];
+};
+
+/** Written in by the build (src/web/docs.ts). */
+declare const SLIPWAY_DOCS: readonly Page[];
+const PAGES: readonly Page[] = SLIPWAY_DOCS;
+const FIRST = "README";
+
+const addressOf = (name: string, id = ""): string =>
+  `${name === FIRST ? "/docs" : `/docs/${name}`}${id === "" ? "" : `#${id}`}`;
+
+/** Where a link of a page leads: to a page here, a place on the same page, or elsewhere; what is not in the program is only text. */
+const linkOf = (href: string): string | undefined => {
+  if (/^(https?|mailto):/.test(href)) return href;
+  if (href.startsWith("#")) return href;
+  const [path = "", id = ""] = href.split("#");
+  const name = /^(?:\.\/)?([\w-]+)\.md$/.exec(path)?.[1];
+  return PAGES.some((page) => page.name === name) ? addressOf(name ?? "", id) : undefined;
+};
+
+const read = async (file: string): Promise<string> => {
+  const response = await fetch(`/assets/${file}`);
+  if (!response.ok) throw new Error("The page cannot be read. A newer version may be installed: reload.");
+  return response.text();
+};
+
+const FOUND = 30;
+
+export default function DocsPage() {
+  const { params } = useRoute();
+  const page = PAGES.find(({ name }) => name === (params.page ?? FIRST));
+  const words = useSignal("");
+  const wanted = words.value.trim().toLowerCase();
+  const found =
+    wanted === ""
+      ? []
+      : PAGES.flatMap(({ name, title, headings }) =>
+          [{ id: "", text: title }, ...headings]
+            .filter(({ text }) => text.toLowerCase().includes(wanted))
+            .map(({ id, text }) => ({ href: addressOf(name, id), text, title })),
+        ).slice(0, FOUND);
+  return (
+    <Frame
+      title={page && page.name !== FIRST ? page.title : "Documentation"}
+      {...(page && page.name !== FIRST ? { crumbs: [{ label: "Documentation", href: "/docs" }] } : {})}
+    >
+      <div class="admin">
+        <nav class="subnav docs-nav" aria-label="Documentation">
+          {PAGES.map(({ name, title }) => (
+            <a key={name} href={addressOf(name)} aria-current={name === page?.name ? "page" : undefined}>
+              {name === FIRST ? "Contents" : title}
+            </a>
+          ))}
+        </nav>
+        <div class="page narrow">
+          <div class="field">
+            <label for="docs-search">Search headings</label>
+            <input
+              class="input"
+              id="docs-search"
+              type="search"
+              value={words.value}
+              onInput={(event) => {
+                words.value = event.currentTarget.value;
+              }}
+            />
+          </div>
+          {wanted !== "" &&
+            (found.length === 0 ? (
+              <p class="mut" role="status">
+                No heading says that.
+              </p>
+            ) : (
+              <ul class="panel list" aria-label="Headings found">
+                {found.map(({ href, text, title }) => (
+                  <li key={href}>
+                    <a
+                      class="item"
+                      href={href}
+                      onClick={() => {
+                        words.value = "";
+                      }}
+                    >
+                      <span class="med">{text}</span>
+                      <span class="sub">{title}</span>
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            ))}
+          {page ? (
+            <Text key={page.file} page={page} />
+          ) : (
+            <Empty icon="search" title="There is no such page">
+              <ButtonLink look="primary" href="/docs">
+                Contents
+              </ButtonLink>
+            </Empty>
+          )}
+        </div>
+      </div>
+    </Frame>
+  );
+}
+
+const Text = ({ page }: { page: Page }) => {
+  const { state, again } = useResource(`docs ${page.file}`, () => read(page.file));
+  const { data, error } = state.value;
+  // The title stands in the bar.
+  const text = useMemo(() => data?.replace(/^\s*# .*\n/, "") ?? "", [data]);
+  const reading = useMemo((): Reading => ({ ids: page.headings.map(({ id }) => id), linkOf }), [page]);
+  // The place that the address names is there only now.
+  useEffect(() => {
+    if (text === "") return;
+    const go = (): void => {
+      const id = decodeURIComponent(location.hash.slice(1));
+      if (id) document.getElementById(id)?.scrollIntoView();
+    };
+    // Once the reader of Markdown has drawn it.
+    const watch = new MutationObserver(() => {
+      const id = decodeURIComponent(location.hash.slice(1));
+      if (id === "" || document.getElementById(id)) {
+        watch.disconnect();
+        go();
+      }
+    });
+    watch.observe(document.body, { childList: true, subtree: true });
+    go();
+    return () => watch.disconnect();
+  }, [text]);
+  if (error && !data) return <Failed what="The page cannot be read" error={error} again={again} />;
+  if (data === undefined) return <Skeleton lines={10} />;
+  return (
+    <article class="prose docs">
+      <Markdown text={text} reading={reading} />
+    </article>
+  );
+};

@@ -1,0 +1,44 @@
+// The pages of docs/ as the app shows them: each a file of its own, and a list of all with their headings that the app is built with.
+import { join } from "node:path";
+import { Glob } from "bun";
+import { sha256 } from "#base/ids.ts";
+import { slugsOf } from "./app/pages/docs/slugs.ts";
+import type { WebFile } from "./files.ts";
+
+const DOCS = join(import.meta.dirname, "../../docs");
+
+export type DocsPage = {
+  /** As in its path: `chats` of docs/chats.md; README is the first of all. */
+  readonly name: string;
+  readonly title: string;
+  /** Its file below /assets. */
+  readonly file: string;
+  readonly headings: readonly { readonly id: string; readonly text: string }[];
+};
+
+/** What is no text for people who read: notes for those who write it, and pictures, which are not in the program. */
+const readable = (markdown: string): string =>
+  markdown.replace(/<!--[\s\S]*?-->\n?/g, "").replace(/^!\[[^\]]*\]\([^)]*\)\n*/gm, "");
+
+const headingsOf = (markdown: string): string[] => {
+  const outside = markdown.replace(/^```[\s\S]*?^```/gm, "");
+  return [...outside.matchAll(/^#{1,4} +(.+)$/gm)].map(([, text = ""]) => text.replace(/[`*]/g, ""));
+};
+
+/** All pages, the first one first, then by title. */
+export const docsPages = async (): Promise<{ pages: DocsPage[]; files: WebFile[] }> => {
+  const found = await Promise.all(
+    (await Array.fromAsync(new Glob("*.md").scan(DOCS))).map(async (path) => {
+      const text = readable(await Bun.file(join(DOCS, path)).text());
+      const name = path.replace(/\.md$/, "");
+      const file = `docs-${name}-${sha256(text).slice(0, 10)}.md`;
+      const [title = name, ...headings] = headingsOf(text);
+      const ids = slugsOf([title, ...headings]).slice(1);
+      const page = { name, title, file, headings: headings.map((text, at) => ({ id: ids[at] ?? "", text })) };
+      return { page, file: { name: file, type: "text/markdown", body: new TextEncoder().encode(text) } };
+    }),
+  );
+  const first = ({ name }: DocsPage): number => (name === "README" ? 0 : 1);
+  found.sort((a, b) => first(a.page) - first(b.page) || a.page.title.localeCompare(b.page.title));
+  return { pages: found.map(({ page }) => page), files: found.map(({ file }) => file) };
+};

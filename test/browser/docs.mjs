@@ -1,0 +1,44 @@
+// The documentation in the app: its pages, headings that are found, links that stay here.
+// node docs.mjs CHROMIUM URL TOKEN [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, token, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  await context.addCookies([{ name: "service_session_token", value: token, url }]);
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  const look = async (name) => wrong.push(...(await lookAt(page, `docs-${name}`, folder)));
+
+  await page.goto(at("/docs"));
+  const text = page.getByRole("article");
+  await text.getByRole("link").first().waitFor();
+  result.dead = await text.locator('a[href^="/docs/"]').evaluateAll(async (links) => {
+    const pages = [...document.querySelectorAll(".subnav a")].map((link) => link.getAttribute("href"));
+    return links.map((link) => link.getAttribute("href").split("#")[0]).filter((href) => !pages.includes(href));
+  });
+  await look("contents");
+  await page.getByLabel("Search headings").fill("use a model");
+  await page
+    .getByRole("list", { name: "Headings found" })
+    .getByRole("link", { name: /Use a model/ })
+    .click();
+  await page.waitForURL("**/docs/chats#use-a-model");
+  const heading = page.getByRole("heading", { name: "Use a model" });
+  await heading.waitFor();
+  await page.waitForFunction(() => {
+    const top = document.getElementById("use-a-model")?.getBoundingClientRect().top;
+    return top !== undefined && top >= 0 && top < 300;
+  });
+  await look("page");
+  await text.getByRole("link", { name: "quickstart" }).first().click();
+  await page.waitForURL("**/docs/quickstart");
+  result.title = await page.getByRole("heading", { level: 1 }).textContent();
+  await page.goto(at("/docs/nothing-of-this-name"));
+  await page.getByText("There is no such page").waitFor();
+  await look("nothing");
+  return result;
+});
