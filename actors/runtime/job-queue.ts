@@ -19,7 +19,8 @@ export type QueuedJob = {
 };
 
 export type Tags = Readonly<Record<string, string>>;
-export type Worker = { readonly id: string; readonly name: string };
+/** `places`: where what it brings to life lives, by provisioner; absent for the built-in one. */
+export type Worker = { readonly id: string; readonly name: string; readonly places?: Tags };
 
 /** Workers that come and go (src/provisioners/external/workers.ts). */
 export interface WorkerPool {

@@ -15,6 +15,7 @@ import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Said } from "../job/report.ts";
 import { reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
+import type { Worker } from "../runtime/job-queue.ts";
 import { outsideTurn } from "../runtime/mailbox.ts";
 import type { ActivityReport } from "./activity.ts";
 import type { By } from "./activity-note.ts";
@@ -135,7 +136,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /** A worker takes the job: gives it everything it needs, and makes the rows of what it will bring to life. */
-  startJob(args: { readonly job_id: string; readonly worker: { id: string; name: string } }): Promise<StartedJob> {
+  startJob(args: { readonly job_id: string; readonly worker: Worker }): Promise<StartedJob> {
     return this.handle<StartedJob>(async (state) => {
       if (state.job.id !== args.job_id || jobStatus(state.job) !== "pending") return { state, reply: "stale" };
       const { store, clock, accessUrl } = this.#deps;

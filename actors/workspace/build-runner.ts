@@ -37,6 +37,9 @@ type Deps = {
   readonly shutDown: (workspace_id: string, report: Report, signal: AbortSignal) => Promise<void>;
 };
 
+/** What is there after a build that did not end well, and who did it. */
+type Kept = { readonly request: ProvisionRequest; readonly worker: Worker; readonly state: string | null };
+
 const HEARTBEAT_MS = 60_000;
 
 export class BuildRunner implements Builds {
@@ -80,7 +83,7 @@ export class BuildRunner implements Builds {
   async #run(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
     try {
       const started = await this.#start(workspace_id, job_id, signal, worker);
-      if (started !== "stale") await this.#work(started, workspace_id, job_id, signal);
+      if (started !== "stale") await this.#work({ ...started, worker }, workspace_id, job_id, signal);
     } catch (error) {
       // On disk the job is still open: the next start takes it up, or the reaper ends it.
       if (!stopped(signal)) log("builds").error("job {job_id} cannot be reported: {error}", { job_id, error });
@@ -100,7 +103,7 @@ export class BuildRunner implements Builds {
   }
 
   async #work(
-    { request: asked, orphan, verbose }: Exclude<StartedJob, "stale">,
+    { request: asked, orphan, verbose, worker }: Exclude<StartedJob, "stale"> & { readonly worker: Worker },
     workspace_id: string,
     job_id: string,
     signal: AbortSignal,
@@ -124,11 +127,12 @@ export class BuildRunner implements Builds {
       // What is forgotten needs nobody who could have removed it.
       const { state, made }: Provisioned = orphan
         ? { state: null }
-        : await this.#provisioner(request.manifest.provisioner).run(request, report, signal);
+        : await this.#provisioner(request, worker).run(request, report, signal);
       left = { state };
       await report.settled();
       const args = { job_id, state: this.#sealed(request, state), ...(made ? { made } : {}) };
-      this.#stored(request, await askPatiently(clock, signal, () => workspaces.ask(workspace_id, "completeJob", args)));
+      const ended = () => workspaces.ask(workspace_id, "completeJob", args);
+      this.#stored(request, worker, await askPatiently(clock, signal, ended));
     } catch (error) {
       if (stopped(signal)) return;
       if (error instanceof WorkerLost && !signal.aborted) {
@@ -140,8 +144,9 @@ export class BuildRunner implements Builds {
       if (!signal.aborted) report.say("provisioner_daemon", "error", "Failed", wordsFor(error));
       await report.settled();
       if (error instanceof ProvisionError) left ??= error.left;
-      if (signal.aborted) await this.#canceled(request, job_id, left?.state ?? request.state, signal);
-      else await this.#fail(workspace_id, job_id, error, signal, left && { request, state: left.state });
+      const kept = { request, worker, state: left ? left.state : request.state };
+      if (signal.aborted) await this.#canceled(job_id, kept, signal);
+      else await this.#fail(workspace_id, job_id, error, signal, left && kept);
     } finally {
       alive.cancel();
     }
@@ -160,8 +165,8 @@ export class BuildRunner implements Builds {
   }
 
   /** Once the state is on disk its provisioner needs none of its own; a report that came too late has stored nothing. */
-  #stored(request: ProvisionRequest, answer: Late): void {
-    if (answer === "done") this.#parts.provisioners.get(request.manifest.provisioner)?.forget?.(request);
+  #stored(request: ProvisionRequest, worker: Worker, answer: Late): void {
+    if (answer === "done") this.#provisioner(request, worker).forget?.(request);
   }
 
   /** The job goes to another worker, with fresh tokens; it has failed when too many were lost with it. */
@@ -177,32 +182,28 @@ export class BuildRunner implements Builds {
     }
   }
 
-  #provisioner(name: string): Provisioner {
+  /** A worker of its own does whatever the queue has given it. */
+  #provisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
+    const name = worker.id === this.#parts.jobs.worker.id ? manifest.provisioner : "external";
     const found = this.#parts.provisioners.get(name);
     if (found) return found;
     throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
   }
 
-  async #canceled(request: ProvisionRequest, job_id: string, state: string | null, signal: AbortSignal): Promise<void> {
+  async #canceled(job_id: string, { request, worker, state }: Kept, signal: AbortSignal): Promise<void> {
     const args = { job_id, state: this.#sealed(request, state) };
     const ask = () => this.#parts.workspaces().ask(request.workspace.id, "completeJob", args);
-    this.#stored(request, await askPatiently(this.#parts.clock, signal, ask));
+    this.#stored(request, worker, await askPatiently(this.#parts.clock, signal, ask));
   }
 
-  async #fail(
-    workspace_id: string,
-    job_id: string,
-    error: unknown,
-    signal: AbortSignal,
-    left?: { readonly request: ProvisionRequest; readonly state: string | null },
-  ): Promise<void> {
+  async #fail(workspace_id: string, job_id: string, error: unknown, signal: AbortSignal, left?: Kept): Promise<void> {
     const error_code = error instanceof ProvisionError ? error.code : "";
     if (!(error instanceof ProvisionError)) log("builds").error("job {job_id} failed: {error}", { job_id, error });
     const kept = left ? { left: { state: this.#sealed(left.request, left.state) } } : {};
     const args = { job_id, error: wordsFor(error), error_code, ...kept };
     const ask = () => this.#parts.workspaces().ask(workspace_id, "failJob", args);
     const answer = await askPatiently(this.#parts.clock, signal, ask);
-    if (left) this.#stored(left.request, answer);
+    if (left) this.#stored(left.request, left.worker, answer);
   }
 }
 

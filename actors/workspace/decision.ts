@@ -36,7 +36,11 @@ export type WorkspaceCommand =
       readonly type: "start";
       readonly now: number;
       readonly job_id: string;
-      readonly worker: { readonly id: string; readonly name: string };
+      readonly worker: {
+        readonly id: string;
+        readonly name: string;
+        readonly places?: Readonly<Record<string, string>>;
+      };
       readonly rows: readonly Statement[];
       readonly agent_ids: readonly string[];
       readonly daily_cost: number;

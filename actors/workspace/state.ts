@@ -10,7 +10,7 @@ import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { buildStatus } from "#schema/workspaces/build.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
-import { tagsWithPlace } from "#src/provisioners/external/tags.ts";
+import { tagsWhileRunning, tagsWithPlace } from "#src/provisioners/external/tags.ts";
 import { appendLogs, type NewLogLine, presentJobLog } from "../job/logs.ts";
 import { type JobCommand, type JobPatch, type JobState, reapDue, reapReason, transitionJob } from "../job/state.ts";
 import { note } from "./activity-note.ts";
@@ -56,15 +56,7 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
       if (command.favorite === state.workspace.favorite) return STALE;
       return changed(state, { workspace: { favorite: command.favorite } }, []);
     case "start":
-      return moveJob(state, command, (patch) =>
-        changed(
-          isEnding(state) ? state : { ...state, agent_ids: command.agent_ids },
-          { job: patch, build: { daily_cost: command.daily_cost, updated_at: command.now } },
-          command.rows,
-          // A build that is begun again has agents of its own; those of the attempt before are void.
-          isEnding(state) ? [] : gone(state.agent_ids.filter((agent_id) => !command.agent_ids.includes(agent_id))),
-        ),
-      );
+      return moveJob(state, command, (patch) => started(state, command, patch));
     case "touch":
       return moveJob(state, command, (patch) => quietly(state, patch));
     case "complete":
@@ -150,6 +142,23 @@ const quietly = (state: WorkspaceState, patch: JobPatch): Change => ({
 const moveJob = (state: WorkspaceState, command: JobCommand, then: (patch: JobPatch) => Decision): Decision => {
   const patch = transitionJob(state.job, command);
   return patch ? then(patch) : STALE;
+};
+
+/** What a worker leaves behind half done lies where it works: whoever takes the job up again must be there. */
+const started = (
+  state: WorkspaceState,
+  { worker, rows, agent_ids, daily_cost, now }: Extract<WorkspaceCommand, { type: "start" }>,
+  patch: JobPatch,
+): Decision => {
+  const tags = tagsWhileRunning(state.tags, worker.places);
+  const bound = tags === state.tags ? [] : [updateJob(state.job.id, { tags }, { expect: 1 })];
+  return changed(
+    { ...state, tags, ...(isEnding(state) ? {} : { agent_ids }) },
+    { job: patch, build: { daily_cost, updated_at: now } },
+    [...bound, ...rows],
+    // A build that is begun again has agents of its own; those of the attempt before are void.
+    isEnding(state) ? [] : gone(state.agent_ids.filter((agent_id) => !agent_ids.includes(agent_id))),
+  );
 };
 
 const moved = (state: WorkspaceState, patch: JobPatch): Change =>

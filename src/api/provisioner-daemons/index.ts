@@ -19,7 +19,7 @@ import { WorkerConnection } from "./worker-connection.ts";
 
 const tags = ["Provisioners"];
 const params = organizationPath;
-const KINDS = ["local", "docker", "echo"];
+const KINDS = ["local", "docker", "echo", "terraform"];
 
 const short = (description: string, maxLength = 1_024) => t.Optional(t.String({ maxLength, description }));
 

@@ -176,7 +176,8 @@ const create = async (
     initiator_id: caller.user_id,
     file_id: version.file_id,
     provisioner: manifest.provisioner,
-    tags: buildTags(manifest, organization_id),
+    // Terraform plans on the server, which has the template's files.
+    tags: manifest.provisioner === "terraform" ? {} : buildTags(manifest, organization_id),
     workspace_name: body.workspace_name || "dry-run",
     parameters,
   });

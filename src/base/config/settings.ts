@@ -29,7 +29,7 @@ import { NOTIFICATION_SETTINGS } from "./notification-settings.ts";
 import { OIDC_SETTINGS } from "./oidc-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
-import { TERRAFORM_SETTINGS } from "./terraform-settings.ts";
+import { TERRAFORM_SERVER_SETTINGS, TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
 
 /** Where Ollama, LM Studio, vLLM and llama.cpp listen when nobody says otherwise. */
@@ -133,6 +133,7 @@ export const SERVER_SETTINGS = {
   }),
   ...DOCKER_SETTINGS,
   ...TERRAFORM_SETTINGS,
+  ...TERRAFORM_SERVER_SETTINGS,
   ...IDENTITY_SETTINGS,
   ...EXTERNAL_AUTH_SETTINGS,
   allow_workspace_renames: setting(flag, false, {

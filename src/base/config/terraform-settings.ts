@@ -1,5 +1,5 @@
 // How templates of Terraform are run: the settings that the server and a worker of its own (verb `provisioner`) share.
-import { duration, listOf, path, text } from "./kinds.ts";
+import { duration, flag, listOf, path, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
 /** What providers of clouds and engines read of their environment. */
@@ -31,5 +31,13 @@ export const TERRAFORM_SETTINGS = {
   terraform_apply_limit: setting(duration(60_000, 7 * 86_400_000), 3_600_000, {
     group: "Workspaces",
     help: "How long one apply may take, such as 2h; then it is ended, and what it has made is kept.",
+  }),
+} as const;
+
+/** Of the server alone. */
+export const TERRAFORM_SERVER_SETTINGS = {
+  terraform_workers: setting(flag, false, {
+    group: "Workspaces",
+    help: "Whether every build of a template of Terraform is done by a worker (`slipway provisioner`) with the kind terraform, and not only those of templates that ask for tags. Imports and dry runs stay with the server.",
   }),
 } as const;

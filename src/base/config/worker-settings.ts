@@ -4,11 +4,12 @@ import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { baseUrl, choice, type Kind, listOf, matching, path, text, whole } from "./kinds.ts";
 import { logLevels } from "./log-levels.ts";
 import { optional, setting, type Values } from "./setting.ts";
+import { TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 
 export const WORKER_ENV_PREFIX = "SLIPWAY_WORKER_";
 
-const KINDS = ["local", "docker", "echo"];
-const kinds: Kind<readonly string[]> = listOf("local, docker and echo", "LIST", (item) =>
+const KINDS = ["local", "docker", "echo", "terraform"];
+const kinds: Kind<readonly string[]> = listOf("local, docker, terraform and echo", "LIST", (item) =>
   KINDS.find((kind) => kind === item),
 );
 const tags: Kind<readonly string[]> = listOf(
@@ -49,9 +50,10 @@ export const WORKER_SETTINGS = {
   slots: setting(whole(1, 64), 2, { group: "Work", help: "How many builds it does at the same time." }),
   data_dir: setting(path, "./provisioner-data", {
     group: "Work",
-    help: "The folder that holds the workspaces of the provisioner `local`.",
+    help: "The folder that holds the workspaces of the provisioner `local`, and plugins and runs of `terraform`.",
   }),
   ...DOCKER_SETTINGS,
+  ...TERRAFORM_SETTINGS,
   log_level: setting(
     logLevels,
     { level: "info", areas: {} },

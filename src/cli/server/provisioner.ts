@@ -1,4 +1,5 @@
 // `slipway provisioner`: a worker of its own. Takes builds from a server and does them here, until it is told to stop.
+import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { containerAccessUrl, loadWorkerConfig, SECRET_VARIABLES, type WorkerSettings } from "#base/config.ts";
@@ -12,6 +13,7 @@ import { printTags } from "#src/provisioners/external/tags.ts";
 import { runWorker } from "#src/provisioners/external/worker.ts";
 import { LocalProvisioner } from "#src/provisioners/local/local.ts";
 import type { Provisioner } from "#src/provisioners/provisioner.ts";
+import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import { startLogging } from "../logging.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 
@@ -21,10 +23,14 @@ export const run: RunVerb = async (input) => {
   startLogging(settings, input);
   const name = settings.name ?? machineName();
   const provisioners = provisionersOf(settings, input);
+  for (const one of provisioners.values()) await one.prepare?.();
+  const files = join(resolve(settings.data_dir), "files");
+  // What a worker before this one has left of its jobs.
+  rmSync(files, { recursive: true, force: true });
   await runWorker({
     endpoint: endpointOf(settings, name),
     key: settings.key,
-    provisioners,
+    ...{ provisioners, files },
     clock: input.clock,
     random: systemRandom,
     signal: input.signal,
@@ -63,7 +69,8 @@ const placesOf = ({ data_dir, docker_host = "" }: WorkerSettings): Record<string
   const place = (...parts: string[]): string => sha256(parts.join("\0")).slice(0, 32);
   const engine =
     docker_host.startsWith("tcp:") || docker_host.startsWith("http") ? docker_host : `${hostname()} ${docker_host}`;
-  return { local: place("local", hostname(), resolve(data_dir)), docker: place("docker", engine) };
+  const folder = (kind: string): string => place(kind, hostname(), resolve(data_dir));
+  return { local: folder("local"), docker: place("docker", engine), terraform: folder("terraform") };
 };
 
 const provisionersOf = (settings: WorkerSettings, { clock, env }: VerbInput): Map<string, Provisioner> => {
@@ -83,6 +90,12 @@ const provisionersOf = (settings: WorkerSettings, { clock, env }: VerbInput): Ma
         clock,
         accessUrl: () => containerAccessUrl(docker_access_url, url),
         program: agent_binary,
+      }),
+    terraform: () =>
+      new TerraformProvisioner({
+        root: join(resolve(data_dir), "terraform"),
+        ...{ clock, env, binary: settings.terraform_binary, cliConfig: settings.terraform_cli_config },
+        ...{ pass: settings.terraform_environment, applyLimit: settings.terraform_apply_limit },
       }),
   };
   return new Map(settings.provisioners.flatMap((kind) => (made[kind] ? [[kind, made[kind]()] as const] : [])));

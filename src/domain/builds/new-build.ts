@@ -115,7 +115,7 @@ export const newBuild = async (
     provisioner: manifest.provisioner,
     file_id: version.row.file_id,
     // What is only forgotten needs no worker of its own: the built-in one is always there.
-    tags: input.orphan ? {} : buildTags(manifest, version.row.organization_id),
+    tags: input.orphan ? {} : buildTags(manifest, version.row.organization_id, deps.config),
     ...(input.told === undefined ? {} : { told: input.told }),
   };
 };

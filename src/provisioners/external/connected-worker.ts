@@ -1,7 +1,8 @@
 // One connected worker as the server sees it: its slots, the jobs it works on, when it was last heard of. What it says about a job
 // reaches whoever waits for that job; when it is lost, all of them hear it (rules PV-10 to PV-12).
 import type { Clock } from "#base/clock.ts";
-import type { ProvisionRequest, Report } from "../provisioner.ts";
+import type { Made, ProvisionRequest, Report } from "../provisioner.ts";
+import { Left, pieceOf, withoutFiles } from "./pieces.ts";
 import { JOB_LIMIT, type ServerMessage, TIMING_LIMIT, type WorkerMessage } from "./protocol.ts";
 import type { WorkerPlace } from "./tags.ts";
 
@@ -20,12 +21,21 @@ export interface WorkerLink {
 }
 
 export type Outcome =
-  | { readonly kind: "done"; readonly state: string | null }
-  | { readonly kind: "failed"; readonly error: string; readonly code: string }
-  | { readonly kind: "canceled" }
+  | { readonly kind: "done"; readonly state: string | null; readonly made?: Made | undefined }
+  | { readonly kind: "failed"; readonly error: string; readonly code: string; readonly left?: WhatIsLeft | undefined }
+  | { readonly kind: "canceled"; readonly left?: WhatIsLeft | undefined }
   | { readonly kind: "lost"; readonly reason: string };
 
-type Job = { readonly report: Report; readonly end: (outcome: Outcome) => void; timings: number };
+/** What is there all the same, though the build did not end well. */
+type WhatIsLeft = { readonly state: string | null };
+
+type Job = {
+  readonly request: ProvisionRequest;
+  readonly report: Report;
+  readonly end: (outcome: Outcome) => void;
+  readonly left: Left;
+  timings: number;
+};
 
 export class ConnectedWorker {
   readonly facts: WorkerFacts;
@@ -69,20 +79,27 @@ export class ConnectedWorker {
 
   /** Sends the job, or only asks whether it could be done; resolves with what came of it. */
   work(request: ProvisionRequest, provisioner: string, report: Report, type: "job" | "plan" = "job"): Promise<Outcome> {
-    const text = JSON.stringify({ type, provisioner, request } satisfies ServerMessage);
+    const text = JSON.stringify({ type, provisioner, request: withoutFiles(request) } satisfies ServerMessage);
     if (Buffer.byteLength(text) > JOB_LIMIT) {
       const error = "The template is too large to be sent to a worker.";
       return Promise.resolve({ kind: "failed", error, code: "" });
     }
     if (this.#isGone) return Promise.resolve({ kind: "lost", reason: "it had gone before it was asked" });
     return new Promise((end) => {
-      this.#jobs.set(request.job_id, { report, end, timings: 0 });
+      this.#jobs.set(request.job_id, { request, report, end, left: new Left(), timings: 0 });
       if (!this.#link.send(text)) this.#link.close("the job could not be sent");
     });
   }
 
   cancel(job_id: string): void {
     if (this.#jobs.has(job_id)) this.#send({ type: "cancel", job_id });
+  }
+
+  /** What the job has left is stored. */
+  forget(request: ProvisionRequest, provisioner: string): void {
+    // Of all that the job was told only whose it was is needed.
+    const { terraform: _, ...rest } = request;
+    this.#send({ type: "forget", provisioner, request: { ...rest, state: null, agents: [], parameters: {} } });
   }
 
   /** What the worker says. What it says about a job it does not have is too late and means nothing. */
@@ -103,14 +120,30 @@ export class ConnectedWorker {
       case "timing":
         if (job.timings++ < TIMING_LIMIT) job.report.timing(message.timing);
         return;
+      case "fetch": {
+        const { job_id, file, offset } = message;
+        const piece = pieceOf(job.request, file, offset);
+        if (piece) this.#send({ type: "piece", job_id, file, offset, ...piece });
+        else this.#link.close("a file was asked for that the job does not have");
+        return;
+      }
+      case "left":
+        if (!job.left.add(message.text)) this.#link.close("a build leaves more than a state may have");
+        return;
       case "done":
-        this.#end(message.job_id, { kind: "done", state: message.state });
+        this.#end(message.job_id, {
+          ...{ kind: "done", state: message.has_left ? job.left.text : message.state },
+          made: message.made as Made | undefined,
+        });
         return;
       case "failed":
-        this.#end(message.job_id, { kind: "failed", error: message.error, code: message.code });
+        this.#end(message.job_id, {
+          ...{ kind: "failed", error: message.error, code: message.code },
+          left: message.has_left ? { state: job.left.text } : undefined,
+        });
         return;
       case "canceled":
-        this.#end(message.job_id, { kind: "canceled" });
+        this.#end(message.job_id, { kind: "canceled", left: message.has_left ? { state: job.left.text } : undefined });
     }
   }
 

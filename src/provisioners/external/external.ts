@@ -2,13 +2,28 @@
 // what it says. A worker that is lost in the middle gives the build back to the queue (rules PV-9 to PV-11).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { ProvisionError, type Provisioner, type ProvisionRequest, type Report, WorkerLost } from "../provisioner.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import {
+  ProvisionError,
+  type Provisioned,
+  type Provisioner,
+  type ProvisionRequest,
+  type Report,
+  WorkerLost,
+} from "../provisioner.ts";
+import { thingsIn } from "../terraform/session.ts";
 import type { ConnectedWorker, Outcome } from "./connected-worker.ts";
 import { innerState, placeOf, stateAt } from "./place.ts";
 import type { Workers } from "./workers.ts";
 
 /** Milliseconds a worker has to end a build that was cancelled; then it counts as hung. */
 const CANCEL_MS = 60_000;
+
+const TERRAFORM = "terraform";
+
+/** With what a worker is to do it; undefined when the template does not say. */
+const kindOf = ({ manifest }: ProvisionRequest): Exclude<Manifest["provisioner"], "external"> | undefined =>
+  manifest.provisioner === TERRAFORM ? TERRAFORM : manifest.external?.provisioner;
 
 export class ExternalProvisioner implements Provisioner {
   readonly name = "external";
@@ -20,14 +35,26 @@ export class ExternalProvisioner implements Provisioner {
     this.#clock = clock;
   }
 
-  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<{ state: string | null }> {
-    const { provisioner, worker, state } = await this.#ask("job", request, report, signal);
+  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
+    const { provisioner, worker, outcome } = await this.#ask("job", request, report, signal);
+    // Everything of Terraform's is in its state, so that any worker can go on with it once a build has ended.
+    if (provisioner === TERRAFORM) return { state: outcome.state, ...(outcome.made ? { made: outcome.made } : {}) };
     const place = worker.facts.places[provisioner] ?? placeOf(request.state);
-    return { state: stateAt(place, state, request.transition === "delete") };
+    return { state: stateAt(place, outcome.state, request.transition === "delete") };
   }
 
   async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
     await this.#ask("plan", request, report, signal);
+  }
+
+  /** The worker that did it needs no copy of its own. */
+  forget(request: ProvisionRequest): void {
+    const provisioner = kindOf(request);
+    if (provisioner) this.#workers.holderOf(request.job_id)?.forget(request, provisioner);
+  }
+
+  leaves(state: string | null): string[] {
+    return thingsIn(state);
   }
 
   /** What the worker answered when it could be done; throws otherwise. */
@@ -36,22 +63,26 @@ export class ExternalProvisioner implements Provisioner {
     request: ProvisionRequest,
     report: Report,
     signal: AbortSignal,
-  ): Promise<{ provisioner: string; worker: ConnectedWorker; state: string | null }> {
-    const provisioner = request.manifest.external?.provisioner;
+  ): Promise<{ provisioner: string; worker: ConnectedWorker; outcome: Extract<Outcome, { kind: "done" }> }> {
+    const provisioner = kindOf(request);
     if (!provisioner) throw new ProvisionError("The template does not say what a worker is to bring it to life with.");
     const worker = this.#workers.holderOf(request.job_id);
     if (!worker) throw new WorkerLost("it had gone before it was asked");
-    const asked: ProvisionRequest = {
-      ...request,
-      manifest: { ...request.manifest, provisioner },
-      state: innerState(request.state),
-    };
+    const asked: ProvisionRequest =
+      provisioner === TERRAFORM
+        ? request
+        : { ...request, manifest: { ...request.manifest, provisioner }, state: innerState(request.state) };
     const outcome = await this.#work(worker, asked, { provisioner, type }, report, signal);
+    // A build that was cancelled has made a part of it all the same.
+    if ("left" in outcome && outcome.left) {
+      const { error, code } = outcome.kind === "failed" ? outcome : { error: "The build was cancelled.", code: "" };
+      throw new ProvisionError(error, code, outcome.left);
+    }
     signal.throwIfAborted();
     if (outcome.kind === "lost") throw new WorkerLost(outcome.reason, worker.facts.name);
     if (outcome.kind === "failed") throw new ProvisionError(outcome.error, outcome.code);
     if (outcome.kind === "canceled") throw new ProvisionError("The worker gave the build up.");
-    return { provisioner, worker, state: outcome.state };
+    return { provisioner, worker, outcome };
   }
 
   async #work(

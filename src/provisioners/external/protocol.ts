@@ -2,7 +2,9 @@
 // here; whoever says something else is cut off (rule PV-12).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { ManifestResource } from "#schema/templates/manifest.ts";
 import type { ProvisionRequest } from "../provisioner.ts";
+import { JOB_FILES, type JobFile, PIECE_BYTES } from "./pieces.ts";
 
 /** Milliseconds between two signs of life, and after how many without one the other side is given up. */
 export const ALIVE_MS = 5_000;
@@ -21,6 +23,16 @@ const STATE_LIMIT = 1_048_576;
 const id = t.String({ maxLength: 64 });
 const short = t.String({ maxLength: 4_096 });
 const time = t.Number();
+
+/** The pieces that came before are what the build has left. */
+const has_left = t.Optional(t.Boolean());
+
+/** What Terraform has made: more of it than fits into one message is none. */
+const Made_ = t.Object({
+  resources: t.Array(ManifestResource, { maxItems: 64 }),
+  daily_cost: t.Integer({ minimum: 0 }),
+  secrets: t.Array(t.String({ maxLength: 65_536 }), { maxItems: 1_000 }),
+});
 
 const Line = t.Object({
   level: t.Union([t.Literal("trace"), t.Literal("debug"), t.Literal("info"), t.Literal("warn"), t.Literal("error")]),
@@ -43,9 +55,20 @@ export const WorkerMessage = t.Union([
     type: t.Literal("done"),
     job_id: id,
     state: t.Union([t.String({ maxLength: STATE_LIMIT }), t.Null()]),
+    has_left,
+    made: t.Optional(Made_),
   }),
-  t.Object({ type: t.Literal("failed"), job_id: id, error: t.String({ maxLength: 65_536 }), code: short }),
-  t.Object({ type: t.Literal("canceled"), job_id: id }),
+  t.Object({ type: t.Literal("failed"), job_id: id, error: t.String({ maxLength: 65_536 }), code: short, has_left }),
+  t.Object({ type: t.Literal("canceled"), job_id: id, has_left }),
+  /** Asks for a piece of a file of the job. */
+  t.Object({
+    type: t.Literal("fetch"),
+    job_id: id,
+    file: t.Union(JOB_FILES.map((file) => t.Literal(file))),
+    offset: t.Integer({ minimum: 0 }),
+  }),
+  /** The next piece of what the build leaves; its end says whether that counts. */
+  t.Object({ type: t.Literal("left"), job_id: id, text: t.String({ maxLength: PIECE_BYTES }) }),
 ]);
 export type WorkerMessage = Static<typeof WorkerMessage>;
 
@@ -56,7 +79,18 @@ export type ServerMessage =
   | { readonly type: "job"; readonly provisioner: string; readonly request: ProvisionRequest }
   /** Only look whether it could be done: a word of its own, so that no worker takes it for a job. Answered as a job is. */
   | { readonly type: "plan"; readonly provisioner: string; readonly request: ProvisionRequest }
-  | { readonly type: "cancel"; readonly job_id: string };
+  | { readonly type: "cancel"; readonly job_id: string }
+  /** A piece that was asked for, in base64; `size` is that of the whole file. */
+  | {
+      readonly type: "piece";
+      readonly job_id: string;
+      readonly file: JobFile;
+      readonly offset: number;
+      readonly data: string;
+      readonly size: number;
+    }
+  /** What the build has left is stored: the worker needs no copy of its own. */
+  | { readonly type: "forget"; readonly provisioner: string; readonly request: ProvisionRequest };
 
 const workerMessage = TypeCompiler.Compile(WorkerMessage);
 
@@ -73,6 +107,15 @@ const serverMessage = TypeCompiler.Compile(
     t.Object({ type: t.Literal("job"), provisioner: short, request }),
     t.Object({ type: t.Literal("plan"), provisioner: short, request }),
     t.Object({ type: t.Literal("cancel"), job_id: id }),
+    t.Object({ type: t.Literal("forget"), provisioner: short, request }),
+    t.Object({
+      type: t.Literal("piece"),
+      job_id: id,
+      file: t.Union(JOB_FILES.map((file) => t.Literal(file))),
+      offset: t.Integer({ minimum: 0 }),
+      data: t.String({ maxLength: 2 * PIECE_BYTES }),
+      size: t.Integer({ minimum: 0 }),
+    }),
   ]) as TSchema,
 );
 

@@ -17,18 +17,36 @@ export type WorkerPlace = {
   readonly places: Tags;
 };
 
-/** The tags of a build's job: those of the template, and for an external one which worker it needs. */
-export const buildTags = (manifest: Manifest, organization_id: string): Record<string, string> => ({
-  ...manifest.tags,
-  ...(manifest.provisioner === "external"
-    ? { provisioner: manifest.external?.provisioner ?? "", organization: organization_id }
-    : {}),
-});
+/**
+ * The tags of a build's job: those of the template, and for one that a worker brings to life which worker it needs. Templates of Terraform
+ * are run by the server itself unless they ask for tags, or `terraform_workers` is set.
+ */
+export const buildTags = (
+  manifest: Manifest,
+  organization_id: string,
+  { terraform_workers = false }: { readonly terraform_workers?: boolean } = {},
+): Record<string, string> => {
+  const { provisioner, external, terraform } = manifest;
+  const tags = { ...terraform?.workspace_tags, ...manifest.tags };
+  const needsWorker = terraform_workers || Object.keys(tags).some((name) => !(name in WORKER_TAGS));
+  const kind = provisioner === "external" ? (external?.provisioner ?? "") : provisioner;
+  const isAway = provisioner === "external" || (provisioner === "terraform" && needsWorker);
+  return { ...tags, ...(isAway ? { provisioner: kind, organization: organization_id } : {}) };
+};
 
 /** The same once it is known what the build before has left: its workspace stays where it is. */
 export const tagsWithPlace = (tags: Tags, left: string | null): Record<string, string> => {
   const place = tags.provisioner === undefined ? undefined : placeOf(left);
   return place === undefined ? { ...tags } : { ...tags, place };
+};
+
+/**
+ * The same once a worker has begun: what Terraform has made so far is known in that worker's folder alone until the build has ended, so
+ * that nobody else may take the build up.
+ */
+export const tagsWhileRunning = (tags: Tags, places: Tags | undefined): Tags => {
+  const place = tags.provisioner === "terraform" ? places?.terraform : undefined;
+  return place === undefined || tags.place !== undefined ? tags : { ...tags, place };
 };
 
 /** Whether the worker may take a job with these tags. Jobs that need no worker of their own are never its affair. */

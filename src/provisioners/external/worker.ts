@@ -4,14 +4,18 @@ import { type Clock, holdProcess } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
+import { FetchedFiles } from "./fetched.ts";
 import { Outbox, OutputLimit } from "./outbox.ts";
-import { ALIVE_MS, readServerMessage, SILENCE_MS, TIMING_LIMIT } from "./protocol.ts";
+import { inPieces, type JobFile, type Piece } from "./pieces.ts";
+import { ALIVE_MS, readServerMessage, type ServerMessage, SILENCE_MS, TIMING_LIMIT } from "./protocol.ts";
 
 export type WorkerOptions = {
   /** The endpoint with its query: name, tags, provisioners. */
   readonly endpoint: URL;
   readonly key: string;
   readonly provisioners: ReadonlyMap<string, Provisioner>;
+  /** A folder of its own, for files of jobs while they run. */
+  readonly files: string;
   readonly clock: Clock;
   readonly random: Random;
   /** Told to end: nothing new is taken, what is under way is given back. */
@@ -46,11 +50,15 @@ export const runWorker = async (options: WorkerOptions): Promise<void> => {
   }
 };
 
+type AskedPiece = Extract<ServerMessage, { type: "piece" }>;
+
 class Connection {
   readonly #options: WorkerOptions;
   readonly #socket: WebSocket;
   readonly #outbox: Outbox;
   readonly #jobs = new Map<string, { abort: AbortController; done: Promise<void> }>();
+  /** Who waits for a piece of a file, by job. */
+  readonly #asked = new Map<string, (piece: AskedPiece) => void>();
   #heard: number;
 
   constructor(options: WorkerOptions) {
@@ -110,6 +118,8 @@ class Connection {
     }
     if (message.type === "welcome") this.#options.connected?.(message.name);
     if (message.type === "cancel") this.#jobs.get(message.job_id)?.abort.abort(new Error("the build was cancelled"));
+    if (message.type === "piece") this.#asked.get(message.job_id)?.(message);
+    if (message.type === "forget") this.#options.provisioners.get(message.provisioner)?.forget?.(message.request);
     if (message.type === "job" || message.type === "plan") {
       this.#begin(message.request, message.provisioner, message.type);
     }
@@ -129,25 +139,60 @@ class Connection {
   }
 
   /** Never rejects. */
-  async #work(request: ProvisionRequest, name: string, type: "job" | "plan", signal: AbortSignal): Promise<void> {
-    const { job_id } = request;
+  async #work(asked: ProvisionRequest, name: string, type: "job" | "plan", signal: AbortSignal): Promise<void> {
+    const { job_id } = asked;
+    using files = new FetchedFiles(this.#options.files, job_id, (file, offset) =>
+      this.#askPiece(job_id, file, offset, signal),
+    );
     try {
       const provisioner = this.#options.provisioners.get(name);
       if (!provisioner) throw new ProvisionError(`The worker does not run workspaces of the kind "${name}".`);
+      const request = await files.complete(asked);
       const report = this.#reportOf(job_id);
       if (type === "plan") await provisioner.plan?.(request, report, signal);
-      const { state } = type === "plan" ? { state: null } : await provisioner.run(request, report, signal);
-      this.#outbox.say({ type: "done", job_id, state });
+      const { state, made } =
+        type === "plan" ? { state: null, made: undefined } : await provisioner.run(request, report, signal);
+      if (!made && !request.terraform) return this.#outbox.say({ type: "done", job_id, state });
+      this.#sayLeft(job_id, state);
+      const shown = made && { ...made, resources: [...made.resources], secrets: [...made.secrets] };
+      this.#outbox.say({ type: "done", job_id, state: null, has_left: true, ...(shown ? { made: shown } : {}) });
     } catch (error) {
-      if (signal.aborted) this.#outbox.say({ type: "canceled", job_id });
+      const left = error instanceof ProvisionError ? error.left : undefined;
+      if (left) this.#sayLeft(job_id, left.state);
+      const more = left ? { has_left: true } : {};
+      if (signal.aborted) this.#outbox.say({ type: "canceled", job_id, ...more });
       else if (error instanceof ProvisionError) {
-        this.#outbox.say({ type: "failed", job_id, error: error.message.slice(0, 65_536), code: error.code });
+        this.#outbox.say({ type: "failed", job_id, error: error.message.slice(0, 65_536), code: error.code, ...more });
       } else {
         log("worker").error("job {job_id} failed: {error}", { job_id, error });
         const words = "An internal error of the worker ended the build; its log says more.";
         this.#outbox.say({ type: "failed", job_id, error: words, code: "" });
       }
     }
+  }
+
+  /** In pieces, before the end that says they count. */
+  #sayLeft(job_id: string, state: string | null): void {
+    for (const text of inPieces(state ?? "")) this.#outbox.say({ type: "left", job_id, text });
+  }
+
+  /** One at a time for each job. Rejects with the reason of `signal`. */
+  #askPiece(job_id: string, file: JobFile, offset: number, signal: AbortSignal): Promise<Piece> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#asked.delete(job_id);
+        reject(signal.reason);
+      };
+      if (signal.aborted) return leave();
+      signal.addEventListener("abort", leave, { once: true });
+      this.#asked.set(job_id, (piece) => {
+        if (piece.file !== file || piece.offset !== offset) return;
+        this.#asked.delete(job_id);
+        signal.removeEventListener("abort", leave);
+        resolve(piece);
+      });
+      this.#outbox.say({ type: "fetch", job_id, file, offset });
+    });
   }
 
   #reportOf(job_id: string): Report {

@@ -62,7 +62,7 @@ export class Workers {
   }
 
   /** Keeps a slot for the job at the fitting worker with the most free ones; undefined when there is none. */
-  take(job_id: string, tags: Tags): { readonly id: string; readonly name: string } | undefined {
+  take(job_id: string, tags: Tags): { readonly id: string; readonly name: string; readonly places: Tags } | undefined {
     let best: ConnectedWorker | undefined;
     for (const worker of this.#fitting(tags)) if (worker.free > (best?.free ?? 0)) best = worker;
     if (!best) return undefined;
@@ -71,7 +71,7 @@ export class Workers {
     // Among equals the one that has waited longest is next.
     this.#workers.delete(best.facts.id);
     this.#workers.set(best.facts.id, best);
-    return { id: best.facts.id, name: best.facts.name };
+    return { id: best.facts.id, name: best.facts.name, places: best.facts.places };
   }
 
   /** The worker that keeps a slot for this job. */

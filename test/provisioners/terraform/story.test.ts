@@ -13,6 +13,7 @@ import {
   processesWith,
   type TerraformWorld,
 } from "#test/support/terraform.ts";
+import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { TEMPLATES } from "./comparison.ts";
 
@@ -148,6 +149,16 @@ testNeeding(
   180_000,
 );
 
+/** A worker that runs Terraform, with these tags. */
+const workerFor = async ({ server, admin, folder }: TerraformWorld, tags: Record<string, string>) => {
+  const { key } = await makeKey(admin);
+  const env = { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc") };
+  const where = { directory: join(folder, "worker"), kinds: "terraform", tags, env };
+  const worker = startWorker({ url: server.url, key, name: "away", ...where });
+  await worker.connected();
+  return worker;
+};
+
 for (const name of TEMPLATES) {
   if (name === "minimal") continue;
   testNeeding(
@@ -156,6 +167,8 @@ for (const name of TEMPLATES) {
     async () => {
       const { admin } = world;
       const { template } = await makeTerraformTemplate(admin, filesOf(name), name);
+      // It asks for tags, so that a worker of its own runs it.
+      await using _ = name === "parameters" ? await workerFor(world, { region: "eu", kind: "vm" }) : undefined;
       const rich_parameter_values = name === "parameters" ? [{ name: "required_one", value: "x" }] : [];
       const { id } = await createWorkspace(admin, template.id, name, { rich_parameter_values });
       const started = await awaitBuild(admin, id);

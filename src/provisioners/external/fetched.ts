@@ -1,0 +1,78 @@
+// The files of a job on the worker's side: asked for piece by piece and kept in a folder of the job's own until it has ended.
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
+import { STATE_LIMIT } from "../terraform/session.ts";
+import type { TemplateArchive } from "../terraform/work.ts";
+import { type JobFile, PIECE_BYTES, type Piece } from "./pieces.ts";
+
+/** Bytes of one file of a template that a worker takes. */
+const FILE_LIMIT = 256 * 1024 * 1024;
+
+/** Asks the server for a piece; rejects when the connection or the job ends. */
+export type AskPiece = (file: JobFile, offset: number) => Promise<Piece>;
+
+export class FetchedFiles implements Disposable {
+  readonly #folder: string;
+  readonly #ask: AskPiece;
+
+  /** `root`: a folder of the worker's own. */
+  constructor(root: string, job_id: string, ask: AskPiece) {
+    this.#folder = join(root, job_id.replace(/[^a-z0-9-]/gi, ""));
+    this.#ask = ask;
+  }
+
+  /** The request with its files on this machine. */
+  async complete(request: ProvisionRequest): Promise<ProvisionRequest> {
+    const { terraform, state } = request;
+    if (!terraform) return request;
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const { archive, cache } = terraform;
+    return {
+      ...request,
+      state: state === null ? null : await this.#text("state"),
+      terraform: {
+        ...terraform,
+        archive: await this.#file("archive", archive),
+        cache: cache && (await this.#file("cache", cache)),
+      },
+    };
+  }
+
+  async #file(name: JobFile, { mimetype }: TemplateArchive): Promise<TemplateArchive> {
+    const path = join(this.#folder, name);
+    const open = openSync(path, "w", 0o600);
+    try {
+      await this.#each(name, FILE_LIMIT, (bytes) => {
+        writeSync(open, bytes);
+      });
+    } finally {
+      closeSync(open);
+    }
+    return { path, mimetype };
+  }
+
+  async #text(name: JobFile): Promise<string> {
+    const parts: Buffer[] = [];
+    await this.#each(name, STATE_LIMIT * 2, (bytes) => parts.push(bytes));
+    return Buffer.concat(parts).toString("utf8");
+  }
+
+  async #each(name: JobFile, most: number, take: (bytes: Buffer) => void): Promise<void> {
+    for (let offset = 0; ; ) {
+      const { data, size } = await this.#ask(name, offset);
+      const bytes = Buffer.from(data, "base64");
+      if (size > most || bytes.length > PIECE_BYTES || offset + bytes.length > size) {
+        throw new ProvisionError(`The server's ${name} of the job is larger than a worker takes.`);
+      }
+      take(bytes);
+      offset += bytes.length;
+      if (offset === size) return;
+      if (bytes.length === 0) throw new ProvisionError(`The server's ${name} of the job came to an early end.`);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,70 @@
+// What is too large for one message between server and worker: a template's files and states of Terraform. The worker asks for one piece of
+// a file after another, so that nobody is sent more than they take; what a build leaves goes the other way in pieces before its end.
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import type { ProvisionRequest } from "../provisioner.ts";
+import { STATE_LIMIT } from "../terraform/session.ts";
+import type { TemplateArchive } from "../terraform/work.ts";
+
+/** Files of a job that a worker may ask for. */
+export const JOB_FILES = ["archive", "cache", "state"] as const;
+export type JobFile = (typeof JOB_FILES)[number];
+/** Bytes of a file in one message, and characters of what is left. */
+export const PIECE_BYTES = 256 * 1024;
+
+export type Piece = { readonly data: string; readonly size: number };
+
+/** The request as it is sent: what is large is asked for, and no path of the server's machine is told. */
+export const withoutFiles = (request: ProvisionRequest): ProvisionRequest => {
+  const { terraform, state } = request;
+  if (!terraform) return request;
+  const { archive, cache } = terraform;
+  const named = ({ mimetype }: TemplateArchive): TemplateArchive => ({ path: "", mimetype });
+  return {
+    ...request,
+    state: state === null ? null : "",
+    terraform: { ...terraform, archive: named(archive), cache: cache && named(cache) },
+  };
+};
+
+/** One piece of a file of the job in base64; undefined for a file that it does not have. */
+export const pieceOf = ({ terraform, state }: ProvisionRequest, file: JobFile, offset: number): Piece | undefined => {
+  if (!terraform) return undefined;
+  if (file === "state") {
+    if (state === null) return undefined;
+    const bytes = Buffer.from(state);
+    return { data: bytes.subarray(offset, offset + PIECE_BYTES).toString("base64"), size: bytes.length };
+  }
+  const path = file === "archive" ? terraform.archive.path : terraform.cache?.path;
+  if (path === undefined) return undefined;
+  const open = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(PIECE_BYTES);
+    const read = readSync(open, bytes, 0, PIECE_BYTES, offset);
+    return { data: bytes.subarray(0, read).toString("base64"), size: fstatSync(open).size };
+  } finally {
+    closeSync(open);
+  }
+};
+
+/** Puts together what a build has left; more than a state may have is refused. */
+export class Left {
+  #parts: string[] = [];
+  #size = 0;
+
+  add(text: string): boolean {
+    this.#size += text.length;
+    if (this.#size > STATE_LIMIT) return false;
+    this.#parts.push(text);
+    return true;
+  }
+
+  get text(): string | null {
+    return this.#parts.length === 0 ? null : this.#parts.join("");
+  }
+}
+
+/** The text in pieces that each fit into a message. */
+export const inPieces = (text: string): string[] =>
+  Array.from({ length: Math.ceil(text.length / PIECE_BYTES) }, (_, at) =>
+    text.slice(at * PIECE_BYTES, (at + 1) * PIECE_BYTES),
+  );

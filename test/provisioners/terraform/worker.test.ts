@@ -1,0 +1,238 @@
+// Templates of Terraform that workers of their own run: real second processes with the real program. What they make is known to the server
+// when a build has ended, and to nobody else while it runs.
+import { expect } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { noteFolder } from "#test/support/ledger.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeTerraformTemplate, openTerraformWorld, processesWith } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+import { makeKey, startWorker } from "#test/support/worker.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const wanted = [needs.terraform];
+const TIME = 120_000;
+
+const HEAD = `terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+data "coder_workspace" "me" {}
+data "coder_workspace_owner" "me" {}
+`;
+const TAGS = `
+data "coder_workspace_tags" "where" {
+  tags = { "region" = "eu" }
+}
+`;
+
+const part = (place: string, name: string, more = "", then = ""): string => `
+resource "terraform_data" "${name}" {
+  input = "${place}"
+  ${more}
+  provisioner "local-exec" { command = "echo made >> ${place}/${name}${then}" }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "rm -f \${self.input}/${name}"
+  }
+}
+`;
+
+/** A world with a key, from which workers of Terraform are started; their folders go with it. */
+const open = async (env: Record<string, string> = {}) => {
+  const world = await openTerraformWorld({ env });
+  const { key } = await makeKey(world.admin);
+  const parts = mkdtempSync(join(tmpdir(), "slipway-tf-parts-"));
+  noteFolder(parts);
+  const folders: string[] = [];
+  const folderOf = (name: string): string => {
+    const folder = mkdtempSync(join(tmpdir(), `tfw-${name}-`));
+    noteFolder(folder);
+    folders.push(folder);
+    return folder;
+  };
+  const start = (name: string, more: Partial<Parameters<typeof startWorker>[0]> = {}) =>
+    startWorker({
+      ...{ url: world.server.url, key, name, directory: folderOf(name), kinds: "terraform", tags: { region: "eu" } },
+      env: { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc") },
+      ...more,
+    });
+  return {
+    ...{ ...world, parts, start, folderOf },
+    has: (name: string) => existsSync(join(parts, name)),
+    async [Symbol.asyncDispose]() {
+      await world[Symbol.asyncDispose]();
+      for (const folder of [parts, ...folders]) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+const templateOf = async (client: Client, main: string): Promise<string> =>
+  (await makeTerraformTemplate(client, { "main.tf": main }, "parts")).template.id;
+const stateOf = async (client: Client, { latest_build }: Workspace): Promise<string> =>
+  (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
+const outputs = async (client: Client, build_id: string): Promise<string> => {
+  const logs = await client.get<{ output: string }[]>(`/api/v2/workspacebuilds/${build_id}/logs`);
+  return logs.map(({ output }) => output).join("\n");
+};
+const ended = async (client: Client, id: string, transition: "stop" | "delete"): Promise<Workspace> => {
+  const build = await createBuild(client, id, transition);
+  await until(async () => {
+    const { job } = await client.get<{ job: { status: string } }>(`/api/v2/workspacebuilds/${build.id}`);
+    return !["pending", "running", "canceling"].includes(job.status);
+  });
+  return client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+};
+
+testNeeding(
+  wanted,
+  "[TF-18] [TF-19] a template that asks for tags waits for a worker that has them; it gets files and secrets, and its agents, lines and state are the server's",
+  async () => {
+    await using world = await open();
+    const { admin, parts } = world;
+    const agent = `resource "coder_agent" "main" {
+  os   = "linux"
+  arch = "amd64"
+}
+${part(parts, "box", "depends_on = [coder_agent.main, terraform_data.told]", `; echo it is $(cat ${parts}/token)`)}
+resource "terraform_data" "told" {
+  input = data.coder_workspace_owner.me.session_token
+  provisioner "local-exec" { command = "printf %s \\"\${self.input}\\" > ${parts}/token" }
+}
+resource "coder_metadata" "box" {
+  resource_id = terraform_data.box.id
+  item {
+    key   = "place"
+    value = "worker"
+  }
+}
+`;
+    const template_id = await templateOf(admin, HEAD + TAGS + agent);
+    const { id } = await createWorkspace(admin, template_id);
+    const waiting = await until(async () => {
+      const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
+      return (await outputs(admin, latest_build.id)).includes("No worker with the tags") && latest_build;
+    });
+    expect([waiting.job.status, world.has("box")]).toEqual(["pending", false]);
+    await using other = world.start("other", { tags: { region: "us" } });
+    await other.connected();
+    expect((await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.job.status).toBe("pending");
+
+    await using worker = world.start("near");
+    const workspace = await awaitBuild(admin, id);
+    const { latest_build } = workspace;
+    expect([latest_build.job.status, latest_build.job.worker_name, world.has("box")]).toEqual([
+      "succeeded",
+      "near",
+      true,
+    ]);
+    const agents = latest_build.resources.flatMap((one) => one.agents ?? []);
+    expect(agents.map(({ name }) => name)).toEqual(["main"]);
+    // The owner's token has reached the worker, and no log.
+    const token = readFileSync(join(parts, "token"), "utf8");
+    expect(token).toMatch(/^\w{10}-\w{22}$/);
+    const said = await outputs(admin, latest_build.id);
+    expect(said).toContain("it is");
+    expect(said).not.toContain(token);
+    expect(worker.errors()).not.toContain(token);
+    // What it has left is with the server alone.
+    const state = await stateOf(admin, workspace);
+    expect(state).toContain('"box"');
+    const left = (name: string): string[] =>
+      readdirSync(join(world.folder), { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(name));
+    expect(left("terraform.tfstate")).toEqual([]);
+    await worker[Symbol.asyncDispose]();
+
+    // Once a build has ended any worker goes on with it, and the delete removes what the other has made.
+    await using next = world.start("next");
+    const gone = await ended(admin, id, "delete");
+    expect([gone.latest_build.job.status, gone.latest_build.job.worker_name]).toEqual(["succeeded", "next"]);
+    expect(world.has("box")).toBe(false);
+    await next.connected();
+  },
+  TIME,
+);
+
+testNeeding(
+  wanted,
+  "[TF-19] an apply that fails or is cancelled at a worker keeps what it has made, and nothing goes on running there",
+  async () => {
+    await using world = await open({ SLIPWAY_TERRAFORM_WORKERS: "true" });
+    const { admin, parts } = world;
+    const waits = `; until [ -e ${parts}/open ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]`;
+    const main = HEAD + part(parts, "first") + part(parts, "second", "depends_on = [terraform_data.first]", waits);
+    const template_id = await templateOf(admin, main);
+    const directory = world.folderOf("one");
+    await using worker = world.start("one", { directory, tags: {} });
+    await worker.connected();
+    for (const how of ["fails", "is cancelled"]) {
+      const { id, latest_build } = await createWorkspace(admin, template_id, how.replaceAll(" ", "-"));
+      await until(() => world.has("second"));
+      if (how === "fails") for (const name of ["fail", "open"]) writeFileSync(join(parts, name), "");
+      else await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
+      const workspace = await awaitWorkspace(admin, id, (one) =>
+        ["failed", "canceled"].includes(one.latest_build.job.status),
+      );
+      expect([how, workspace.latest_build.job.status]).toEqual([how, how === "fails" ? "failed" : "canceled"]);
+      const state = await stateOf(admin, workspace);
+      expect(state).toContain('"first"');
+      await until(() => processesWith(join(directory, "terraform", "builds")).length === 0);
+      for (const name of ["fail", "open"]) rmSync(join(parts, name), { force: true });
+      writeFileSync(join(parts, "open"), "");
+      const gone = await ended(admin, id, "delete");
+      expect([how, gone.latest_build.job.status, world.has("first")]).toEqual([how, "succeeded", false]);
+      // What was broken off is tainted: Terraform runs no commands for its end.
+      rmSync(join(parts, "second"), { force: true });
+      rmSync(join(parts, "open"));
+    }
+    // The worker keeps no state of what the server has stored.
+    const kept = readdirSync(directory, { recursive: true, encoding: "utf8" });
+    expect(kept.filter((path) => path.endsWith(".tfstate") || path.startsWith("files/"))).toEqual([]);
+  },
+  TIME,
+);
+
+testNeeding(
+  wanted,
+  "[TF-20] a worker that is killed in the middle of an apply takes the build up again where it has left it, and no other does",
+  async () => {
+    await using world = await open({ SLIPWAY_TERRAFORM_WORKERS: "true" });
+    const { admin, parts } = world;
+    const waits = `; until [ -e ${parts}/open ]; do sleep 0.05; done`;
+    const main = HEAD + part(parts, "first") + part(parts, "second", "depends_on = [terraform_data.first]", waits);
+    const template_id = await templateOf(admin, main);
+    const directory = world.folderOf("killed");
+    const same = { directory, tags: {} };
+    const first = world.start("killed", same);
+    await first.connected();
+    const { id } = await createWorkspace(admin, template_id);
+    await until(() => world.has("second"));
+    first.signal("SIGKILL");
+    await first.exited;
+    await using other = world.start("other", { tags: {} });
+    await other.connected();
+    const waiting = await awaitWorkspace(admin, id, (one) => one.latest_build.job.status === "pending");
+    await until(async () => (await outputs(admin, waiting.latest_build.id)).includes("where the workspace lives"));
+    writeFileSync(join(parts, "open"), "");
+    await using again = world.start("killed", same);
+    const workspace = await awaitBuild(admin, id);
+    expect([workspace.latest_build.job.status, workspace.latest_build.job.worker_name]).toEqual([
+      "succeeded",
+      "killed",
+    ]);
+    // Made once: what the first run had made was known.
+    expect(readFileSync(join(parts, "first"), "utf8")).toBe("made\n");
+    const gone = await ended(admin, id, "delete");
+    expect([gone.latest_build.job.status, world.has("first"), world.has("second")]).toEqual([
+      "succeeded",
+      false,
+      false,
+    ]);
+    await again.connected();
+  },
+  TIME,
+);
