@@ -61,6 +61,7 @@ export const buildState = (ctx: ApiContext) =>
           tags,
           summary: "Replace the state of a build",
           description: "For repairs by hand: the next build of the workspace is told it. 409 while a build is active.",
+          limit: STATE_LIMIT + 4_096,
           audit: target.writes(target.workspaceBuild),
         }),
       },

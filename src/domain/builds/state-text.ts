@@ -1,7 +1,7 @@
 // What a build has left behind for the next one, as it travels in JSON: base64 of a text.
 
-/** Characters of base64. */
-export const STATE_LIMIT = 1_398_104;
+/** Characters of base64: as much as a build may leave (src/provisioners/terraform/session.ts), so that what was pulled can be pushed. */
+export const STATE_LIMIT = Math.ceil((16 * 1024 * 1024) / 3) * 4;
 
 /** The text; undefined when it is not base64 of UTF-8. */
 export const stateFrom = (base64: string): string | undefined => {

@@ -38,6 +38,22 @@ test("[BD-5] the state of a build is read and replaced by those who look after t
   expect(await textAt(admin, at)).toBe("");
 });
 
+test("[BD-5] a state may have 16 MiB, as much as a build may leave; a larger one is refused and changes nothing", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { template_id } = await seedTemplate(world.server);
+  const { id, latest_build } = await createWorkspace(admin, template_id);
+  await awaitBuild(admin, id);
+  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  const most = "0123456789abcdef".repeat(1024 * 1024);
+  await admin.put(at, { state: base64(most) });
+  expect((await textAt(admin, at)) === most).toBe(true);
+  expect(await statusOf(admin.put(at, { state: base64(`${most}wxyz`) }))).toBe(400);
+  const answer = await admin.fetch("PUT", at, { state: base64(most + most.slice(0, 8192)) });
+  expect(answer.status).toBe(413);
+  expect((await textAt(admin, at)) === most).toBe(true);
+}, 30_000);
+
 test("[BD-5] not while a build is active", async () => {
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
