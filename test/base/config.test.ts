@@ -349,7 +349,9 @@ describe("the settings of a worker of its own", () => {
     expect(refusal(() => worker([url]))).toContain("--key or SLIPWAY_WORKER_KEY (not given)");
     expect(refusal(() => worker(["--key=k"]))).toContain("--url or SLIPWAY_WORKER_URL (not given)");
     expect(refusal(() => worker([url, "--key=k", "--tags=a"]))).toContain("name=value pairs");
-    expect(refusal(() => worker([url, "--key=k", "--provisioners=external"]))).toContain("local, docker, terraform and echo");
+    expect(refusal(() => worker([url, "--key=k", "--provisioners=external"]))).toContain(
+      "local, docker, terraform and echo",
+    );
     expect(refusal(() => worker([url, "--key-file=gone"]))).toContain("--key-file (gone): cannot be read");
   });
 });

@@ -1,0 +1,80 @@
+// The example of docs/templates-terraform.md as it stands there: a workspace in a container that Terraform starts with the command line of
+// Docker, on a real engine, from the first start to its deletion.
+import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { Client } from "#src/client.ts";
+import { agentOf, awaitAgent, BINARY, IMAGE, shell } from "#test/support/docker-world.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
+import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const testHere = BINARY === "" ? () => {} : testNeeding;
+const PAGE = new URL("../../docs/templates-terraform.md", import.meta.url);
+
+/** The block of the page behind this mark. */
+const example = (mark: string): string => {
+  const page = readFileSync(PAGE, "utf8");
+  const block = page.slice(page.indexOf(mark)).match(/```hcl\n([\s\S]*?)```/)?.[1];
+  if (!page.includes(mark) || !block) throw new Error(`the page has no example ${mark}`);
+  return block;
+};
+
+testHere(
+  [needs.docker, needs.terraform],
+  "[TF-21] the documented template of containers runs a workspace by terraform_data and the docker command: it is worked in, keeps its home over a stop, and leaves nothing",
+  async () => {
+    const environment = { DOCKER_HOST: needs.docker.file };
+    const env = { ...environment, SLIPWAY_ADDRESS: "0.0.0.0:0", SLIPWAY_AGENT_BINARY: BINARY };
+    await using world = await openTerraformWorld({ environment, env });
+    const url = new URL(world.server.url);
+    url.hostname = "127.0.0.1";
+    const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+    const docker = async (...args: string[]): Promise<string[]> => {
+      const run = Bun.spawn(["docker", ...args], { env: { PATH: process.env.PATH ?? "", ...environment } });
+      return (await new Response(run.stdout).text()).split("\n").filter((line) => line !== "");
+    };
+    const left = async (id: string): Promise<number[]> => [
+      (await docker("ps", "--all", "--quiet", "--filter", `name=${id}`)).length,
+      (await docker("volume", "ls", "--quiet", "--filter", `name=${id}`)).length,
+    ];
+    const main = example("<!-- tried: containers by the docker command -->");
+    const { template } = await makeTerraformTemplate(admin, { "main.tf": main }, "containers");
+    const rude = {
+      name: "rude",
+      template_id: template.id,
+      rich_parameter_values: [{ name: "image", value: "--privileged" }],
+    };
+    expect((await admin.fetch("POST", "/api/v2/users/me/workspaces", rude)).status).toBe(400);
+    const rich_parameter_values = [{ name: "image", value: IMAGE }];
+    const { id } = await createWorkspace(admin, template.id, "boxed", { rich_parameter_values });
+    const { agent_id, workspace } = await awaitAgent(admin, id);
+    expect(await left(id)).toEqual([1, 1]);
+    const said = await shell(admin, agent_id, 'id -un; hostname; echo kept > "$HOME/kept"');
+    expect(said.split(/\s+/)[0]).toBe("dev");
+    // It is the container and not this machine.
+    expect((await docker("ps", "--quiet", "--filter", `name=${id}`))[0]).toBe(said.split(/\s+/)[1] ?? "");
+    const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
+    const [token] = await docker("exec", `workspace-${id}`, "sh", "-c", "tr '\\0' '\\n' < /proc/1/environ");
+    expect(JSON.stringify(logs)).not.toContain(token?.match(/[0-9a-f-]{36}/)?.[0] ?? "none");
+
+    const built = async (transition: "stop" | "start" | "delete") => {
+      await createBuild(admin, id, transition);
+      return awaitWorkspace(admin, id, (one) => !["pending", "running"].includes(one.latest_build.job.status));
+    };
+    const stopped = await built("stop");
+    expect([stopped.latest_build.status, await left(id)]).toEqual(["stopped", [0, 1]]);
+    await built("start");
+    const again = await awaitAgent(admin, id);
+    expect(again.agent_id).not.toBe(agent_id);
+    expect(agentOf(again.workspace)?.name).toBe("main");
+    expect(await shell(admin, again.agent_id, 'cat "$HOME/kept"')).toBe("kept");
+    const gone = await built("delete");
+    expect([gone.latest_build.status, gone.latest_build.job.error, await left(id)]).toEqual([
+      "deleted",
+      undefined,
+      [0, 0],
+    ]);
+  },
+  240_000,
+);
