@@ -48,11 +48,20 @@ interface Tally {
   skipped: number;
 }
 
+/** What is run a second time on PostgreSQL: lists, searches, reports and changes of every kind; `bun run test:postgres` runs all. */
+const ON_POSTGRES = [
+  ...["organizations", "template-versions", "insights/reports.test.ts", "insights/figures.test.ts"],
+  ...["templates/story.test.ts", "chats/list.test.ts"],
+].map((path) => `test/api/${path}`);
+
 const STEPS: Step[] = [
   { name: "lint", command: ["node_modules/@biomejs/biome/bin/biome", "check", "."] },
   { name: "types", command: ["node_modules/typescript/bin/tsc", "--noEmit"] },
   { name: "unused", command: ["node_modules/knip/bin/knip-bun.js"] },
   { name: "unit", command: ["test"], tests: [] },
+  ...(process.env.SLIPWAY_TEST_POSTGRES
+    ? [{ name: "postgres", command: ["test"], tests: ON_POSTGRES, env: { SLIPWAY_TEST_DATABASE: "postgres" } }]
+    : []),
   { name: "build", command: ["src/build.ts"] },
   {
     name: "binary",

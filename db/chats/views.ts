@@ -166,7 +166,7 @@ const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
     isNull(chats.parent_chat_id),
     has_unread === undefined
       ? undefined
-      : sql`(${chats.last_assistant_id} > ${chats.read_cursor}) = ${Number(has_unread)}`,
+      : sql`${sql.raw(has_unread ? "" : "not ")}(${chats.last_assistant_id} > ${chats.read_cursor})`,
     title === undefined ? undefined : sql`instr(lower(${chats.title}), ${title}) > 0`,
     ...labels.map(
       ({ key, value }) =>
@@ -183,7 +183,7 @@ const sourceOf = ({ owner_id, mine, shared_with }: ChatFilter): SQL | undefined 
   if (mine && shared_with.length === 0) return own;
   const shared = sql`(${chats.owner_id} <> ${owner_id} and ${chats.organization_id} in ${[...shared_with]} and ${chats.key} in
     (select s.chat from chat_shares s where s.subject in ${[...shared_with]}))`;
-  return shared_with.length === 0 ? sql`0` : mine ? or(own, shared) : shared;
+  return shared_with.length === 0 ? sql`false` : mine ? or(own, shared) : shared;
 };
 
 /** Others' pins are their own affair. */

@@ -36,6 +36,10 @@ create or replace function json_text(j jsonb) returns text language sql immutabl
 --> statement-breakpoint
 create or replace aggregate json_group_array(text) (sfunc = json_push, stype = jsonb, initcond = '[]', finalfunc = json_text);
 --> statement-breakpoint
+create or replace function json_push_json(acc jsonb, v json) returns jsonb language sql immutable as $$ select acc || jsonb_build_array(v) $$;
+--> statement-breakpoint
+create or replace aggregate json_group_array(json) (sfunc = json_push_json, stype = jsonb, initcond = '[]', finalfunc = json_text);
+--> statement-breakpoint
 -- `+column` keeps SQLite's planner from an index; here it means nothing.
 create or replace function same_text(text) returns text language sql immutable parallel safe as $$ select $1 $$;
 --> statement-breakpoint

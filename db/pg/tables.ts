@@ -67,7 +67,7 @@ const foreignKeysOf = ({ name, foreignKeys }: Config): string[] =>
   foreignKeys.map((key) => {
     const { columns, foreignColumns, foreignTable } = key.reference();
     const target = `${quoted(getTableConfig(foreignTable as SQLiteTable).name)} (${list(foreignColumns)})`;
-    return `alter table ${quoted(name)} add foreign key (${list(columns)}) references ${target}${key.onDelete ? ` on delete ${key.onDelete}` : ""}`;
+    return `alter table ${quoted(name)} add foreign key (${list(columns)}) references ${target}${key.onDelete ? ` on delete ${key.onDelete}` : ""} deferrable`;
   });
 
 const indicesOf = ({ name, indexes }: Config): string[] =>

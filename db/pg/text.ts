@@ -19,6 +19,7 @@ const FORMS: readonly (readonly [RegExp, string | ((...found: string[]) => strin
     (_, columns = "") => `on conflict (${columns.replace(/"\w+"\./g, "")})`,
   ],
   [/\blimit -1\b/g, "limit all"],
+  [/\bjson_object\(/g, "json_build_object("],
   // A limit that is bound may be -1, which is none.
   [/\blimit (\$\d+)/g, "limit nullif($1::bigint, -1)"],
   // PostgreSQL chooses indices and the order of joins itself.

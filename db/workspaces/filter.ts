@@ -124,7 +124,7 @@ const ownOrShared = ({ user_id, member_of }: Exclude<Scope, "all">): Part =>
 
 /** What the caller may see, as conditions of which no row fulfils two: all of some organizations, and what else is one's own. */
 export const scopesOf = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
-  if (scope === "all") return [part("1")];
+  if (scope === "all") return [part("true")];
   const { organizations } = scope;
   const own = ownOrShared(scope);
   if (organizations.length === 0) return [own];
@@ -140,7 +140,7 @@ export const scopesOf = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
 /** The same as one condition. */
 export const scopeOf = (filter: WorkspaceFilter): Part => {
   const parts = scopesOf(filter);
-  const [first = part("0")] = parts;
+  const [first = part("false")] = parts;
   if (parts.length === 1) return first;
   // Nothing is found by it, only looked at: plain columns would tempt the planner.
   const seen = parts.map(({ sql }) => `(${sql.replace(/^w\.organization_id/, "+w.organization_id")})`);

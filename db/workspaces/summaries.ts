@@ -20,7 +20,7 @@ export type SummaryAgent = {
 const AGENTS = `(select json_group_array(json_object('id', a.id, 'name', a.name, 'lifecycle_state', a.lifecycle_state,
     'created_at', a.created_at, 'connection_timeout_seconds', a.connection_timeout_seconds,
     'first_connected_at', a.first_connected_at, 'last_connected_at', a.last_connected_at,
-    'disconnected_at', a.disconnected_at, 'top', a.parent_id is null))
+    'disconnected_at', a.disconnected_at, 'top', case when a.parent_id is null then 1 else 0 end))
   from (select * from agents s where s.build_id = w.latest_build_id order by s.key) a)`;
 
 /** The columns, by the names the rows have. */

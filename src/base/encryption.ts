@@ -117,14 +117,19 @@ const readIfThere = (file: string): string | undefined => {
   }
 };
 
+/** Puts a key that is given in words into the data directory. Throws `EncryptionKeyError`. */
+export const putKey = (directory: string, digits: string): void => {
+  encryptionOf(digits);
+  makeKey(directory, keyFile(directory), Buffer.from(digits.trim(), "hex"));
+};
+
 /** Flushed, name and all, before anything is sealed with it: a lost key would take every sealed value along. */
-const makeKey = (directory: string, file: string): Uint8Array => {
+const makeKey = (directory: string, file: string, key: Uint8Array = randomBytes(KEY_BYTES)): Uint8Array => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const key = randomBytes(KEY_BYTES);
   const temporary = `${file}.new`;
   const handle = openSync(temporary, "w", 0o600);
   try {
-    writeSync(handle, `${key.toString("hex")}\n`);
+    writeSync(handle, `${Buffer.from(key).toString("hex")}\n`);
     fsyncSync(handle);
   } finally {
     closeSync(handle);

@@ -1,5 +1,5 @@
 // `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the
-// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full]; ends with 1 when a check failed.
+// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster]; ends with 1 when a check failed.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -13,6 +13,7 @@ import { checks as serverChats } from "./chats/server-chats.ts";
 import { checks as serverChatsRandom } from "./chats/server-chats-random.ts";
 import { checks as serverFamilies } from "./chats/server-families.ts";
 import { checks as serverHooks } from "./chats/server-hooks.ts";
+import { checks as serverCluster } from "./cluster/server-cluster.ts";
 import { checks as serverBackup } from "./disk/server-backup.ts";
 import { checks as serverConnections } from "./server-connections.ts";
 import { checks as serverCrash } from "./server-crash.ts";
@@ -67,6 +68,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: soak", numbers: "39", rounds: 10, full: 60 },
   { name: "workspaces: model and transitions", numbers: "-", rounds: 5_000, full: 50_000 },
   { name: "workspaces: model and a server", numbers: "-", rounds: 60, full: 1_000 },
+  { name: "cluster: killed, stopped and cut off", numbers: "40", rounds: 10, full: 50 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
   { name: "API fuzz: lives of things", numbers: "38", rounds: 1_000, full: 10_000 },
@@ -81,6 +83,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...[...serverChats, ...serverHooks, ...serverFamilies, ...serverStory, ...serverChatsRandom],
   ...[...serverOutside, ...serverConnections],
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads, ...serverSoak],
+  ...serverCluster,
   ...workspaceModel,
   ...tokenTiming,
   ...apiFuzz,
@@ -102,9 +105,12 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     seed: { type: "string" },
     full: { type: "boolean", default: false },
+    /** As `--only cluster:`. */
+    cluster: { type: "boolean", default: false },
   },
 });
-const wanted = PLAN.filter(({ name }) => values.only === undefined || name.includes(values.only));
+const only = values.cluster ? "cluster:" : values.only;
+const wanted = PLAN.filter(({ name }) => only === undefined || name.includes(only));
 if (wanted.length === 0) say(`no check is called so; there are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
 
 const unplanned = CHECKS.filter(({ name }) => !PLAN.some((one) => one.name === name));

@@ -878,99 +878,99 @@ create table "workspaces" (
   "version" bigint not null default 0
 );
 --> statement-breakpoint
-alter table "agents" add foreign key ("workspace_id") references "workspaces" ("id");
+alter table "agents" add foreign key ("workspace_id") references "workspaces" ("id") deferrable;
 --> statement-breakpoint
-alter table "api_keys" add foreign key ("user_id") references "users" ("id");
+alter table "api_keys" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "chat_contexts" add foreign key ("chat") references "chats" ("key");
+alter table "chat_contexts" add foreign key ("chat") references "chats" ("key") deferrable;
 --> statement-breakpoint
-alter table "chat_contexts" add foreign key ("snapshot") references "context_snapshots" ("id");
+alter table "chat_contexts" add foreign key ("snapshot") references "context_snapshots" ("id") deferrable;
 --> statement-breakpoint
-alter table "chat_diffs" add foreign key ("chat") references "chats" ("key");
+alter table "chat_diffs" add foreign key ("chat") references "chats" ("key") deferrable;
 --> statement-breakpoint
-alter table "chat_files" add foreign key ("organization_id") references "organizations" ("id");
+alter table "chat_files" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
-alter table "chat_files" add foreign key ("owner_id") references "users" ("id");
+alter table "chat_files" add foreign key ("owner_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "chat_files" add foreign key ("chat") references "chats" ("key");
+alter table "chat_files" add foreign key ("chat") references "chats" ("key") deferrable;
 --> statement-breakpoint
-alter table "chat_requests" add foreign key ("chat") references "chats" ("key");
+alter table "chat_requests" add foreign key ("chat") references "chats" ("key") deferrable;
 --> statement-breakpoint
-alter table "chat_run_steps" add foreign key ("run") references "chat_runs" ("key") on delete cascade;
+alter table "chat_run_steps" add foreign key ("run") references "chat_runs" ("key") on delete cascade deferrable;
 --> statement-breakpoint
-alter table "chat_runs" add foreign key ("chat") references "chats" ("key");
+alter table "chat_runs" add foreign key ("chat") references "chats" ("key") deferrable;
 --> statement-breakpoint
-alter table "chat_shares" add foreign key ("chat") references "chats" ("key");
+alter table "chat_shares" add foreign key ("chat") references "chats" ("key") deferrable;
 --> statement-breakpoint
-alter table "chats" add foreign key ("organization_id") references "organizations" ("id");
+alter table "chats" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
-alter table "chats" add foreign key ("owner_id") references "users" ("id");
+alter table "chats" add foreign key ("owner_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "external_auth_links" add foreign key ("user_id") references "users" ("id");
+alter table "external_auth_links" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "files" add foreign key ("created_by") references "users" ("id");
+alter table "files" add foreign key ("created_by") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "git_ssh_keys" add foreign key ("user_id") references "users" ("id");
+alter table "git_ssh_keys" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "known_addresses" add foreign key ("user_id") references "users" ("id");
+alter table "known_addresses" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "mcp_servers" add foreign key ("organization_id") references "organizations" ("id");
+alter table "mcp_servers" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
-alter table "messages" add foreign key ("chat") references "chats" ("key");
+alter table "messages" add foreign key ("chat") references "chats" ("key") deferrable;
 --> statement-breakpoint
-alter table "model_configs" add foreign key ("provider_id") references "model_providers" ("id");
+alter table "model_configs" add foreign key ("provider_id") references "model_providers" ("id") deferrable;
 --> statement-breakpoint
-alter table "notification_preferences" add foreign key ("user_id") references "users" ("id");
+alter table "notification_preferences" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "notifications" add foreign key ("user_id") references "users" ("id");
+alter table "notifications" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "oidc_links" add foreign key ("user_id") references "users" ("id");
+alter table "oidc_links" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "organization_members" add foreign key ("organization_id") references "organizations" ("id");
+alter table "organization_members" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
-alter table "organization_members" add foreign key ("user_id") references "users" ("id");
+alter table "organization_members" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "passkeys" add foreign key ("user_id") references "users" ("id");
+alter table "passkeys" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "port_shares" add foreign key ("workspace_id") references "workspaces" ("id");
+alter table "port_shares" add foreign key ("workspace_id") references "workspaces" ("id") deferrable;
 --> statement-breakpoint
-alter table "provisioner_daemons" add foreign key ("organization_id") references "organizations" ("id");
+alter table "provisioner_daemons" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
-alter table "provisioner_keys" add foreign key ("organization_id") references "organizations" ("id");
+alter table "provisioner_keys" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
-alter table "queued_messages" add foreign key ("chat") references "chats" ("key");
+alter table "queued_messages" add foreign key ("chat") references "chats" ("key") deferrable;
 --> statement-breakpoint
-alter table "recovery_codes" add foreign key ("user_id") references "users" ("id");
+alter table "recovery_codes" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "template_versions" add foreign key ("organization_id") references "organizations" ("id");
+alter table "template_versions" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
-alter table "template_versions" add foreign key ("created_by") references "users" ("id");
+alter table "template_versions" add foreign key ("created_by") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "templates" add foreign key ("organization_id") references "organizations" ("id");
+alter table "templates" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
-alter table "templates" add foreign key ("created_by") references "users" ("id");
+alter table "templates" add foreign key ("created_by") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "totp_factors" add foreign key ("user_id") references "users" ("id");
+alter table "totp_factors" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "user_skills" add foreign key ("user_id") references "users" ("id");
+alter table "user_skills" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "webpush_subscriptions" add foreign key ("user_id") references "users" ("id");
+alter table "webpush_subscriptions" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "workspace_activity" add foreign key ("workspace_id") references "workspaces" ("id");
+alter table "workspace_activity" add foreign key ("workspace_id") references "workspaces" ("id") deferrable;
 --> statement-breakpoint
-alter table "workspace_build_parameters" add foreign key ("build_id") references "workspace_builds" ("id");
+alter table "workspace_build_parameters" add foreign key ("build_id") references "workspace_builds" ("id") deferrable;
 --> statement-breakpoint
-alter table "workspace_builds" add foreign key ("workspace_id") references "workspaces" ("id");
+alter table "workspace_builds" add foreign key ("workspace_id") references "workspaces" ("id") deferrable;
 --> statement-breakpoint
-alter table "workspace_contexts" add foreign key ("workspace_id") references "workspaces" ("id");
+alter table "workspace_contexts" add foreign key ("workspace_id") references "workspaces" ("id") deferrable;
 --> statement-breakpoint
-alter table "workspace_contexts" add foreign key ("snapshot") references "context_snapshots" ("id");
+alter table "workspace_contexts" add foreign key ("snapshot") references "context_snapshots" ("id") deferrable;
 --> statement-breakpoint
-alter table "workspaces" add foreign key ("owner_id") references "users" ("id");
+alter table "workspaces" add foreign key ("owner_id") references "users" ("id") deferrable;
 --> statement-breakpoint
-alter table "workspaces" add foreign key ("organization_id") references "organizations" ("id");
+alter table "workspaces" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
-alter table "workspaces" add foreign key ("template_id") references "templates" ("id");
+alter table "workspaces" add foreign key ("template_id") references "templates" ("id") deferrable;
 --> statement-breakpoint
 create unique index "agent_apps_slug" on "agent_apps" ("agent_id", "slug");
 --> statement-breakpoint

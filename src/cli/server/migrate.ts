@@ -2,7 +2,9 @@
 import { loadConfig } from "#base/config.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
 import { onMachine } from "../offline/machine.ts";
+import { takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch } from "../verb.ts";
+import { move } from "./move.ts";
 
 /** Exit code of --check when there is something to do. */
 const NEEDED = 1;
@@ -10,7 +12,13 @@ const NEEDED = 1;
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");
   const { given: check, rest: argv } = takeSwitch(rest, "--check");
-  const { config } = loadConfig({ ...input, argv });
+  const { options, rest: left } = takeOptions(argv, ["to"]);
+  const { config } = loadConfig({ ...input, argv: left });
+  if (options.to !== undefined) return move(input, config, options.to, json);
+  if (config.database_url !== undefined) {
+    input.printError("slipway migrate: a PostgreSQL database is brought to this version by the start of a node\n");
+    return EXIT.failed;
+  }
   const { exists, schema, newest, missing } = inspectDatabase(config.data_dir);
   const facts = { exists, schema, newest, missing };
   if (check) {

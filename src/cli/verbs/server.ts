@@ -129,10 +129,11 @@ export const OPERATING: readonly Verb[] = [
   {
     name: "migrate",
     help: "Bring the database to this version, as a start of the server does.",
-    usage: "[--check] [--json] [settings]",
+    usage: "[--check] [--to postgres://USER:PASSWORD@HOST/DATABASE | --to postgres | --to sqlite] [--json] [settings]",
     details: () =>
       [
         "--check  only say what there is to do; exit code 1 when there is something",
+        "--to     move all of the data directory into an empty PostgreSQL (`postgres`: the one in database_url), or back into an empty data directory",
         "Works on the data directory, so no server may run on it. Takes the settings of `serve`.",
       ].join("\n"),
     load: () => import("../server/migrate.ts"),

@@ -15,6 +15,7 @@ describe("a statement for PostgreSQL", () => {
     ["select 1 from a indexed by a_b where c", "select 1 from a where c"],
     ["select 1 from a cross join b x on a.i = x.i", "select 1 from a join b x on a.i = x.i"],
     ["select 1 limit -1", "select 1 limit all"],
+    ["select json_object('a', 1)", "select json_build_object('a', 1)"],
     ["select 1 limit ? offset ?", "select 1 limit nullif($1::bigint, -1) offset $2"],
     ["select 1 from (select 2) where true", "select 1 from (select 2) as subquery_0 where true"],
     ["select 1 from (select 2 from (select 3)) x", "select 1 from (select 2 from (select 3) as subquery_0) x"],

@@ -1,0 +1,140 @@
+// Moves a data directory that no server uses into an empty PostgreSQL database: uploads first, then all rows in one transaction, so that a
+// move that fails has moved nothing. What has arrived is read again and compared.
+import type { ReservedSQL } from "bun";
+import { Blobs } from "../blobs.ts";
+import { openDatabase } from "../engine/open.ts";
+import type { Value } from "../engine/sql.ts";
+import { listHashes } from "../templates/files.ts";
+import { sentOf } from "./bind.ts";
+import { DatabaseBlobs } from "./blobs.ts";
+import { checkDatabase } from "./checks.ts";
+import {
+  Checksum,
+  type CopiedTable,
+  CopyError,
+  copiedTables,
+  insertText,
+  quotedList,
+  SEARCHES,
+  WRITTEN_BY_TRIGGERS,
+} from "./copied-tables.ts";
+import { inPieces, rowsOfTable, wordsOf } from "./copy-sqlite.ts";
+import { migratePostgres } from "./migrate.ts";
+import { Primary } from "./primary.ts";
+import { openPgStore } from "./store.ts";
+import { storedValue } from "./stored-value.ts";
+
+export type Copied = { readonly tables: number; readonly rows: number; readonly files: number };
+
+type Options = {
+  readonly directory: string;
+  /** postgres://user:password@host:port/database. Holds a password: never logged. */
+  readonly url: string;
+  readonly now: number;
+  /** Called with the name of each table that was copied and compared. */
+  told?(table: string, rows: number): void;
+};
+
+/** Throws CopyError, LockedError, NewerDatabaseError, UnsafeDatabaseError. The data directory is left as it is, but for migrations. */
+export const copyIntoPostgres = async ({ directory, url, now, told = () => {} }: Options): Promise<Copied> => {
+  const { db, unlock } = openDatabase(directory, { cacheMb: 16, now });
+  const primary = new Primary(url);
+  try {
+    const connection = await primary.writer();
+    await checkDatabase(connection);
+    await migratePostgres(connection, { now });
+    await refuseUsed(connection);
+    const store = await openPgStore({ url, now, fatal: () => {} });
+    let files = 0;
+    try {
+      const kept = new DatabaseBlobs(store);
+      const blobs = new Blobs(directory);
+      for (const hash of db
+        .query(listHashes().sql)
+        .values()
+        .map(([one]) => String(one))) {
+        const file = Bun.file(await blobs.pathOf(hash));
+        if (!(await file.exists())) continue;
+        const hasher = new Bun.CryptoHasher("sha256");
+        for await (const bytes of file.stream()) hasher.update(bytes);
+        if (hasher.digest("hex") !== hash)
+          throw new CopyError(`the upload files/${hash.slice(0, 2)}/${hash} is damaged`);
+        await kept.keep({ hash, size: file.size }, file.name as string);
+        files++;
+      }
+    } finally {
+      await store.close();
+    }
+    const sql = await primary.writer();
+    await sql.unsafe("set idle_in_transaction_session_timeout = 0").simple();
+    await sql.unsafe("begin");
+    let rows = 0;
+    const tables = copiedTables();
+    try {
+      await sql.unsafe("set constraints all deferred");
+      for (const table of tables) {
+        if (table.name === WRITTEN_BY_TRIGGERS) await sql.unsafe(`delete from ${table.name}`);
+        const count = await copyTable(sql, table, rowsOfTable(db, table));
+        rows += count;
+        told(table.name, count);
+      }
+      for (const search of SEARCHES) {
+        for (const piece of inPieces(wordsOf(db, search))) await insertWords(sql, search, piece);
+      }
+      await sql.unsafe("commit");
+    } catch (error) {
+      await sql.unsafe("rollback").catch(() => {});
+      throw error;
+    }
+    return { tables: tables.length, rows, files };
+  } finally {
+    await primary.close();
+    db.close();
+    unlock();
+  }
+};
+
+const refuseUsed = async (sql: ReservedSQL): Promise<void> => {
+  const [{ used, active }] = await sql.unsafe(
+    "select exists (select 1 from users) or exists (select 1 from settings) as used, exists (select 1 from lease where expires_at > clock_timestamp()) as active",
+  );
+  if (active) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
+  if (used) throw new CopyError("this PostgreSQL database holds an installation already: name an empty one");
+};
+
+const copyTable = async (sql: ReservedSQL, table: CopiedTable, rows: Iterable<Value[]>): Promise<number> => {
+  const [sent, arrived] = [new Checksum(), new Checksum()];
+  for (const piece of inPieces(rows)) {
+    for (const row of piece) sent.add(row);
+    const answers = sentOf({ sql: insertText(table), rows: piece }).map(({ text, params }) =>
+      sql.unsafe(text, params as never[]).execute(),
+    );
+    await Promise.all(answers);
+  }
+  for await (const row of rowsInPostgres(sql, table)) arrived.add(row);
+  if (sent.text !== arrived.text) {
+    throw new CopyError(`the table ${table.name} has not arrived as it was sent: ${sent.text} became ${arrived.text}`);
+  }
+  if (table.numbered !== undefined && sent.rows > 0) {
+    await sql.unsafe(
+      `select setval(pg_get_serial_sequence('${table.name}', '${table.numbered}'), (select max("${table.numbered}") from "${table.name}"))`,
+    );
+  }
+  return sent.rows;
+};
+
+/** All rows of a table, in pieces, within the transaction. */
+export async function* rowsInPostgres(sql: ReservedSQL, { name, columns }: CopiedTable): AsyncGenerator<Value[]> {
+  await sql.unsafe(`declare copied cursor for select ${quotedList(columns)} from "${name}"`);
+  for (;;) {
+    const rows = (await sql.unsafe("fetch 500 from copied").values()) as unknown as unknown[][];
+    for (const row of rows) yield row.map(storedValue);
+    if (rows.length === 0) break;
+  }
+  await sql.unsafe("close copied");
+}
+
+const insertWords = async (sql: ReservedSQL, search: string, rows: readonly [bigint, string][]): Promise<void> => {
+  const text = `insert into ${search} (rowid, words) values ($1, to_tsvector('simple', $2))`;
+  await Promise.all(rows.map(([rowid, words]) => sql.unsafe(text, [rowid, words] as never[]).execute()));
+};

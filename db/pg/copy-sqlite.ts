@@ -1,0 +1,65 @@
+// The SQLite side of copying a whole installation: rows of a data directory that no server uses, read and written in pieces.
+import type { Database } from "bun:sqlite";
+import type { Value } from "../engine/sql.ts";
+import { type CopiedTable, insertText, quotedList, type SEARCHES } from "./copied-tables.ts";
+
+const PIECE_ROWS = 500;
+const PIECE_BYTES = 1024 * 1024;
+
+const sizeOf = (row: readonly (Value | bigint)[]): number =>
+  row.reduce<number>((sum, one) => sum + (typeof one === "string" || one instanceof Uint8Array ? one.length : 8), 0);
+
+/** Rows together, as many as are sent at once. */
+export function* inPieces<Row extends readonly (Value | bigint)[]>(rows: Iterable<Row>): Generator<Row[]> {
+  let piece: Row[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    piece.push(row);
+    bytes += sizeOf(row);
+    if (piece.length < PIECE_ROWS && bytes < PIECE_BYTES) continue;
+    yield piece;
+    piece = [];
+    bytes = 0;
+  }
+  if (piece.length > 0) yield piece;
+}
+
+export function* rowsOfTable(db: Database, { name, columns }: CopiedTable): Generator<Value[]> {
+  const shown = columns.map((column, i) => `"${column}" as c${i}`).join(", ");
+  for (const row of db.query(`select ${shown} from "${name}"`).iterate()) {
+    yield Object.values(row as Record<string, Value>);
+  }
+}
+
+/** Words of the indices by row. They keep no texts: what they know of a row is put together again, in its order. */
+export function* wordsOf(db: Database, search: (typeof SEARCHES)[number]): Generator<[rowid: bigint, words: string]> {
+  // What is deleted is out of the way only once all has been merged.
+  db.run(`insert into ${search} (${search}) values ('optimize')`);
+  db.run(`create virtual table if not exists temp.${search}_words using fts5vocab('main', '${search}', 'instance')`);
+  const rows = db.query(
+    `select cast(v.doc as text) as doc, v.term as term from temp.${search}_words v where v.doc in (select rowid from ${search}) order by v.doc, v.offset`,
+  );
+  let last: string | undefined;
+  let words: string[] = [];
+  for (const row of rows.iterate()) {
+    const { doc, term } = row as { doc: string; term: string };
+    if (last !== undefined && doc !== last) {
+      yield [BigInt(last), words.join(" ")];
+      words = [];
+    }
+    last = doc;
+    words.push(term);
+  }
+  if (last !== undefined) yield [BigInt(last), words.join(" ")];
+}
+
+export const insertRows = (
+  db: Database,
+  table: Pick<CopiedTable, "name" | "columns">,
+  rows: Iterable<readonly (Value | bigint)[]>,
+): void => {
+  const statement = db.query(insertText(table));
+  for (const row of rows) statement.run(...(row as never[]));
+};
+
+export const emptyTable = (db: Database, name: string): void => void db.run(`delete from ${quotedList([name])}`);

@@ -1,0 +1,55 @@
+// `slipway migrate --to postgres://...` and `--to sqlite`: moves a whole installation between a data directory and PostgreSQL, while no
+// server runs on either.
+import { holdProcess } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { EncryptionKeyError, hasKey, putKey } from "#base/encryption.ts";
+import { usageError } from "#base/usage-error.ts";
+import { LockedError } from "#db/engine/lock.ts";
+import { NewerDatabaseError } from "#db/engine/migrate.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { withoutPassword } from "#db/pg/hosts.ts";
+import { EXIT, type VerbInput } from "../verb.ts";
+import { giveToOwner } from "./ownership.ts";
+
+const POSTGRES = /^postgres(ql)?:\/\/[^/?\s]+\/[^/?\s]+/;
+
+/** Answers the exit code. `to`: an address, `postgres` for the one in `database_url`, or `sqlite`. */
+export const move = async (input: VerbInput, config: Config, to: string, json: boolean): Promise<number> => {
+  const { clock, print, printError } = input;
+  const { data_dir: directory, database_url } = config;
+  const url = to === "sqlite" || to === "postgres" ? database_url : to;
+  if (url === undefined) throw usageError("--to", "needs database_url: the PostgreSQL to move from or to");
+  if (!POSTGRES.test(url))
+    throw usageError("--to", "expected postgres://user:password@host:port/database, postgres or sqlite");
+  const hold = holdProcess();
+  const { CopyError } = await import("#db/pg/copied-tables.ts");
+  const { UnsafeDatabaseError } = await import("#db/pg/checks.ts");
+  try {
+    const told = (table: string, rows: number): void => {
+      if (!json && rows > 0) print(`${table}: ${rows}`);
+    };
+    const options = { directory, url, now: clock.now(), told };
+    let moved: { tables: number; rows: number; files: number };
+    if (to === "sqlite") {
+      moved = await (await import("#db/pg/copy-out.ts")).copyIntoSqlite(options);
+      if (config.encryption_key !== undefined && !hasKey(directory)) putKey(directory, config.encryption_key);
+    } else moved = await (await import("#db/pg/copy-in.ts")).copyIntoPostgres(options);
+    if (json) print(JSON.stringify(moved));
+    else {
+      const where = to === "sqlite" ? directory : withoutPassword(url);
+      print(
+        `Moved ${moved.rows} rows of ${moved.tables} tables and ${moved.files} uploads into ${where}; all were compared.`,
+      );
+      if (to !== "sqlite") print(`Give every node the key of this installation: encryption.key in ${directory}.`);
+    }
+    return EXIT.ok;
+  } catch (error) {
+    const kinds = [CopyError, UnsafeDatabaseError, LockedError, NewerDatabaseError, CommitError, EncryptionKeyError];
+    if (!kinds.some((kind) => error instanceof kind)) throw error;
+    printError(`slipway migrate: ${(error as Error).message}\n`);
+    return EXIT.failed;
+  } finally {
+    giveToOwner(directory);
+    hold.cancel();
+  }
+};

@@ -1,0 +1,91 @@
+// The torture of a cluster in its short form, and whether its oracle sees what it is there to see.
+import { afterEach, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { Primary } from "#db/pg/primary.ts";
+import { openPgStore } from "#db/pg/store.ts";
+import { PgWriter } from "#db/pg/writer.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { judge, type Outcome, type Row, type Write } from "../crash/cluster/cluster-oracle.ts";
+import { tortureCluster } from "../crash/cluster/server-cluster.ts";
+
+describe("the oracle", () => {
+  const rows = (...names: string[]): Row[] => names.map((name) => ({ name, epoch: 1 }));
+  const writes = (outcome: Outcome, ...names: string[]): Write[] => names.map((name) => ({ name, outcome }));
+
+  test("[CL-7] finds what is lost, what was refused and is there, and what is there twice", () => {
+    const told = [...writes("done", "a", "b", "c"), ...writes("refused", "d", "e"), ...writes("unknown", "f", "g")];
+    expect(judge(told, rows("a", "b", "c", "f"))).toEqual([]);
+    expect(judge(told, rows("a", "c", "c", "e", "g", "g"))).toEqual([
+      "b was acknowledged and is lost",
+      "c is there 2 times",
+      "e was refused and is there",
+      "g is there 2 times",
+    ]);
+  });
+
+  test("[CL-7] finds a node that writes after the next one has begun", () => {
+    const row = (name: string, epoch: number): Row => ({ name, epoch });
+    expect(judge([], [row("a", 1), row("b", 2), row("c", 2)])).toEqual([]);
+    expect(judge([], [row("a", 1), row("b", 2), row("c", 1)])).toEqual([
+      "c was written by epoch 1 after one of epoch 2",
+    ]);
+  });
+});
+
+describe("on a real database", () => {
+  let database: TestDatabase | undefined;
+  afterEach(() => database?.remove());
+
+  /** An older node that writes on after a newer one has begun; its writer has this guard. */
+  const twoNodes = async (guardOf: (epoch: number) => { text: string; params: unknown[] }): Promise<string[]> => {
+    database = await createDatabase();
+    const { url } = database;
+    await using sql = new SQL(url, { max: 1 });
+    await sql.unsafe("create table written (number bigserial primary key, name text not null, epoch bigint not null)");
+    const primary = new Primary(url);
+    const first = await openPgStore({ url, now: 0, fatal: () => {} });
+    const older = new PgWriter({ primary, fatal: () => {}, guard: guardOf(first.epoch) });
+    const told: Write[] = [];
+    const write = async (writer: Pick<PgWriter, "submit">, name: string, epoch: number): Promise<void> => {
+      const batch = [{ sql: "insert into written (name, epoch) values (?, ?)", rows: [[name, epoch]] }];
+      const outcome = await writer.submit(batch).then(
+        () => "done" as const,
+        () => "refused" as const,
+      );
+      told.push({ name, outcome });
+    };
+    await write(older, "a", first.epoch);
+    const second = await openPgStore({ url, now: 0, fatal: () => {} });
+    await write(second.writer, "b", second.epoch);
+    await write(older, "c", first.epoch);
+    await older.stop();
+    for (const one of [first, second]) await one.close();
+    await primary.close();
+    const rows = (await sql.unsafe("select name, epoch::int as epoch from written order by number")) as Row[];
+    await sql.close();
+    return judge(told, [...rows]);
+  };
+
+  testNeeding(
+    [needs.postgres],
+    "[CL-7] [PQ-5] the guard keeps an older node from writing, and without it the oracle sees that",
+    async () => {
+      expect(await twoNodes((epoch) => ({ text: "select own_epoch($1)", params: [epoch] }))).toEqual([]);
+      await database?.remove();
+      const seen = await twoNodes(() => ({ text: "select 1", params: [] }));
+      expect(seen.map((one) => one.replace(/\d+/g, "N"))).toEqual(["c was written by epoch N after one of epoch N"]);
+    },
+  );
+});
+
+testNeeding(
+  [needs.postgres],
+  "[CL-7] three nodes under load: one is killed, one stands still; nothing acknowledged is lost",
+  async () => {
+    const { wrong, acknowledged } = await tortureCluster(["kill", "stop"], 7);
+    expect(wrong).toEqual([]);
+    expect(acknowledged).toBeGreaterThan(30);
+  },
+  240_000,
+);
