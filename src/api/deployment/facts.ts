@@ -21,10 +21,19 @@ const user = true;
 /** Features by the names that clients ask for; `browser_only` and the like are not here. */
 const HAS = [
   ...["appearance", "audit_log", "advanced_template_scheduling", "external_provisioner_daemons"],
-  ...["multiple_external_auth", "multiple_organizations", "template_rbac", "user_role_management"],
-  ...["workspace_prebuilds", "workspace_external_agent", "access_control", "control_shared_ports"],
+  ...["multiple_external_auth", "multiple_organizations", "user_role_management"],
+  ...["workspace_prebuilds", "workspace_external_agent", "control_shared_ports"],
 ];
-const HAS_NOT = ["browser_only", "high_availability", "scim", "workspace_proxy", "custom_roles", "user_limit"];
+const HAS_NOT = [
+  "access_control",
+  "browser_only",
+  "high_availability",
+  "scim",
+  "workspace_proxy",
+  "custom_roles",
+  "template_rbac",
+  "user_limit",
+];
 
 const checkReader = (caller: UserCaller): void => {
   if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors see how the deployment is set up.");
