@@ -22,17 +22,19 @@ const WRITER_SETTINGS =
 
 export class Primary {
   readonly #hosts: readonly string[];
+  readonly #wait_ms: number;
   #readers: SQL | undefined;
   #sql: SQL | undefined;
   #writer: Promise<ReservedSQL> | undefined;
   #closed = false;
 
-  /** `url`: postgres://user:password@host:port[,host:port...]/database?options. */
-  constructor(url: string) {
+  /** `url`: postgres://user:password@host:port[,host:port...]/database?options. `wait_ms`: how long a primary is looked for. */
+  constructor(url: string, { wait_ms = WAIT_MS }: { wait_ms?: number } = {}) {
     this.#hosts = hostsOf(url);
+    this.#wait_ms = wait_ms;
   }
 
-  /** The writer's connection, made where there is none. Throws `overloaded` when no primary answers for 15 s: nothing was sent. */
+  /** The writer's connection, made where there is none. Throws `overloaded` when no primary answers in time: nothing was sent. */
   writer(): Promise<ReservedSQL> {
     this.#writer ??= this.#connect().catch((error) => {
       this.#writer = undefined;
@@ -64,7 +66,7 @@ export class Primary {
   }
 
   async #connect(): Promise<ReservedSQL> {
-    const until = systemClock.monotonic() + WAIT_MS;
+    const until = systemClock.monotonic() + this.#wait_ms;
     let reason: unknown;
     for (let i = 0; systemClock.monotonic() < until && !this.#closed; i++) {
       const host = this.#hosts[i % this.#hosts.length] as string;

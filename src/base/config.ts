@@ -47,7 +47,12 @@ export const loadConfig = (input: Input): LoadedConfig =>
       prefix: "SLIPWAY_",
       // A server may be started from inside a workspace, where the daemon's variables are set.
       otherVariables: [...TEST_VARIABLES, ...DAEMON_VARIABLES, ...CLIENT_VARIABLES, ...WORKER_VARIABLES],
-      together: (config) => [...firstUserIsWhole(config), ...tlsIsWhole(config), ...hookIsWhole(config)],
+      together: (config) => [
+        ...firstUserIsWhole(config),
+        ...tlsIsWhole(config),
+        ...hookIsWhole(config),
+        ...clusterIsWhole(config),
+      ],
     },
     input,
   );
@@ -204,3 +209,10 @@ function hookIsWhole({ hook_url, hook_secret, hook_previous_secret }: Config): P
 
 /** The block of docs/configuration.md that lists every setting. */
 export const settingsMarkdown = (): string => settingsTable(SERVER_SETTINGS);
+
+function clusterIsWhole({ database_url, backup_interval }: Config): Problem[] {
+  if (database_url === undefined || backup_interval === undefined) return [];
+  const detail =
+    "backups are of a data directory; PostgreSQL is backed up where it runs, so leave backup_interval away";
+  return [{ name: envOf("backup_interval"), from: "beside database_url", detail }];
+}

@@ -1,10 +1,13 @@
 // What a spare listens with: every connection is passed on to the active node, byte by byte in both directions, whatever is spoken on it
 // after the first head (HTTP, event streams, WebSockets, tunnels). A side that does not take what comes stops the other one from being
 // read, so nothing is lost and what waits is bounded by the buffers of the two sockets.
+import type { X509Certificate } from "node:crypto";
 import type { Socket, TCPSocketListener } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
+import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { MOST_HEAD, plainAnswer, readHead } from "./head.ts";
+import { certificateOf, isNode } from "./peer.ts";
 
 /** How long a connection waits for a node to be active, and how often it looks. */
 const WAIT_MS = 15_000;
@@ -54,10 +57,12 @@ export class Front {
   readonly #options: FrontOptions;
   readonly #links = new Set<Link>();
   readonly #listener: TCPSocketListener<Link>;
+  readonly #certificate: X509Certificate | undefined;
   #isNext = false;
 
   constructor(options: FrontOptions) {
     this.#options = options;
+    this.#certificate = options.tls && certificateOf(options.tls.cert);
     const { hostname, port, tls } = options;
     this.#listener = Bun.listen<Link>({
       ...{ hostname, port, allowHalfOpen: true, reusePort: true },
@@ -143,22 +148,11 @@ export class Front {
 
   /** While one node hands over to the next, whoever comes waits. */
   async #connect(link: Link, until: number): Promise<void> {
-    const { clock, leader, own, tls } = this.#options;
+    const { clock, leader, own } = this.#options;
     while (this.#links.has(link)) {
       const [, hostname, port] = /^(.*):(\d+)$/.exec((this.#isNext ? own() : leader()) ?? "") ?? [];
       if (hostname !== undefined) {
-        const made = await Bun.connect<Link>({
-          ...{ hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port), data: link, allowHalfOpen: true },
-          // The node is known by the token's secret on both sides, not by its name; the certificate is of the name that clients use.
-          ...(tls ? { tls: { rejectUnauthorized: false } } : {}),
-          socket: {
-            data: (_, bytes) => this.#write(link, "client", bytes),
-            drain: () => this.#drain(link, "server"),
-            end: () => this.#ended(link, "client"),
-            close: () => this.#ended(link, "client"),
-            error: () => this.#close(link),
-          },
-        }).catch(() => undefined);
+        const made = await this.#reach(link, hostname.replace(/^\[|\]$/g, ""), Number(port));
         if (made) {
           this.#connected(link, made);
           return;
@@ -170,6 +164,43 @@ export class Front {
       }
       await pause(clock, LOOK_MS);
     }
+  }
+
+  /** A connection to a node; undefined when nobody answers there, or somebody who is no node of this cluster. */
+  async #reach(link: Link, hostname: string, port: number): Promise<Socket<Link> | undefined> {
+    const own = this.#certificate;
+    const { promise: known, resolve: tell } = Promise.withResolvers<boolean>();
+    if (!own) tell(true);
+    let isNodes = own === undefined;
+    const socket = await Bun.connect<Link>({
+      hostname,
+      port,
+      data: link,
+      allowHalfOpen: true,
+      // Looked at below: a node is known by its certificate, not by the name at which it is reached.
+      ...(own ? { tls: { rejectUnauthorized: false } } : {}),
+      socket: {
+        handshake: (node, isTrusted) => {
+          isNodes = own !== undefined && isNode(node.getPeerX509Certificate(), isTrusted, own);
+          tell(isNodes);
+        },
+        data: (_, bytes) => this.#write(link, "client", bytes),
+        drain: () => this.#drain(link, "server"),
+        end: () => isNodes && this.#ended(link, "client"),
+        close: () => {
+          tell(false);
+          if (isNodes) this.#ended(link, "client");
+        },
+        error: () => {
+          tell(false);
+          if (isNodes) this.#close(link);
+        },
+      },
+    }).catch(() => undefined);
+    if (!socket || (await known)) return socket;
+    socket.end();
+    log("cluster").warn("who answers at {hostname} port {port} has not the certificate of a node", { hostname, port });
+    return undefined;
   }
 
   #connected(link: Link, socket: Socket<Link>): void {

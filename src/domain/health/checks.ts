@@ -15,6 +15,7 @@ import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import type { Finding } from "./finding.ts";
 import { hookConsumer } from "./hooks.ts";
 import { localWorkspaces, localWorkspaceUser } from "./local.ts";
+import { postgres } from "./postgres.ts";
 import { terraformProgram } from "./terraform.ts";
 
 const MB = 1024 * 1024;
@@ -32,6 +33,8 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
   const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config)];
   rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
   rest.push(await terraformProgram(config, env), ...(await hookConsumer(config, clock)));
+  const { database_url } = config;
+  if (database_url !== undefined) rest.push(...(await postgres({ ...config, database_url })));
   if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);
@@ -40,6 +43,8 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
     status: "ok",
     detail: used ? "runs on this data directory" : "does not run",
   };
+  // The data directory of a node holds copies only.
+  if (database_url !== undefined) return [folder, space(data_dir), time(clock, 0), ...rest];
   return [
     ...[folder, space(data_dir), await key(data_dir), running, ...database(data_dir, clock, quick)],
     ...[...(await ports(config, used)), ...backups(config, clock), ...rest],

@@ -117,7 +117,10 @@ export class TestTerminal implements Disposable {
   async until(pattern: RegExp): Promise<string> {
     while (!pattern.test(this.#seen)) {
       const chunk = await this.socket.next();
-      if (chunk === undefined) throw new Error(`the terminal ended with: ${JSON.stringify(this.#seen.slice(-500))}`);
+      if (chunk === undefined) {
+        const { code, reason } = await this.socket.closed;
+        throw new Error(`the terminal ended (${code}, ${reason}) with: ${JSON.stringify(this.#seen.slice(-500))}`);
+      }
       this.#seen += new TextDecoder().decode(chunk as Uint8Array);
     }
     return this.#seen;

@@ -8,6 +8,7 @@ import { testInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { ECHO, followImport, importVersion, sendFile, unique, upload } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 
 const signIn = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 const VERSIONS = "/api/v2/organizations/default/templateversions";
@@ -23,13 +24,16 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** Takes every slot of the queue until the returned function is called. */
-const occupy = (holder: TestServer): (() => void) => {
+/** Takes every slot of the queue until the returned function is called; what tests before have left there is waited for. */
+const occupy = async (holder: TestServer): Promise<() => void> => {
   const { jobs, config } = contextOf(holder);
+  const nobodyWaits = () => until(() => jobs.position("").queue_size === 0);
+  await nobodyWaits();
   const gate = Promise.withResolvers<void>();
   for (let i = 0; i < config.provisioner_slots; i++) {
     jobs.submit({ id: uuid(), created_at: 0, urgency: "person", run: () => gate.promise });
   }
+  await nobodyWaits();
   return () => gate.resolve();
 };
 
@@ -123,7 +127,7 @@ describe("what goes wrong", () => {
 
 describe("waiting and cancelling", () => {
   testInside("[TP-14] a waiting import shows its place, can be cancelled at once, and then never runs", async () => {
-    const release = occupy(server);
+    const release = await occupy(server);
     const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
     const first = await admin.post<TemplateVersion>(VERSIONS, { file_id });
     const second = await admin.post<TemplateVersion>(VERSIONS, { file_id });
@@ -161,7 +165,7 @@ testInside("[TP-16] an import that a stop of the server has interrupted is done 
   {
     await using first = await startTestServer({ directory: directory.path });
     const client = await signIn(first);
-    const release = occupy(first);
+    const release = await occupy(first);
     const file_id = await upload(client, { "template.yaml": ECHO });
     id = (await client.post<TemplateVersion>(VERSIONS, { file_id })).id;
     // Lets the stop end; the import does not begin any more.

@@ -1,0 +1,42 @@
+// Looks at a PostgreSQL without changing anything, for `slipway doctor`: whether it can be used, how far its schema is, who is active.
+import type { ReservedSQL } from "bun";
+import { checkDatabase } from "./checks.ts";
+import { type ClusterView, viewCluster } from "./lease.ts";
+import { PG_MIGRATIONS } from "./migrations.ts";
+import { Primary } from "./primary.ts";
+
+/** Milliseconds in which a primary has to answer. */
+const WAIT_MS = 3000;
+
+export type FoundPostgres = {
+  /** Such as "15.13". */
+  readonly server: string;
+  /** Steps that were applied; 0 before the first start. */
+  readonly schema: number;
+  /** The newest that this program knows. */
+  readonly newest: number;
+  /** Undefined before the first start. */
+  readonly view: ClusterView | undefined;
+};
+
+/** Throws UnsafeDatabaseError when it may not be used, CommitError (`overloaded`) when no primary answers. */
+export const inspectPostgres = async (url: string): Promise<FoundPostgres> => {
+  const primary = new Primary(url, { wait_ms: WAIT_MS });
+  try {
+    const connection = await primary.writer();
+    await checkDatabase(connection);
+    const [{ server }] = await connection.unsafe("select current_setting('server_version') as server");
+    const schema = await schemaOf(connection);
+    const view = schema === 0 ? undefined : await viewCluster(connection);
+    return { server, schema, newest: PG_MIGRATIONS.length, view };
+  } finally {
+    await primary.close();
+  }
+};
+
+const schemaOf = async (connection: ReservedSQL): Promise<number> => {
+  const [{ there }] = await connection.unsafe("select to_regclass('migrations') is not null as there");
+  if (!there) return 0;
+  const [{ version }] = await connection.unsafe("select coalesce(max(version), 0) as version from migrations");
+  return Number(version);
+};

@@ -1,0 +1,65 @@
+// What `slipway doctor` says of the PostgreSQL of a cluster: whether it can be used, how far it is, who is active, who stands by.
+import type { Config } from "#base/config.ts";
+import type { FoundPostgres } from "#db/pg/inspect.ts";
+import { isStandbyMissing } from "#db/pg/lease.ts";
+import type { Finding } from "./finding.ts";
+
+/** A node that was silent for so long has gone or hangs; nodes are heard of each second. */
+const SILENT_MS = 30_000;
+
+/** Findings about the database in place of those about the file in the data directory. */
+export const postgres = async (config: Config & { database_url: string }): Promise<Finding[]> => {
+  // Loaded only here: one server needs none of it.
+  const { inspectPostgres } = await import("#db/pg/inspect.ts");
+  try {
+    const found = await inspectPostgres(config.database_url);
+    const server: Finding = { name: "database", status: "ok", detail: `PostgreSQL ${found.server}` };
+    return [server, schema(found), ...nodes(found), standby(found), key(config)];
+  } catch (error) {
+    return [{ name: "database", status: "wrong", detail: (error as Error).message }, key(config)];
+  }
+};
+
+const schema = ({ schema: at, newest }: FoundPostgres): Finding => {
+  const name = "schema";
+  if (at > newest) return { name, status: "wrong", detail: `${at}, this program knows ${newest}: use a newer one` };
+  if (at < newest) return { name, status: "warn", detail: `${newest - at} migrations run at the next start` };
+  return { name, status: "ok", detail: `${at}, the newest` };
+};
+
+const nodes = ({ view }: FoundPostgres): Finding[] => {
+  if (!view) return [];
+  const silent = view.nodes.filter(({ silent_ms }) => silent_ms > SILENT_MS).map(({ id }) => id);
+  const spares = view.nodes.length - silent.length - (view.active ? 1 : 0);
+  const active: Finding = view.active
+    ? { name: "active node", status: "ok", detail: `${view.active.id}, ${view.active.version}` }
+    : { name: "active node", status: "warn", detail: "no node is active" };
+  const detail = [`${spares} stand by`, ...(silent.length > 0 ? [`not heard of: ${silent.join(", ")}`] : [])].join(
+    "; ",
+  );
+  return [active, { name: "spare nodes", status: silent.length > 0 || spares < 1 ? "warn" : "ok", detail }];
+};
+
+const standby = ({ view }: FoundPostgres): Finding => {
+  const name = "standby database";
+  if (!view) return { name, status: "ok", detail: "looked at after the first start" };
+  const { required, synchronous } = view.standby;
+  if (isStandbyMissing(view)) return { name, status: "wrong", detail: "none is connected: writes wait for one" };
+  if (synchronous === undefined) {
+    return { name, status: "warn", detail: "cannot be seen: grant pg_monitor to the database's user" };
+  }
+  if (required) return { name, status: "ok", detail: `${synchronous} synchronous` };
+  return {
+    name,
+    status: "warn",
+    detail: "none is required: what was acknowledged is lost with the machine of the database",
+  };
+};
+
+const key = ({ encryption_key }: Config): Finding => {
+  const name = "encryption key";
+  if (encryption_key === undefined) {
+    return { name, status: "warn", detail: "from this node's data directory: give encryption_key to all nodes" };
+  }
+  return { name, status: "ok", detail: "from the settings" };
+};

@@ -1,0 +1,82 @@
+// What the doctor finds of a cluster, on a real PostgreSQL.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { loadConfig } from "#base/config.ts";
+import { UsageError } from "#base/usage-error.ts";
+import { ClusterNode } from "#db/pg/node.ts";
+import { examine } from "#domain/health/checks.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase } from "#test/support/postgres.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const KEY = "5".repeat(64);
+
+const load = (env: Record<string, string>) => loadConfig({ argv: [], env, readFile: () => "" }).config;
+
+testNeeding(
+  [needs.postgres],
+  "[CL-12] the doctor finds the database, its schema, the nodes and what stands by",
+  async () => {
+    const database = await createDatabase({ empty: true });
+    using place = tempDirectory();
+    try {
+      const config = load({
+        SLIPWAY_DATA_DIR: place.path,
+        SLIPWAY_DATABASE_URL: database.url,
+        SLIPWAY_ENCRYPTION_KEY: KEY,
+        SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
+      });
+      const found = async (): Promise<Record<string, string>> =>
+        Object.fromEntries(
+          (await examine(config, systemClock, true, {})).map(({ name, status, detail }) => [
+            name,
+            `${status}: ${detail}`,
+          ]),
+        );
+      const before = await found();
+      expect(before.database).toMatch(/^ok: PostgreSQL \d+/);
+      expect(before.schema).toMatch(/^warn: \d+ migrations run at the next start/);
+      expect(before["active node"]).toBeUndefined();
+      const node = await ClusterNode.join({
+        ...{ url: database.url, id: "10.0.0.1:7080", version: "v9.9.9", lease_ms: 30_000, clock: systemClock },
+        fatal: () => {},
+      });
+      try {
+        await node.lead();
+        const after = await found();
+        expect(after.schema).toMatch(/^ok: /);
+        expect(after["active node"]).toBe("ok: 10.0.0.1:7080, v9.9.9");
+        expect(after["spare nodes"]).toBe("warn: 0 stand by");
+        expect(after["standby database"]).toStartWith("warn: none is required");
+        expect(after["encryption key"]).toBe("ok: from the settings");
+        // What is of a file in the data directory is not looked for.
+        expect(after.backups).toBeUndefined();
+      } finally {
+        await node.leave();
+      }
+    } finally {
+      await database.remove();
+    }
+  },
+);
+
+test("[CL-12] the doctor says in words that no database answers, and tells nobody its password", async () => {
+  using place = tempDirectory();
+  const config = load({
+    SLIPWAY_DATA_DIR: place.path,
+    SLIPWAY_DATABASE_URL: "postgres://slipway:very-secret@127.0.0.1:1/slipway",
+    SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
+  });
+  const findings = await examine(config, systemClock, true, {});
+  expect(findings.find(({ name }) => name === "database")).toMatchObject({
+    status: "wrong",
+    detail: "no primary of the database answers",
+  });
+  expect(JSON.stringify(findings)).not.toContain("very-secret");
+});
+
+test("[CL-12] backups of a data directory are refused beside a database of PostgreSQL", () => {
+  const both = { SLIPWAY_DATABASE_URL: "postgres://a:b@c/d", SLIPWAY_BACKUP_INTERVAL: "1h" };
+  expect(() => load(both)).toThrow(UsageError);
+  expect(() => load(both)).toThrow("leave backup_interval away");
+});

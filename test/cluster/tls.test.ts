@@ -1,0 +1,68 @@
+// Spares and nodes that speak TLS: to whom a spare passes on what clients send it.
+import { afterAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { systemClock } from "#base/clock.ts";
+import { Front } from "#src/cluster/front.ts";
+import { certificateOf, isNode } from "#src/cluster/peer.ts";
+import { makeCertificate } from "#test/cli/certificate.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+
+const place = tempDirectory();
+afterAll(() => place[Symbol.dispose]());
+
+const certificate = async (name: string, host: string) => {
+  const { cert, key } = await makeCertificate(place.path, name, `DNS:${host}`);
+  return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
+};
+
+test("[CL-11] a spare passes on to a node with its own certificate, and to nobody with another", async () => {
+  const ours = await certificate("ours", "slipway.example.com");
+  const theirs = await certificate("theirs", "slipway.example.com");
+  let heard = 0;
+  const answer = (): Response => {
+    heard += 1;
+    return new Response("from the active node");
+  };
+  const node = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: ours, fetch: answer });
+  const stranger = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: theirs, fetch: answer });
+  let leader = node.port;
+  let looks = 0;
+  const front = new Front({
+    ...{ hostname: "127.0.0.1", port: 0, clock: systemClock, max_connections: 10, token: "secret", tls: ours },
+    leader: () => {
+      looks += 1;
+      return `127.0.0.1:${leader}`;
+    },
+    own: () => "",
+    problem: () => undefined,
+  });
+  try {
+    const ask = () =>
+      fetch(`https://127.0.0.1:${front.port}/`, { tls: { rejectUnauthorized: false }, keepalive: false });
+    expect(await (await ask()).text()).toBe("from the active node");
+    leader = stranger.port;
+    looks = 0;
+    const late = ask();
+    // It has tried the stranger more than once, and goes on looking for a node.
+    await until(() => looks > 3);
+    leader = node.port;
+    expect(await (await late).text()).toBe("from the active node");
+    expect(heard).toBe(2);
+  } finally {
+    front.end();
+    await node.stop(true);
+    await stranger.stop(true);
+  }
+});
+
+test("[CL-11] a certificate that was renewed is a node's when an authority gave it to the same name", async () => {
+  const own = certificateOf((await certificate("own", "slipway.example.com")).cert);
+  const renewed = certificateOf((await certificate("renewed", "slipway.example.com")).cert);
+  const other = certificateOf((await certificate("other", "elsewhere.example.com")).cert);
+  expect(isNode(own, false, own)).toBe(true);
+  expect(isNode(renewed, true, own)).toBe(true);
+  expect(isNode(renewed, false, own)).toBe(false);
+  expect(isNode(other, true, own)).toBe(false);
+  expect(isNode(undefined, true, own)).toBe(false);
+});
