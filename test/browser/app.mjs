@@ -54,7 +54,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Search everything" }).fill("bet");
-  await page.getByRole("option", { name: /beta/ }).waitFor();
+  await page.getByRole("option", { name: /^beta/ }).waitFor();
   wrong.push(...(await lookAt(page, "palette", folder)));
   await page.keyboard.press("Escape");
 
