@@ -1,5 +1,5 @@
 // Builds as the verbs ask for them and wait for them: the log goes by, and Ctrl-C stops waiting, not the build (rule CV-6).
-import type { Build, CreateBuild, Transition } from "#schema/workspaces/build.ts";
+import type { Build, CreateBuild, RestartWorkspace, Transition } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -24,13 +24,26 @@ export const askForBuild = async (
   const changes = body.template_version_id !== undefined || (body.rich_parameter_values?.length ?? 0) > 0;
   if (isThere && !changes) return undefined;
   const ask = { reason: "cli", ...body };
-  return client.post<Build>(`/api/v2/workspaces/${id}/builds`, ask).catch((error) => {
+  return client.post<Build>(`/api/v2/workspaces/${id}/builds`, ask).catch(refusalOf({ name, status }));
+};
+
+/** Stops it if it runs and starts it again, which the server does also when nobody waits; answers the build that comes first. */
+export const askForRestart = (
+  client: Client,
+  { id, name, latest_build: { status } }: Workspace,
+  body: RestartWorkspace,
+): Promise<Build> =>
+  client.post<Build>(`/api/v2/workspaces/${id}/restart`, { reason: "cli", ...body }).catch(refusalOf({ name, status }));
+
+/** A build that runs already: says where to see it. */
+const refusalOf =
+  ({ name, status }: { name: string; status: string }) =>
+  (error: unknown): never => {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     throw new VerbFailure(
       `${name} is ${status}: ${plain(error.message)} \`slipway workspaces logs ${name}\` shows what it does.`,
     );
-  });
-};
+  };
 
 /** Waits for the end of a build and says what came of it; answers the exit code. */
 export const finishBuild = async (

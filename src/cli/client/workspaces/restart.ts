@@ -1,11 +1,12 @@
 // `slipway workspaces restart WORKSPACE`: stops it and starts it again, and waits until it runs. One that is stopped is only started.
+// The server does both, also when nobody waits any longer.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { pairs, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
-import type { RunVerb } from "../../verb.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { askForBuild, awaitBuild, finishBuild } from "./build.ts";
+import { askForRestart, awaitBuild, finishBuild } from "./build.ts";
 import { workspaceAsked } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
@@ -17,20 +18,25 @@ export const run: RunVerb = async (input) => {
   const rich_parameter_values = pairs("--parameter", list.parameter);
   return withServer("workspaces restart", input, value, async (remote) => {
     const workspace = await named(remote.client);
-    const stop = await askForBuild(remote.client, workspace, { transition: "stop" });
-    if (stop) {
-      const { job } = await awaitBuild(input, remote, workspace.name, stop);
-      if (job.status !== "succeeded") {
-        throw new VerbFailure(`stopping ${workspace.name} has failed${job.error ? `: ${plain(job.error)}` : ""}`);
-      }
-    }
-    const stopped = await remote.client.get<Workspace>(`/api/v2/workspaces/${workspace.id}`);
-    const build = await askForBuild(remote.client, stopped, {
-      transition: "start",
+    const first = await askForRestart(remote.client, workspace, {
       ...(rich_parameter_values.length > 0 ? { rich_parameter_values } : {}),
-      ...(has.update && stopped.outdated ? { template_version_id: stopped.template_active_version_id } : {}),
+      ...(has.update && workspace.outdated ? { template_version_id: workspace.template_active_version_id } : {}),
     });
-    if (!build) throw new VerbFailure(`somebody else has started ${workspace.name} meanwhile`);
-    return finishBuild(input, remote, stopped, build, has);
+    if (first.transition === "start") return finishBuild(input, remote, workspace, first, has);
+    if (has["no-wait"]) {
+      if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: first }));
+      else input.print(`${workspace.name} restarts; \`slipway workspaces show ${workspace.name}\` says how far.`);
+      return EXIT.ok;
+    }
+    const { job } = await awaitBuild(input, remote, workspace.name, first);
+    if (job.status !== "succeeded") {
+      throw new VerbFailure(`stopping ${workspace.name} has failed${job.error ? `: ${plain(job.error)}` : ""}`);
+    }
+    // The server begins it in the same moment in which the workspace has stopped.
+    const restarted = await remote.client.get<Workspace>(`/api/v2/workspaces/${workspace.id}`);
+    if (restarted.latest_build.transition !== "start") {
+      throw new VerbFailure(`somebody else has changed ${workspace.name} meanwhile`);
+    }
+    return finishBuild(input, remote, restarted, restarted.latest_build, has);
   });
 };

@@ -100,7 +100,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
     <section class="panel" aria-label={title}>
       <header>
         <h2>{title}</h2>
-        <span class="dim small desk num">{lines.value.length.toLocaleString("en")} lines</span>
+        <span class="dim small desk num">{`${lines.value.length.toLocaleString("en")} ${lines.value.length === 1 ? "line" : "lines"}`}</span>
         <span class="push line">
           {sources.length > 1 && (
             <span class="group desk" role="group" aria-label="Which log">
