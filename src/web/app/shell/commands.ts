@@ -47,6 +47,7 @@ const SECTIONS: readonly {
       ["accounts", "Git and accounts"],
       ["permissions", "Permissions of chats"],
       ["skills", "Skills"],
+      ["notifications", "Notifications"],
     ],
   },
   {
