@@ -99,7 +99,9 @@ export const tortureCluster = async (faults: readonly Fault[], seed: number): Pr
   await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
   // From the database itself: lists over HTTP end after a thousand.
   const sql = new SQL(cluster.database.url, { max: 1 });
-  const found = (await sql.unsafe("select token_name from api_keys where token_name like 'w-%' order by created_at, id")) as {
+  const found = (await sql.unsafe(
+    "select token_name from api_keys where token_name like 'w-%' order by created_at, id",
+  )) as {
     token_name: string;
   }[];
   await sql.close();
