@@ -186,7 +186,9 @@ export class Front {
         },
         data: (_, bytes) => this.#write(link, "client", bytes),
         drain: () => this.#drain(link, "server"),
-        end: () => isNodes && this.#ended(link, "client"),
+        end: () => {
+          if (isNodes) this.#ended(link, "client");
+        },
         close: () => {
           tell(false);
           if (isNodes) this.#ended(link, "client");
