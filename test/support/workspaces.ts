@@ -120,7 +120,13 @@ export const awaitWorkspace = async (
   id: string,
   when: (workspace: Workspace) => boolean,
 ): Promise<Workspace> => {
-  using socket = await client.socket(`/api/v2/workspaces/${id}/watch-ws`);
+  using socket = await client.socket(`/api/v2/workspaces/${id}/watch-ws`).catch(() => undefined);
+  if (!socket) {
+    // One that is deleted cannot be watched: it may have gone in between.
+    const gone = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+    if (when(gone)) return gone;
+    throw new Error(`the workspace cannot be watched: it is ${gone.latest_build.status}`);
+  }
   for (;;) {
     const message = await socket.json<{ type: string; data: Workspace }>();
     if (message.type === "data" && when(message.data)) return message.data;
