@@ -46,6 +46,8 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByRole("button", { name: "Make it the active one" }).click();
   await page.getByText(/New workspaces are made from/).waitFor();
   await page.getByRole("button", { name: "scripts/start.sh" }).waitFor();
+  // The draft ends once the new version is read.
+  await page.getByText("changed since").waitFor({ state: "detached" });
   result.left = await page.getByText("changed since").count();
 
   await tabs.getByRole("link", { name: "Versions" }).click();

@@ -91,7 +91,8 @@ describe(`with seed ${SEED}`, () => {
       say("b", "three");
       await sim.advance(100);
       expect([got.a, got.b]).toEqual([["three"], ["one", "two"]]);
-      expect(resident() - before).toBeLessThan(64 * MiB);
+      // Much more than one run needs: what other tests of this process have freed is not given back at once.
+      expect(resident() - before).toBeLessThan(128 * MiB);
     },
     TIMEOUT_MS,
   );
