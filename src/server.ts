@@ -156,7 +156,10 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   };
 
   const who = {
-    ...{ store: ctx.store, clock: ctx.clock, agents: new AgentTokens(ctx), keys: new UserKeys(ctx.store) },
+    store: ctx.store,
+    clock: ctx.clock,
+    agents: new AgentTokens(ctx),
+    keys: new UserKeys(ctx.store),
     policy: ctx.config.require_second_factor,
     addresses: ctx.addresses,
   };

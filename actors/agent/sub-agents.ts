@@ -66,7 +66,9 @@ export const subAgentRow = (
   made: { id: string; key: number; token_hash: string; now: number },
 ): Statement =>
   insertAgent({
-    ...{ id: made.id, key: made.key, token_hash: made.token_hash },
+    id: made.id,
+    key: made.key,
+    token_hash: made.token_hash,
     workspace_id: parent.workspace_id,
     build_id: parent.build_id,
     resource_id: parent.resource_id,
@@ -74,10 +76,15 @@ export const subAgentRow = (
     api_key_scope: parent.api_key_scope,
     troubleshooting_url: parent.troubleshooting_url,
     connection_timeout_seconds: CONNECTION_TIMEOUT,
-    ...{ name, directory, architecture, operating_system, display_apps: [...display_apps] },
+    name,
+    directory,
+    architecture,
+    operating_system,
+    display_apps: [...display_apps],
     // After its parent, wherever agents are listed.
     display_order: parent.display_order,
-    ...{ created_at: made.now, updated_at: made.now },
+    created_at: made.now,
+    updated_at: made.now,
   });
 
 /** The rows of its apps; those that cannot be are refused one by one, and the agent is made without them. */
@@ -97,7 +104,10 @@ export const subAgentApps = (
     slugs.add(app.slug);
     return [
       {
-        ...{ ...app, id: newId(), agent_id, display_order: order },
+        ...app,
+        id: newId(),
+        agent_id,
+        display_order: order,
         display_name: asLine(app.display_name) || app.slug,
         url: asLink(app.url),
         icon: asIcon(app.icon),

@@ -85,7 +85,10 @@ export const openChats = ({
   const { hooks } = hookService;
   const pool = new McpPool({ clock, fetch: mcpFetch });
   const mcp = new ChatMcp({
-    ...{ store, clock, pool, access: mcpAccess },
+    store,
+    clock,
+    pool,
+    access: mcpAccess,
     publish: (chat_id, warnings) => topics.publish("chat_warnings", chat_id, { warnings }),
   });
   const publish = (chat_id: string, batch: Events["chat_parts"]) => topics.publish("chat_parts", chat_id, batch);

@@ -55,12 +55,20 @@ export class HookLedger implements Chore {
     const { store, clock } = this.#deps;
     const place = await store.get(findChatPlace({ id: chat_id }));
     return {
-      ...{ now: clock.now(), action: "write", resource_type: "chat", resource_id: chat_id, user_id: owner_id },
+      now: clock.now(),
+      action: "write",
+      resource_type: "chat",
+      resource_id: chat_id,
+      user_id: owner_id,
       target: chat_id.slice(0, 8),
       organization_id: place?.organization_id ?? null,
       status_code: statusOf(result, mode),
       additional: {
-        ...{ hook_event: event, hook_result: result, hook_dispatch_id: id, hook_mode: mode, hook_source: source },
+        hook_event: event,
+        hook_result: result,
+        hook_dispatch_id: id,
+        hook_mode: mode,
+        hook_source: source,
         ...(tool_name === null ? {} : { tool_name }),
       },
     };

@@ -25,7 +25,10 @@ export type HookService = {
 export const openHooks = ({ config, clock, store, workspaces }: Deps): HookService => {
   const ledger = new HookLedger({ store, clock, days: config.hook_ledger_days });
   const hooks = new Hooks({
-    ...{ clock, consumer: consumerOf(config), mode: modeOf(config), recordsContents: config.hook_ledger_contents },
+    clock,
+    consumer: consumerOf(config),
+    mode: modeOf(config),
+    recordsContents: config.hook_ledger_contents,
     issuer: () => deploymentId(store),
     record: (entry) => ledger.record(entry),
     workspaces: config.workspace_hooks ? workspaces : undefined,

@@ -186,7 +186,11 @@ export class ModelSettings {
     const all = await this.list();
     models.replace(
       all.providers.map(({ id, provider, display_name, base_url, enabled, sealed_api_key }) => ({
-        ...{ id, provider, display_name, base_url, enabled },
+        id,
+        provider,
+        display_name,
+        base_url,
+        enabled,
         has_api_key: sealed_api_key !== "",
         key: () => (sealed_api_key === "" ? "" : encryption.open(sealed_api_key, placeOf(id))),
       })),

@@ -16,14 +16,24 @@ export const soonNotices = async (store: Store, now: number): Promise<Statement[
   return [
     ...stopping.map(({ id, owner_id, name, deadline }) =>
       notified({
-        ...{ now, user_id: owner_id, kind: "workspace_stops_soon", targets: [id], path: `/workspaces/${id}` },
-        ...{ values: { workspace: name, time: shown(deadline) }, dedupe: `stops_soon:${id}:${deadline}` },
+        now,
+        user_id: owner_id,
+        kind: "workspace_stops_soon",
+        targets: [id],
+        path: `/workspaces/${id}`,
+        values: { workspace: name, time: shown(deadline) },
+        dedupe: `stops_soon:${id}:${deadline}`,
       }),
     ),
     ...deleted.map(({ id, owner_id, name, deleting_at }) =>
       notified({
-        ...{ now, user_id: owner_id, kind: "workspace_deleted_soon", targets: [id], path: `/workspaces/${id}` },
-        ...{ values: { workspace: name, time: shown(deleting_at) }, dedupe: `deleted_soon:${id}:${deleting_at}` },
+        now,
+        user_id: owner_id,
+        kind: "workspace_deleted_soon",
+        targets: [id],
+        path: `/workspaces/${id}`,
+        values: { workspace: name, time: shown(deleting_at) },
+        dedupe: `deleted_soon:${id}:${deleting_at}`,
       }),
     ),
   ];

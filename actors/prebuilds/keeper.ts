@@ -96,19 +96,27 @@ export class PrebuildKeeper {
     const now = clock.now();
     const id = uuid();
     const workspace = {
-      ...{ id, name: `prebuild-${id.slice(0, 8)}`, owner_id: PREBUILDS_USER_ID, template_id: template.id },
+      id,
+      name: `prebuild-${id.slice(0, 8)}`,
+      owner_id: PREBUILDS_USER_ID,
+      template_id: template.id,
       organization_id: template.organization_id,
-      ...{ automatic_updates: "never" as const, autostart_schedule: null, ttl_ms: null, favorite: false },
-      ...{
-        created_at: now,
-        updated_at: now,
-        last_used_at: now,
-        deleted: false,
-        latest_build_id: build.id,
-        status: "pending",
-        version: 0,
-      },
-      ...{ dormant_at: null, deleting_at: null, next_start_at: null, user_acl: {}, group_acl: {} },
+      automatic_updates: "never" as const,
+      autostart_schedule: null,
+      ttl_ms: null,
+      favorite: false,
+      created_at: now,
+      updated_at: now,
+      last_used_at: now,
+      deleted: false,
+      latest_build_id: build.id,
+      status: "pending",
+      version: 0,
+      dormant_at: null,
+      deleting_at: null,
+      next_start_at: null,
+      user_acl: {},
+      group_acl: {},
     };
     await workspaces().ask(id, "create", { workspace, build });
   }

@@ -26,7 +26,10 @@ export type NewDryRun = {
 
 /** The job in the state `pending`. */
 export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key: number; now: number }): JobRow => ({
-  ...{ id, key, created_at: now, updated_at: now },
+  id,
+  key,
+  created_at: now,
+  updated_at: now,
   organization_id: input.organization_id,
   initiator_id: input.initiator_id,
   type: "template_version_dry_run",
@@ -38,9 +41,17 @@ export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key:
     parameters: { ...input.parameters },
   },
   tags: { ...input.tags },
-  ...{ worker_id: null, worker_name: "", attempts: 0, error: "", error_code: "" },
-  ...{ started_at: null, canceled_at: null, completed_at: null },
-  ...{ logs_length: 0, logs_overflowed: false, timings: [] },
+  worker_id: null,
+  worker_name: "",
+  attempts: 0,
+  error: "",
+  error_code: "",
+  started_at: null,
+  canceled_at: null,
+  completed_at: null,
+  logs_length: 0,
+  logs_overflowed: false,
+  timings: [],
 });
 
 /** The start of a workspace that does not exist: its id is the job's, and it has no agents. Holds secrets: never logged. */

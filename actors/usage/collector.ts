@@ -142,8 +142,11 @@ export class UsageCollector {
       }
     }
     const samples: LatencyRow[] = seen.map(({ user, template, bucket, ms }) => ({
-      ...{ bucket, ms, count: 1 },
-      ...{ user: keys(KEY_KINDS.user, user), template: keys(KEY_KINDS.template, template) },
+      bucket,
+      ms,
+      count: 1,
+      user: keys(KEY_KINDS.user, user),
+      template: keys(KEY_KINDS.template, template),
     }));
     // In pieces: minutes that are written twice after a failure still count once.
     for (const piece of pieces([...rows.values()])) await this.#store.commit(addMinutes(piece));

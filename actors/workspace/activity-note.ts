@@ -22,7 +22,12 @@ export const note = (
   const { reason, detail, by = SERVER, new_deadline } = entry;
   const actor = { actor_kind: by.kind, actor_id: by.id, actor_name: by.name };
   return keepActivity({
-    ...{ workspace_id: workspace.id, at, reason, detail, ...actor },
-    ...{ old_deadline: build.deadline, new_deadline },
+    workspace_id: workspace.id,
+    at,
+    reason,
+    detail,
+    ...actor,
+    old_deadline: build.deadline,
+    new_deadline,
   });
 };

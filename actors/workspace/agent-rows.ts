@@ -123,7 +123,10 @@ const agentRow = (
     troubleshooting_url: asLink(agent.troubleshooting_url ?? ""),
     motd_file: agent.motd_file ?? "",
     devcontainers: (agent.devcontainers ?? []).map(({ name, workspace_folder, config_path = "" }) => ({
-      ...{ id: uuid(), name, workspace_folder, config_path },
+      id: uuid(),
+      name,
+      workspace_folder,
+      config_path,
     })),
     created_at: now,
     updated_at: now,

@@ -29,7 +29,10 @@ export const workspaceEntries = (
   const place = { now, organization_id: workspace.organization_id, workspace_id: workspace.id };
   const about = { ...place, resource_type: "workspace", resource_id: workspace.id, target: workspace.name } as const;
   const ofBuild = {
-    ...({ ...place, resource_type: "workspace_build", resource_id: build.id, target: workspace.name } as const),
+    ...place,
+    resource_type: "workspace_build" as const,
+    resource_id: build.id,
+    target: workspace.name,
     build_reason: build.reason,
     additional: {
       workspace_name: workspace.name,
@@ -53,9 +56,15 @@ export const workspaceEntries = (
 export const auditExtension = ({ workspace, build }: WorkspaceState, decision: Decision, now: number): Decision => {
   if (decision.kind !== "change") return decision;
   const told = audited({
-    ...{ now, action: "write", resource_type: "workspace", resource_id: workspace.id, target: workspace.name },
-    ...{ organization_id: workspace.organization_id, workspace_id: workspace.id },
-    ...{ before: { deadline: build.deadline }, after: { deadline: decision.state.build.deadline } },
+    now,
+    action: "write",
+    resource_type: "workspace",
+    resource_id: workspace.id,
+    target: workspace.name,
+    organization_id: workspace.organization_id,
+    workspace_id: workspace.id,
+    before: { deadline: build.deadline },
+    after: { deadline: decision.state.build.deadline },
   });
   return { ...decision, writes: [...decision.writes, told] };
 };
@@ -63,8 +72,13 @@ export const auditExtension = ({ workspace, build }: WorkspaceState, decision: D
 /** What a build has left behind may hold secrets: that it was replaced is all that is told. */
 export const tellState = ({ workspace }: WorkspaceState, build_id: string, now: number): Statement =>
   audited({
-    ...{ now, action: "write", resource_type: "workspace_build", resource_id: build_id, target: workspace.name },
-    ...{ organization_id: workspace.organization_id, workspace_id: workspace.id },
+    now,
+    action: "write",
+    resource_type: "workspace_build",
+    resource_id: build_id,
+    target: workspace.name,
+    organization_id: workspace.organization_id,
+    workspace_id: workspace.id,
     after: { state: "replaced" },
     additional: { workspace_name: workspace.name, workspace_id: workspace.id },
   });

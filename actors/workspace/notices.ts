@@ -26,7 +26,8 @@ export const workspaceNotices = (
     const { deleting_at } = workspace;
     const deletion = deleting_at === null ? "" : `It will be deleted at ${rfc3339(deleting_at).slice(0, 10)}.`;
     told.push({
-      ...{ kind: "workspace_dormant", values: { ...about, deletion } },
+      kind: "workspace_dormant",
+      values: { ...about, deletion },
       dedupe: `dormant:${workspace.id}:${workspace.dormant_at}`,
     });
   }

@@ -109,11 +109,18 @@ export const rowsOfMade = async (
 ): Promise<Pick<Plan, "rows" | "agent_ids" | "daily_cost">> => {
   const manifest: Manifest = { provisioner: "terraform", resources: [...made.resources] };
   const { rows, agents } = agentRows({
-    ...{ manifest, now, workspace_id: workspace.id, build_id: build.id, job_id: build.job_id },
+    manifest,
+    now,
+    workspace_id: workspace.id,
+    build_id: build.id,
+    job_id: build.job_id,
     transition: build.transition === "stop" ? "stop" : "start",
     agent_key: await store.reserve("agents", countAgents(manifest) || 1),
     source_key: await store.reserve("log_sources", countScripts(manifest) || 1),
-    ...{ machine: machine(), uuid, encryption, secrets: made.secrets },
+    machine: machine(),
+    uuid,
+    encryption,
+    secrets: made.secrets,
   });
   return { rows, agent_ids: agents.map(({ id }) => id), daily_cost: made.daily_cost };
 };

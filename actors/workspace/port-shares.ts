@@ -80,8 +80,14 @@ const tellPort = (
 ): Statement => {
   const { agent_name = "", port = 0 } = after ?? before ?? {};
   return audited({
-    ...{ now, resource_type: "port_share", resource_id: workspace.id, workspace_id: workspace.id },
-    ...{ organization_id: workspace.organization_id, target: `${workspace.name} ${agent_name}:${port}`, before, after },
+    now,
+    resource_type: "port_share",
+    resource_id: workspace.id,
+    workspace_id: workspace.id,
+    organization_id: workspace.organization_id,
+    target: `${workspace.name} ${agent_name}:${port}`,
+    before,
+    after,
     action: before === undefined ? "create" : after === undefined ? "delete" : "write",
   });
 };

@@ -230,8 +230,11 @@ const begin = (
   };
   const state: WorkspaceState = {
     workspace: {
-      ...{ ...workspace, latest_build_id: row.id, status: "pending" },
-      ...{ updated_at: now, version: workspace.version + 1 },
+      ...workspace,
+      latest_build_id: row.id,
+      status: "pending",
+      updated_at: now,
+      version: workspace.version + 1,
     },
     build: row,
     job,

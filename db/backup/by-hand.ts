@@ -55,8 +55,11 @@ export class BackupsByHand {
     const { folder, interval, keep, clock } = this.#options;
     const names = (await backupsIn(folder, clock.now())).reverse();
     return {
-      ...{ folder: resolve(folder), interval_ms: interval ?? null, keep },
-      ...{ work: this.#work ?? null, failure: this.#failure },
+      folder: resolve(folder),
+      interval_ms: interval ?? null,
+      keep,
+      work: this.#work ?? null,
+      failure: this.#failure,
       backups: names.map((name) => this.#shown(name)),
     };
   }

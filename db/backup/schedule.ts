@@ -97,9 +97,12 @@ export const backupFolder = (config: Config): string => config.backup_dir ?? joi
 /** As the settings say. */
 export const scheduledBackups = (config: Config, clock: Clock): ScheduledBackups =>
   new ScheduledBackups({
-    ...{ clock, data_dir: config.data_dir, interval: config.backup_interval },
+    clock,
+    data_dir: config.data_dir,
+    interval: config.backup_interval,
     folder: backupFolder(config),
-    ...{ keep: config.backup_keep, rateMb: config.backup_rate_mb },
+    keep: config.backup_keep,
+    rateMb: config.backup_rate_mb,
   });
 
 const runBackup = ({ data_dir, folder, rateMb }: ScheduleOptions, signal: AbortSignal): Promise<void> =>

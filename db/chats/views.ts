@@ -53,8 +53,13 @@ const askedBy = sql<string | null>`case when ${chats.status} = 'waiting' then (
 const select = () =>
   build
     .select({
-      ...{ chat: chats, owner_username: users.username, owner_name: users.name, shared: isShared },
-      ...{ build_id: buildId, agent_id: agentId, asked_by: askedBy },
+      chat: chats,
+      owner_username: users.username,
+      owner_name: users.name,
+      shared: isShared,
+      build_id: buildId,
+      agent_id: agentId,
+      asked_by: askedBy,
       context: {
         snapshot: chat_contexts.snapshot,
         error: context_snapshots.error,

@@ -68,8 +68,12 @@ const upload = async (
   const blob = await ctx.blobs.put(bounded(request, UPLOAD_LIMIT));
   if (blob.size === 0) throw new AppError("invalid", "The request body is empty.");
   return remember(ctx.store, {
-    ...{ id: uuid(), hash: blob.hash, size: blob.size, mimetype },
-    ...{ created_by: caller.user_id, created_at: ctx.clock.now() },
+    id: uuid(),
+    hash: blob.hash,
+    size: blob.size,
+    mimetype,
+    created_by: caller.user_id,
+    created_at: ctx.clock.now(),
   });
 };
 

@@ -52,9 +52,12 @@ export class OidcClient {
       const verifier = library.randomPKCECodeVerifier();
       const checks = { state: library.randomState(), nonce: library.randomNonce(), verifier };
       const url = library.buildAuthorizationUrl(config, {
-        ...{ redirect_uri, scope: (this.setting.scopes ?? SCOPES).join(" ") },
-        ...{ state: checks.state, nonce: checks.nonce },
-        ...{ code_challenge: await library.calculatePKCECodeChallenge(verifier), code_challenge_method: "S256" },
+        redirect_uri,
+        scope: (this.setting.scopes ?? SCOPES).join(" "),
+        state: checks.state,
+        nonce: checks.nonce,
+        code_challenge: await library.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: "S256",
       });
       return { url, checks };
     });
@@ -64,7 +67,10 @@ export class OidcClient {
   async complete(callback: URL, { state, nonce, verifier }: Checks): Promise<Claims> {
     return this.#asking(async (library, config) => {
       const tokens = await library.authorizationCodeGrant(config, callback, {
-        ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true },
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: verifier,
+        idTokenExpected: true,
       });
       const claims = tokens.claims() as IDToken;
       if (!config.serverMetadata().userinfo_endpoint) return claims;
@@ -110,7 +116,8 @@ export class OidcClient {
 
   readonly #send: CustomFetch = (url, { body, headers, method, signal }) =>
     this.#fetch(new URL(url), {
-      ...{ headers, method },
+      headers,
+      method,
       ...(signal ? { signal } : {}),
       ...(body === undefined || body === null
         ? {}

@@ -39,8 +39,12 @@ type Holder = { readonly id: string; readonly email: string; readonly name: stri
 export const askToRegister = async (party: Party, user: Holder, known: readonly StoredPasskey[]): Promise<Asked> => {
   const { generateRegistrationOptions } = await import("@simplewebauthn/server");
   const options = await generateRegistrationOptions({
-    ...{ rpName: "Slipway", rpID: party.id, attestationType: "none" },
-    ...{ userID: new TextEncoder().encode(user.id), userName: user.email, userDisplayName: user.name || user.email },
+    rpName: "Slipway",
+    rpID: party.id,
+    attestationType: "none",
+    userID: new TextEncoder().encode(user.id),
+    userName: user.email,
+    userDisplayName: user.name || user.email,
     excludeCredentials: allowed(known),
     authenticatorSelection: { residentKey: "required", userVerification: "required" },
   });
@@ -56,18 +60,20 @@ export const registered = async (
   const { verifyRegistrationResponse } = await import("@simplewebauthn/server");
   try {
     const { verified, registrationInfo: info } = await verifyRegistrationResponse({
-      ...{
-        response: response as RegistrationResponseJSON,
-        expectedChallenge: challenge,
-        requireUserVerification: true,
-      },
-      ...{ expectedOrigin: party.origin, expectedRPID: party.id },
+      response: response as RegistrationResponseJSON,
+      expectedChallenge: challenge,
+      requireUserVerification: true,
+      expectedOrigin: party.origin,
+      expectedRPID: party.id,
     });
     if (!verified) return undefined;
     const { id, publicKey, counter, transports = [] } = info.credential;
     return {
-      ...{ credential_id: id, public_key: Buffer.from(publicKey).toString("base64url"), counter },
-      ...{ transports: transports.slice(0, 10).map(String), backed_up: info.credentialBackedUp },
+      credential_id: id,
+      public_key: Buffer.from(publicKey).toString("base64url"),
+      counter,
+      transports: transports.slice(0, 10).map(String),
+      backed_up: info.credentialBackedUp,
     };
   } catch {
     // Whatever is wrong with it was made elsewhere, and is of no use to who sent it.
@@ -79,7 +85,9 @@ export const registered = async (
 export const askToProve = async (party: Party, known: readonly StoredPasskey[] = []): Promise<Asked> => {
   const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
   const options = await generateAuthenticationOptions({
-    ...{ rpID: party.id, userVerification: "required", allowCredentials: allowed(known) },
+    rpID: party.id,
+    userVerification: "required",
+    allowCredentials: allowed(known),
   });
   return { options: { ...options }, challenge: options.challenge };
 };
@@ -95,14 +103,15 @@ export const proved = async (
   const { credential_id: id, public_key, counter, transports } = passkey;
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-      ...{
-        response: response as AuthenticationResponseJSON,
-        expectedChallenge: challenge,
-        requireUserVerification: true,
-      },
-      ...{ expectedOrigin: party.origin, expectedRPID: party.id },
+      response: response as AuthenticationResponseJSON,
+      expectedChallenge: challenge,
+      requireUserVerification: true,
+      expectedOrigin: party.origin,
+      expectedRPID: party.id,
       credential: {
-        ...{ id, counter, transports: transportsOf(transports) },
+        id,
+        counter,
+        transports: transportsOf(transports),
         publicKey: new Uint8Array(Buffer.from(public_key, "base64url")),
       },
     });

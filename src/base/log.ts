@@ -50,7 +50,9 @@ export const configureLogging = ({ level, format, write }: LogOptions): void => 
     loggers: [
       { category: [ROOT], lowestLevel: nameOfTheirs(general), sinks: ["out"] },
       ...own.map(([area, its]) => ({
-        ...{ category: [ROOT, area], lowestLevel: nameOfTheirs(its), sinks: ["out" as const] },
+        category: [ROOT, area],
+        lowestLevel: nameOfTheirs(its),
+        sinks: ["out" as const],
         parentSinks: "override" as const,
       })),
       // The library's notes about itself, such as a sink that throws.

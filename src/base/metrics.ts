@@ -69,7 +69,10 @@ export class Metrics {
   /** A figure that goes up and down, read when it is asked for. */
   gauge(name: string, help: string, read: () => number | Labelled, labelNames: string[] = []): void {
     const gauge: Gauge = new Gauge({
-      ...{ name, help, labelNames, registers: [this.registry] },
+      name,
+      help,
+      labelNames,
+      registers: [this.registry],
       collect() {
         gauge.reset();
         for (const { labels, value } of rowsOf(read())) gauge.set(labels, value);
@@ -80,7 +83,10 @@ export class Metrics {
   /** A figure that only goes up. */
   counter(name: string, help: string, read: () => number | Labelled, labelNames: string[] = []): void {
     const counter: Counter = new Counter({
-      ...{ name, help, labelNames, registers: [this.registry] },
+      name,
+      help,
+      labelNames,
+      registers: [this.registry],
       collect() {
         counter.reset();
         for (const { labels, value } of rowsOf(read())) counter.inc(labels, value);

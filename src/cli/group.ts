@@ -7,7 +7,9 @@ type Group = Pick<Verb, "name" | "help" | "details"> & { words: readonly SubVerb
 
 /** The verb that hands its arguments on to one of its words. */
 export const group = ({ name, help, details, words }: Group): Verb => ({
-  ...{ name, help, words },
+  name,
+  help,
+  words,
   usage: `${words.map((word) => word.name).join("|")} ...`,
   ...(details ? { details } : {}),
   load: async () => ({ run: handOn(name, words) }),

@@ -64,8 +64,10 @@ export class Front {
     this.#options = options;
     this.#certificate = options.tls && certificateOf(options.tls.cert);
     const { hostname, port, tls } = options;
+    // Bun's types do not know that a TCP listener may share its port.
+    const address = { hostname, port, allowHalfOpen: true, reusePort: true };
     this.#listener = Bun.listen<Link>({
-      ...{ hostname, port, allowHalfOpen: true, reusePort: true },
+      ...address,
       ...(tls ? { tls: { cert: tls.cert, key: tls.key } } : {}),
       socket: {
         open: (socket) => this.#open(socket),

@@ -37,7 +37,10 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   const named = (name: string) => lines.filter((line) => line.slice(0, line.indexOf(":")).toLowerCase() === name);
   const isUpgrade = named("upgrade").length > 0;
   return {
-    ...{ method, path, isPassedOn: named(NODE_HEADER).length > 0, end: at + END.length },
+    method,
+    path,
+    isPassedOn: named(NODE_HEADER).length > 0,
+    end: at + END.length,
     passedOn(token, address) {
       const kept = lines.filter((line) => {
         const name = line.slice(0, line.indexOf(":")).toLowerCase();

@@ -40,7 +40,7 @@ export const takeSeat = async ({ config, clock, signal, standsBy, ...options }: 
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
-  const node = await ClusterNode.join({ ...{ url, id: nameOf(config), version: VERSION, lease_ms, clock }, fatal });
+  const node = await ClusterNode.join({ url, id: nameOf(config), version: VERSION, lease_ms, clock, fatal });
   let front: Front | undefined;
   try {
     const fingerprint = await node.keyFingerprint();
@@ -53,7 +53,11 @@ export const takeSeat = async ({ config, clock, signal, standsBy, ...options }: 
       const { host, port } = config.address;
       const own = { host: ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host, port };
       front = new Front({
-        ...{ hostname: host.replace(/^\[|\]$/g, ""), port, tls, clock, max_connections: config.max_connections },
+        hostname: host.replace(/^\[|\]$/g, ""),
+        port,
+        tls,
+        clock,
+        max_connections: config.max_connections,
         token: nodeToken(encryption),
         leader: () => node.leader?.address,
         own: () => address.print(own),

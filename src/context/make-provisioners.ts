@@ -34,14 +34,22 @@ export const makeProvisioners = (
   });
   const root = join(config.data_dir, "workspaces");
   const local = new LocalProvisioner({
-    ...{ root, clock, accessUrl, environment },
+    root,
+    clock,
+    accessUrl,
+    environment,
     orphanTimeout: config.local_daemon_orphan_timeout,
-    ...{ user: config.local_workspace_user, refusal: whyNoLocal(config) },
+    user: config.local_workspace_user,
+    refusal: whyNoLocal(config),
   });
   const terraform = new TerraformProvisioner({
     root: join(config.data_dir, "terraform"),
-    ...{ clock, env: environment ?? {}, binary: config.terraform_binary, cliConfig: config.terraform_cli_config },
-    ...{ pass: config.terraform_environment, applyLimit: config.terraform_apply_limit },
+    clock,
+    env: environment ?? {},
+    binary: config.terraform_binary,
+    cliConfig: config.terraform_cli_config,
+    pass: config.terraform_environment,
+    applyLimit: config.terraform_apply_limit,
   });
   const external = new ExternalProvisioner(workers, clock);
   const made: Provisioner[] = [new EchoProvisioner(), docker, external, local, terraform];

@@ -22,7 +22,9 @@ export const workspaceAccess = (
   workspace_id: string,
   may: (caller: UserCaller, workspace: WorkspaceTarget) => boolean,
 ): Access => ({
-  ...{ key: `${may.name} ${workspace_id}`, topic: workspace_id, lost: "you no longer have access to the workspace" },
+  key: `${may.name} ${workspace_id}`,
+  topic: workspace_id,
+  lost: "you no longer have access to the workspace",
   holds: async (caller) => {
     const workspace = await store.get(findWorkspacePlace({ id: workspace_id }));
     return workspace !== undefined && may(caller, workspace);

@@ -101,7 +101,9 @@ export class OAuthClient {
     const isPage = URL.canParse(page) && /^https?:$/.test(new URL(page).protocol);
     if (!isToken(device_code) || !isToken(user_code) || user_code.length > 64 || !isPage) throw nonsense();
     return {
-      ...{ device_code, user_code, verification_uri: new URL(page).href },
+      device_code,
+      user_code,
+      verification_uri: new URL(page).href,
       expires_in: seconds(expires_in) ?? 900,
       interval: Math.min(seconds(interval) ?? 5, 60),
     };

@@ -18,7 +18,8 @@ const KINDS: Partial<Record<Provider["type"], Kind>> = {
   github: {
     api: (base) => (base === "https://github.com" ? "https://api.github.com" : `${base}/api/v3`),
     headers: (token) => ({
-      ...{ accept: "application/vnd.github+json", "x-github-api-version": "2022-11-28" },
+      accept: "application/vnd.github+json",
+      "x-github-api-version": "2022-11-28",
       authorization: `Bearer ${token}`,
     }),
     pulls: githubPulls,

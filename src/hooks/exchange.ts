@@ -58,8 +58,12 @@ export const exchange = async (
   const dispatch: Dispatch = { dispatch_id, event, subject: `slipway:chat:${meta.chat_id}`, audience: url };
   const token = await signed(secrets[0] ?? "", dispatch, { issuer, body, now: clock.now() });
   const headers = {
-    ...{ authorization: `Bearer ${token}`, "content-type": "application/json", accept: "application/json" },
-    ...{ "accept-encoding": "identity", "user-agent": "slipway", [EVENT_HEADER]: event },
+    authorization: `Bearer ${token}`,
+    "content-type": "application/json",
+    accept: "application/json",
+    "accept-encoding": "identity",
+    "user-agent": "slipway",
+    [EVENT_HEADER]: event,
   };
   const late = new AbortController();
   const timer = clock.after(timeout_ms, () => late.abort());

@@ -151,8 +151,14 @@ export class Hooks {
     const body = bodyOf(request, dispatch_id);
     const end = (result: DispatchRecord["result"], answer: Uint8Array | null): Promise<void> =>
       this.keep({
-        ...{ id: dispatch_id, event, chat_id: meta.chat_id, owner_id: meta.owner_id, result, created_at },
-        ...{ source: "deployment", mode: this.mode === "observe" ? "observe" : "enforce" },
+        id: dispatch_id,
+        event,
+        chat_id: meta.chat_id,
+        owner_id: meta.owner_id,
+        result,
+        created_at,
+        source: "deployment",
+        mode: this.mode === "observe" ? "observe" : "enforce",
         tool_name: typeof data.tool_name === "string" ? data.tool_name : null,
         duration_ms: Math.round(clock.monotonic() - begun),
         request: recordsContents ? textOf(body) : null,
@@ -166,7 +172,9 @@ export class Hooks {
       if (error instanceof HookFailure) throw error;
       const failure = error instanceof ExchangeError ? error.failure : signal?.aborted ? "cancelled" : "protocol_error";
       log("hooks").warn("dispatch {dispatch_id} of {event} failed: {failure}: {error}", {
-        ...{ dispatch_id, event, failure },
+        dispatch_id,
+        event,
+        failure,
         error: error instanceof Error ? error.message : String(error),
       });
       await end(failure, null);

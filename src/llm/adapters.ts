@@ -46,7 +46,11 @@ export const adapterOf = async (kind: ProviderKind, input: Input): Promise<Langu
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       const credentials = apiKey === "" ? {} : { apiKey };
       const server = createOpenAICompatible({
-        ...{ name: "openaiCompatible", baseURL: base_url, fetch: sound, includeUsage: true, convertUsage },
+        name: "openaiCompatible",
+        baseURL: base_url,
+        fetch: sound,
+        includeUsage: true,
+        convertUsage,
         ...credentials,
       });
       return server(model);

@@ -46,7 +46,9 @@ export const listPrice = (provider: ProviderKind, model: string): ModelPrice | u
   if (!found) return undefined;
   const [input, output, read, write] = found;
   const prices: ModelCost = {
-    ...{ input: micros(input), output: micros(output), cache_read: micros(read) },
+    input: micros(input),
+    output: micros(output),
+    cache_read: micros(read),
     ...(write === undefined ? {} : { cache_write: micros(write) }),
   };
   return { ...prices, source: "list", as_of: PRICES_AS_OF };

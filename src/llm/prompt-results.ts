@@ -133,7 +133,9 @@ const withFiles = (part: ResultPart, shown: readonly Shown[]): ToolPart => ({
       ...shown.flatMap(({ file, note }) => [
         ...(note ? [{ type: "text" as const, text: note }] : []),
         {
-          ...{ type: "file" as const, filename: file.name, mediaType: file.media_type },
+          type: "file" as const,
+          filename: file.name,
+          mediaType: file.media_type,
           data: { type: "data" as const, data: file.bytes },
         },
       ]),

@@ -105,7 +105,9 @@ const optionsOf = async (
   const own = wish.provider_options;
   const offered = [
     ...tools.map(({ name, description, input_schema }) => ({
-      ...{ type: "function" as const, name, description },
+      type: "function" as const,
+      name,
+      description,
       inputSchema: input_schema as Record<string, never>,
     })),
     ...(provider_tools
@@ -246,8 +248,12 @@ const modelErrorOf = (error: unknown, { provider, key, now }: Call): ModelError 
   const signal = { status, text: words, ended_early };
   const { kind, retryable } = classify(signal);
   return new ModelError(kind, withoutSecrets(words, key), {
-    ...{ retryable, provider: provider.provider, display_name: provider.display_name, status_code: status },
-    ...{ retry_after_ms: retryAfter(headers, now()), reason: reasonOf(signal) },
+    retryable,
+    provider: provider.provider,
+    display_name: provider.display_name,
+    status_code: status,
+    retry_after_ms: retryAfter(headers, now()),
+    reason: reasonOf(signal),
   });
 };
 

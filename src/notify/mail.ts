@@ -24,9 +24,16 @@ export class Mailer {
     if (host === undefined || smtp_from === undefined) throw new Error("no SMTP server is set up");
     const { createTransport } = await import("nodemailer");
     const transport = createTransport({
-      ...{ host, port, secure: tls === "tls", requireTLS: tls === "starttls", ignoreTLS: tls === "none" },
-      ...{ connectionTimeout: PATIENCE_MS, greetingTimeout: PATIENCE_MS, socketTimeout: PATIENCE_MS },
-      ...{ disableFileAccess: true, disableUrlAccess: true },
+      host,
+      port,
+      secure: tls === "tls",
+      requireTLS: tls === "starttls",
+      ignoreTLS: tls === "none",
+      connectionTimeout: PATIENCE_MS,
+      greetingTimeout: PATIENCE_MS,
+      socketTimeout: PATIENCE_MS,
+      disableFileAccess: true,
+      disableUrlAccess: true,
       ...(smtp_username === undefined ? {} : { auth: { user: smtp_username, pass: smtp_password ?? "" } }),
     });
     try {

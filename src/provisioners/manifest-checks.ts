@@ -190,7 +190,9 @@ const checkAgent = (manifest: Manifest, agent: ManifestAgent, at: string): Findi
   ),
   ...repeated(
     (agent.devcontainers ?? []).map(({ name }, i) => ({
-      ...{ pointer: `${at}/devcontainers/${i}/name`, key: name.toLowerCase(), shown: name },
+      pointer: `${at}/devcontainers/${i}/name`,
+      key: name.toLowerCase(),
+      shown: name,
     })),
     "devcontainer",
   ),

@@ -13,7 +13,11 @@ export const computer = tool({
   async run({ agent, services, run_id }, args, signal) {
     const json = { ...args, id: run_id };
     const { width, height, image } = await agent.call<DesktopPicture>({
-      ...{ method: "POST", path: "/desktop/action", json, signal, patient: true },
+      method: "POST",
+      path: "/desktop/action",
+      json,
+      signal,
+      patient: true,
     });
     const bytes = new Uint8Array(Buffer.from(String(image), "base64"));
     if (bytes.byteLength === 0) throw new ToolError("The desktop gave no picture.");

@@ -34,7 +34,10 @@ const app = async (): Promise<WebFile[]> => {
   const docs = await docsPages();
   const result = await Bun.build({
     entrypoints: [join(HERE, "app/main.tsx")],
-    ...{ minify: true, splitting: true, target: "browser", format: "esm" },
+    minify: true,
+    splitting: true,
+    target: "browser",
+    format: "esm",
     naming: { entry: "[name]-[hash].[ext]", chunk: "[name]-[hash].[ext]" },
     define: { "process.env.NODE_ENV": '"production"', SLIPWAY_DOCS: JSON.stringify(docs.pages) },
     publicPath: PREFIX,
@@ -54,7 +57,11 @@ const app = async (): Promise<WebFile[]> => {
   const html = await shell({ main: main.name, css, chunks: importedBy(main, scripts), pictures });
   return [
     {
-      ...{ name: "app.html", type: "text/html", body: text(html), isPage: true, inline: hashesOfInline(html) },
+      name: "app.html",
+      type: "text/html",
+      body: text(html),
+      isPage: true,
+      inline: hashesOfInline(html),
       types: ["slipway-worker"],
     },
     ...(await installable({ css, scripts, pictures })),

@@ -42,9 +42,15 @@ export const picturesOf = async (folder: string): Promise<Pictures> => {
 };
 
 const manifest = ({ address }: Pictures): object => ({
-  ...{ id: "/", name: "Slipway", short_name: "Slipway", start_url: "/", scope: "/", display: "standalone" },
+  id: "/",
+  name: "Slipway",
+  short_name: "Slipway",
+  start_url: "/",
+  scope: "/",
+  display: "standalone",
   description: "Workspaces, chats and terminals",
-  ...{ background_color: GROUND, theme_color: ACCENT },
+  background_color: GROUND,
+  theme_color: ACCENT,
   icons: [
     { src: address("icon-192.png"), sizes: "192x192", type: "image/png" },
     { src: address("icon-512.png"), sizes: "512x512", type: "image/png" },
@@ -66,7 +72,9 @@ export const installable = async ({ css, scripts, pictures }: Parts): Promise<We
   const files = [css, ...scripts.map(({ name }) => name)].map((name) => PREFIX + name);
   const built = await Bun.build({
     entrypoints: [join(HERE, "app/sw.ts")],
-    ...{ minify: true, target: "browser", format: "iife" },
+    minify: true,
+    target: "browser",
+    format: "iife",
     define: {
       FILES: JSON.stringify(files),
       OFFLINE: JSON.stringify({ path: OFFLINE, needs: [PREFIX + css] }),

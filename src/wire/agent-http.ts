@@ -104,7 +104,9 @@ const SAFE = new Set(["GET", "HEAD"]);
 type Target = { agent_id: string; port: number; tls: boolean; key: string };
 
 const targetOf = (agent_id: string, { port = AGENT_PORT.http, tls = false }: AgentRequest): Target => ({
-  ...{ agent_id, port, tls },
+  agent_id,
+  port,
+  tls,
   key: `${agent_id} ${port}${tls ? " tls" : ""}`,
 });
 

@@ -5,8 +5,14 @@ import type { UserCaller } from "#src/api/http/caller.ts";
 
 const ORG = "00000000-0000-4000-8000-0000000000aa";
 const caller = (roles: string[], organizations: Record<string, string[]> = { [ORG]: [] }): UserCaller => ({
-  ...{ kind: "user", user_id: "me", username: "me", roles, organizations },
-  ...{ key_id: "k", scopes: ["all"], compat: false },
+  kind: "user",
+  user_id: "me",
+  username: "me",
+  roles,
+  organizations,
+  key_id: "k",
+  scopes: ["all"],
+  compat: false,
 });
 
 /** One of each role. `member` has none; `banned` may not make workspaces. */

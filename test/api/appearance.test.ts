@@ -18,7 +18,9 @@ test("[DP-10] an owner chooses name and announcements; everybody reads them, and
   await admin.put("/api/v2/appearance", { application_name: "Harbour", announcement_banners: [banner] });
   await admin.put("/api/v2/appearance", { logo_url: "https://example.com/logo.png" });
   expect(await anybody.get<Appearance>("/api/v2/appearance")).toMatchObject({
-    ...{ application_name: "Harbour", logo_url: "https://example.com/logo.png", announcement_banners: [banner] },
+    application_name: "Harbour",
+    logo_url: "https://example.com/logo.png",
+    announcement_banners: [banner],
   });
   for (const wrong of [
     ...[{ logo_url: "javascript:alert(1)" }, { service_banner: { ...banner, background_color: "red;x" } }],
@@ -48,7 +50,9 @@ test("[DP-11] theme and font are one's own, and so is what one last filled in", 
   const filled = (client: Client) =>
     client.get<object[]>(`/api/v2/users/me/autofill-parameters?template_id=${template_id}`);
   const made = await ada.post<{ id: string }>("/api/v2/users/me/workspaces", {
-    ...{ name: "dev", template_id, rich_parameter_values: [{ name: "size", value: "large" }] },
+    name: "dev",
+    template_id,
+    rich_parameter_values: [{ name: "size", value: "large" }],
   });
   await awaitBuild(ada, made.id);
   expect(await filled(ada)).toEqual([{ name: "size", value: "large" }]);
@@ -72,7 +76,10 @@ test("[DP-12] jobs of an organization are listed with their logs; versions are f
     admin.get(`/api/v2/organizations/${organization_id}/provisionerjobs${query}`);
   const [newest] = await jobs();
   expect(newest).toMatchObject({
-    ...{ id: workspace.latest_build.job.id, type: "workspace_build", status: "succeeded", initiator_id: user_id },
+    id: workspace.latest_build.job.id,
+    type: "workspace_build",
+    status: "succeeded",
+    initiator_id: user_id,
     metadata: { workspace_name: "dev", template_id },
   });
   expect((await jobs(`?initiator=${user_id}`)).map(({ id }) => id)).toEqual([workspace.latest_build.job.id]);

@@ -16,7 +16,9 @@ test("[DP-1] clients find out how the server looks, where it is and what it call
   }
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
   expect(await admin.get<object>("/api/v2/deployment/ssh")).toEqual({
-    ...{ hostname_prefix: "slipway.", hostname_suffix: "coder", ssh_config_options: {} },
+    hostname_prefix: "slipway.",
+    hostname_suffix: "coder",
+    ssh_config_options: {},
   });
   expect(await admin.get<string[]>("/api/v2/experiments")).toEqual([]);
   const { deployment_id } = await admin.get<{ deployment_id: string }>("/api/v2/buildinfo");

@@ -258,7 +258,8 @@ describe("secrets by file", () => {
     }
     expect(secret(["--config=/s.yaml"], { SLIPWAY_ADMIN_PASSWORD: "stronger" }).config.admin_password).toBe("stronger");
     expect(secret([], { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw" }).sources.admin_password).toEqual({
-      ...{ from: "env", name: "SLIPWAY_ADMIN_PASSWORD_FILE" },
+      from: "env",
+      name: "SLIPWAY_ADMIN_PASSWORD_FILE",
     });
     const client = { SLIPWAY_TOKEN_FILE: "/run/pw" };
     expect(loadClientConfig({ env: client, readFile: files }, {}).token).toBe("correct-horse");
@@ -339,7 +340,11 @@ describe("the settings of a worker of its own", () => {
       SLIPWAY_WORKER_PROVISIONERS: "docker,echo",
     };
     expect(worker([url, "--slots=4"], env)).toMatchObject({
-      ...{ key: "k2", slots: 4, tags: ["a=1", "b=2"], provisioners: ["docker", "echo"], organization: "default" },
+      key: "k2",
+      slots: 4,
+      tags: ["a=1", "b=2"],
+      provisioners: ["docker", "echo"],
+      organization: "default",
     });
     // A server may be started beside a worker.
     expect(load([], { SLIPWAY_WORKER_KEY: "k" }).config.data_dir).toBe("./data");

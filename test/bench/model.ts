@@ -10,7 +10,11 @@ export const startModel = async (dir: string): Promise<Model & AsyncDisposable> 
   const port = await freePort();
   const program = join(import.meta.dir, "model-source.ts");
   const server = await startServer({
-    ...{ command: [process.execPath, program, String(port)], env: {}, port, readyPath: "/", core: undefined },
+    command: [process.execPath, program, String(port)],
+    env: {},
+    port,
+    readyPath: "/",
+    core: undefined,
     logFile: join(dir, "model.log"),
   });
   const post = (path: string, body?: unknown) =>

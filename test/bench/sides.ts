@@ -82,7 +82,9 @@ async function startProductSide(sides: Sides, needs: SideNeeds): Promise<Target>
   if (!sides.productCommand) throw new Error("there is no product to start");
   const dataDir = freshDir(sides, "product");
   const product = await startProduct({
-    ...{ command: sides.productCommand, dataDir, core: sides.core },
+    command: sides.productCommand,
+    dataDir,
+    core: sides.core,
     ...(needs.env ? { env: needs.env } : {}),
   });
   const agents = await seedAgents(product, needs.agents);

@@ -265,7 +265,10 @@ const flags = [
   "--disable-sync",
 ];
 const context = await chromium.launchPersistentContext(directory, {
-  ...{ executablePath: file, args: flags, headless: true, viewport: { width: 1440, height: 900 } },
+  executablePath: file,
+  args: flags,
+  headless: true,
+  viewport: { width: 1440, height: 900 },
 });
 try {
   context.setDefaultTimeout(60_000);

@@ -46,7 +46,10 @@ const openWorkspace = async () => {
   const path = (rest: string): string => `/api/v2/workspaceagents/${seeded.agent_id}/${rest}`;
   let daemon = await startAgentProcess(server, seeded, home);
   return {
-    ...{ owner, path, home, seeded },
+    owner,
+    path,
+    home,
+    seeded,
     /** The devcontainer, once it is as wanted. */
     until: async (wanted: Wanted): Promise<Devcontainer> => {
       using socket = await owner.socket(path("containers/watch"));

@@ -33,7 +33,8 @@ afterEach(async () => {
 });
 
 const environment = (): Record<string, string> => ({
-  ...{ PATH: `${join(machine, "bin")}:${process.env.PATH}`, HOME: machine },
+  PATH: `${join(machine, "bin")}:${process.env.PATH}`,
+  HOME: machine,
   ...(process.env.TEST_RUN_MARK ? { TEST_RUN_MARK: process.env.TEST_RUN_MARK } : {}),
 });
 
@@ -44,7 +45,8 @@ const sh = async (line: string, { code = 0, stdin = "" } = {}): Promise<string> 
     expect(DOCUMENTATION).toContain(hasWords ? command : `slipway ${verb}`);
   }
   const child = Bun.spawn(["sh", "-c", line], {
-    ...{ cwd: machine, env: environment() },
+    cwd: machine,
+    env: environment(),
     stdio: [new TextEncoder().encode(stdin), "pipe", "pipe"],
   });
   const [out, err, ended] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
@@ -55,7 +57,8 @@ const sh = async (line: string, { code = 0, stdin = "" } = {}): Promise<string> 
 /** Starts a server and reads what it announces. */
 const serve = async (command: string[], data: string): Promise<Served> => {
   const child = Bun.spawn([...command, "serve", "--address", "127.0.0.1:0", "--data-dir", data], {
-    ...{ cwd: machine, env: environment() },
+    cwd: machine,
+    env: environment(),
     stdio: ["ignore", "pipe", "ignore"],
   });
   running.add(child);
@@ -159,7 +162,8 @@ const upgrade = async (): Promise<void> => {
 
   const previous = [process.execPath, "--no-env-file", PREVIOUS];
   const back = Bun.spawn([...previous, "serve", "--address", "127.0.0.1:0", "--data-dir", "older"], {
-    ...{ cwd: machine, env: environment() },
+    cwd: machine,
+    env: environment(),
     stdio: ["ignore", "ignore", "pipe"],
   });
   expect(await back.stderr.text()).toContain("was written by a newer Slipway");

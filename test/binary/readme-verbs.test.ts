@@ -25,7 +25,8 @@ const machineBlocks = (): string[] =>
 
 const paste = async (script: string, cwd: string, env: Record<string, string>) => {
   const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
-    ...{ cwd, env: { PATH: process.env.PATH ?? "", ...env } },
+    cwd,
+    env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);

@@ -20,8 +20,12 @@ testNeeding(
     if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
     const told = JSON.parse(output) as Record<string, unknown> & { keys: [string, string]; requests: string[] };
     expect(told).toMatchObject({
-      ...{ wrong: [], ended: 401, tokensAt: "/account/tokens" },
-      ...{ mayRead: 200, mayNot: 403, shownAgain: false },
+      wrong: [],
+      ended: 401,
+      tokensAt: "/account/tokens",
+      mayRead: 200,
+      mayNot: 403,
+      shownAgain: false,
     });
     expect(told.refused).toContain("password");
     expect(told.address).toContain("nowhere");

@@ -12,7 +12,9 @@ const FLAGS =
 export const inChromium = async (file, options, story) => {
   const directory = mkdtempSync(join(tmpdir(), "slipway-chromium-"));
   const context = await chromium.launchPersistentContext(directory, {
-    ...{ executablePath: file, args: FLAGS.split(" "), headless: true },
+    executablePath: file,
+    args: FLAGS.split(" "),
+    headless: true,
     ...options,
   });
   context.setDefaultTimeout(30_000);

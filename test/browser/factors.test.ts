@@ -28,8 +28,13 @@ testNeeding(
       complaints: string[];
     };
     expect(told).toMatchObject({
-      ...{ ledTo: "/account/security", qr: true, recovery: 10, focus: "Your recovery codes", credentials: 1 },
-      ...{ alone: "/account/security", misfits: [] },
+      ledTo: "/account/security",
+      qr: true,
+      recovery: 10,
+      focus: "Your recovery codes",
+      credentials: 1,
+      alone: "/account/security",
+      misfits: [],
     });
     expect(told.wrong).toContain("not the code");
     expect(told.refused).toContain("wrong or was used");

@@ -43,10 +43,17 @@ testNeeding(
       Array.from({ length: 200 }, () => {
         const chat = uuid();
         return {
-          ...{ user_id: owner_id, chat_id: chat, root_chat_id: chat, kind: "chat_turn" as const },
-          ...{ model_config_id: models[draw(2)] ?? "", input_tokens: draw(90_000), output_tokens: draw(9_000) },
-          ...{ cache_read_tokens: draw(400_000), cache_creation_tokens: draw(10_000) },
-          ...{ cost_micros: draw(400_000), created_at: now - draw(29 * DAY) - 60_000 },
+          user_id: owner_id,
+          chat_id: chat,
+          root_chat_id: chat,
+          kind: "chat_turn" as const,
+          model_config_id: models[draw(2)] ?? "",
+          input_tokens: draw(90_000),
+          output_tokens: draw(9_000),
+          cache_read_tokens: draw(400_000),
+          cache_creation_tokens: draw(10_000),
+          cost_micros: draw(400_000),
+          created_at: now - draw(29 * DAY) - 60_000,
         };
       }),
     );

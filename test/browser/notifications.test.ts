@@ -13,7 +13,8 @@ testNeeding(
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
     const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
-      ...{ stdout: "pipe", stderr: "pipe" },
+      stdout: "pipe",
+      stderr: "pipe",
     });
     const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);

@@ -9,7 +9,9 @@ type Acts = Readonly<Record<string, () => unknown>>;
 /** `given` follows the browser's program on the story's command line. Throws with its standard error when it fails. */
 export const runStory = async (script: string, given: readonly string[], acts: Acts = {}): Promise<Told> => {
   await using child = Bun.spawn([needs.node.file, script, needs.chromium.file, ...given], {
-    ...{ stdin: "pipe", stdout: "pipe", stderr: "pipe" },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
   });
   const errors = child.stderr.text();
   let told: Told | undefined;

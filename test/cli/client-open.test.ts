@@ -34,7 +34,11 @@ test("[CV-26] each editor gets a link of its own with server, owner, workspace, 
   const link = new URL(opened());
   expect([link.protocol, link.host, link.pathname]).toEqual(["vscode:", "coder.coder-remote", "/open"]);
   expect(Object.fromEntries(link.searchParams)).toEqual({
-    ...{ url: world.server.url.origin, owner: "admin", workspace: "dev", agent: "main", folder: "/srv/my+code" },
+    url: world.server.url.origin,
+    owner: "admin",
+    workspace: "dev",
+    agent: "main",
+    folder: "/srv/my+code",
   });
   expect(await must("open cursor dev.main --print")).toStartWith("cursor://coder.coder-remote/open?url=http%3A");
   expect(await must("open jetbrains dev /srv --print")).toMatch(

@@ -75,8 +75,11 @@ test("[CV-25] a template is called and shown otherwise, deprecated, and deleted 
     ...["--deprecate", "use another"],
   ]);
   expect(await template("changing")).toMatchObject({
-    ...{ display_name: "Changed one", default_ttl_ms: 28_800_000, time_til_dormant_ms: 2_592_000_000 },
-    ...{ deprecated: true, deprecation_message: "use another" },
+    display_name: "Changed one",
+    default_ttl_ms: 28_800_000,
+    time_til_dormant_ms: 2_592_000_000,
+    deprecated: true,
+    deprecation_message: "use another",
   });
   await must("templates edit changing --name changed --ttl off --undeprecate");
   expect(await template("changed")).toMatchObject({

@@ -57,7 +57,8 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
   const run = async (args: readonly string[], { stdin = "", env = {}, cwd = home }: RunOptions = {}): Promise<Ran> => {
     const input = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
     const child = Bun.spawn(["slipway", ...args], {
-      ...{ cwd, env: { ...base, ...env } },
+      cwd,
+      env: { ...base, ...env },
       stdio: [input, "pipe", "pipe"],
     });
     const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
@@ -94,7 +95,8 @@ const onTerminal = (command: string[], cwd: string, env: Record<string, string>)
   let wake: () => void = () => {};
   let isOver = false;
   const child = Bun.spawn(command, {
-    ...{ cwd, env },
+    cwd,
+    env,
     // Only then is the terminal its own.
     detached: true,
     terminal: {

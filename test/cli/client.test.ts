@@ -62,7 +62,8 @@ describe("signing in", () => {
     const cora = await admin.as(undefined).signIn(account.email, account.password);
     const begun = await cora.post<{ secret: string; enrolment: string }>("/api/v2/users/me/factors/totp");
     const { recovery_codes } = await cora.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
-      ...{ enrolment: begun.enrolment, code: codeOf(begun.secret, stepAt(Date.now())) },
+      enrolment: begun.enrolment,
+      code: codeOf(begun.secret, stepAt(Date.now())),
     });
     await using terminal = world.onTerminal(`slipway login ${world.server.url.origin} --email ${account.email}`, env);
     await terminal.until("Password: ");

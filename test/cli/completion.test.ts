@@ -26,7 +26,8 @@ const complete = async (line: string, env: Record<string, string> = {}): Promise
   const ask = `COMP_WORDS=(${words.join(" ")}); COMP_CWORD=${words.length - 1}; _slipway; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const path = `${world.home}/bin:${process.env.PATH}`;
   const child = Bun.spawn(["bash", "-c", `${script}\n${ask}`], {
-    ...{ cwd: world.home, env: { PATH: path, HOME: world.home, ...env } },
+    cwd: world.home,
+    env: { PATH: path, HOME: world.home, ...env },
     stdout: "pipe",
   });
   return (await child.stdout.text()).split("\n").filter(Boolean);
@@ -59,7 +60,8 @@ test("[OP-11] names come from the server: workspaces, templates, chats, users, t
   const admin = new Client(world.server.url, tokenOf(world));
   const [organization] = await admin.get<Organization[]>("/api/v2/organizations");
   const { id } = await admin.post<Chat>("/api/v2/chats", {
-    ...{ organization_id: organization?.id, content: [{ type: "text", text: "hello" }] },
+    organization_id: organization?.id,
+    content: [{ type: "text", text: "hello" }],
   });
   await world.must(["tokens", "create", "nightly"]);
   expect((await complete("workspaces stop ")).sort()).toEqual(["dev-one", "dev-two"]);

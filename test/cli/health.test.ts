@@ -8,7 +8,9 @@ test("[OP-19] health asks the server of an address, says when it is not ready, a
   const url = server.url.origin;
   expect(await runHere(["health", "--url", url])).toMatchObject({ code: 0, printed: "ready\n" });
   expect(JSON.parse((await runHere(["health", `--url=${url}`, "--json"])).printed)).toEqual({
-    ...{ ready: true, url: `${url}/readyz`, detail: "ready" },
+    ready: true,
+    url: `${url}/readyz`,
+    detail: "ready",
   });
   await using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 503 }) });
   const busy = await runHere(["health", "--url", other.url.origin]);

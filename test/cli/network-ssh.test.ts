@@ -20,7 +20,8 @@ const ssh = (command: string, options: Parameters<ClientWorld["run"]>[1] = {}) =
 describe("slipway ssh", () => {
   test("[CN-2] [WN-1] [WN-2] passes input, both outputs and the exit code on; a signal is told as shells tell it", async () => {
     expect(await ssh("cat; echo problem >&2; exit 7", { stdin: "in and out" })).toMatchObject({
-      ...{ code: 7, out: "in and out" },
+      code: 7,
+      out: "in and out",
       err: expect.stringContaining("problem\n"),
     });
     expect((await ssh("kill -TERM $$")).code).toBe(128 + 15);

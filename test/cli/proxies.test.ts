@@ -95,7 +95,9 @@ const story = async (start: Start): Promise<void> => {
     const tls = (host: string) => ({ ca, serverName: host.split(":")[0] as string });
     const ask = (path: string, init: RequestInit = {}, host = name): Promise<Response> =>
       fetch(`https://127.0.0.1:${https}${path}`, {
-        ...{ redirect: "manual", ...init, tls: tls(host) },
+        redirect: "manual",
+        ...init,
+        tls: tls(host),
         headers: { ...(init.headers as Record<string, string>), host },
       } as RequestInit);
     const asked = spyOn(contextOf(world.server).addresses, "of");
@@ -112,7 +114,8 @@ const story = async (start: Start): Promise<void> => {
     expect([await leave("https://evil.example"), await leave(`https://${name}`)]).toEqual([403, 200]);
     expect((await ask("/api/v2/buildinfo", {}, `evil.example:${https}`).catch(() => undefined))?.status).not.toBe(200);
     const plain = await fetch(`http://127.0.0.1:${http}/x?y`, {
-      ...{ redirect: "manual", headers: { host: "slipway.example.com" } },
+      redirect: "manual",
+      headers: { host: "slipway.example.com" },
     });
     expect([301, 308]).toContain(plain.status);
     expect(plain.headers.get("location")).toMatch(/^https:\/\/slipway\.example\.com(:\d+)?\/x\?y$/);
@@ -143,7 +146,8 @@ const story = async (start: Start): Promise<void> => {
     };
     await heardOf("event: data");
     const socket = new WebSocket(`wss://127.0.0.1:${https}/api/v2/workspaceagents/${world.agent_id}/logs?follow=true`, {
-      ...{ tls: tls(name), headers: { ...token, host: name } },
+      tls: tls(name),
+      headers: { ...token, host: name },
     } as never);
     const lines: string[] = [];
     const heard = new Promise<void>((resolve, reject) => {
@@ -156,7 +160,8 @@ const story = async (start: Start): Promise<void> => {
     });
     const append = () =>
       ask("/api/v2/workspaceagents/me/logs", {
-        ...{ method: "PATCH", headers: { ...json, "Service-Session-Token": world.cast.token } },
+        method: "PATCH",
+        headers: { ...json, "Service-Session-Token": world.cast.token },
         body: JSON.stringify({ logs: [{ output: "through the proxy" }] }),
       });
     await heard;

@@ -14,7 +14,11 @@ export const runHere = async (
 ): Promise<Said> => {
   const said = { code: -1, printed: "", errors: "" };
   const input: VerbInput = {
-    ...{ argv, env: {}, clock, isTerminal: false, signal: new AbortController().signal },
+    argv,
+    env: {},
+    clock,
+    isTerminal: false,
+    signal: new AbortController().signal,
     readFile: (path) => files[path] ?? readFileSync(path, "utf8"),
     print: (text) => {
       said.printed += `${text}\n`;

@@ -99,14 +99,18 @@ test("[OP-13] at SIGHUP the settings are read again: the log level changes; a mi
   write("error");
   const data = join(place.path, "data");
   const child = Bun.spawn([...command(), "serve", "--config", file, "--data-dir", data, "--address", "127.0.0.1:0"], {
-    ...{ env: { PATH: Bun.env.PATH ?? "", HOME: place.path }, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    env: { PATH: Bun.env.PATH ?? "", HOME: place.path },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
   });
   const url = await announced(child.stdout);
   const lines = linesOf(child.stderr);
   write("info,trace=debug");
   child.kill("SIGHUP");
   expect(await lines.until((line) => line.includes("read again"))).toMatchObject({
-    ...{ level: "info", log_level: "info,trace=debug" },
+    level: "info",
+    log_level: "info,trace=debug",
   });
   await fetch(new URL("/api/v2/buildinfo", url), { headers: { "x-request-id": "r-7" } });
   const request = await lines.until((line) => line.includes("r-7") && line.includes('"status"'));

@@ -24,7 +24,9 @@ describe("https", () => {
       expect(server.url.protocol).toBe("https:");
       const tls = { ca: await Bun.file(files.cert).text() };
       const login = await fetch(new URL("/api/v2/users/login", server.url), {
-        ...{ method: "POST", tls, headers: { "content-type": "application/json" } },
+        method: "POST",
+        tls,
+        headers: { "content-type": "application/json" },
         body: JSON.stringify({ email: ADMIN.email, password: ADMIN.password }),
       });
       expect([login.status, login.headers.get("set-cookie")]).toEqual([201, expect.stringContaining("; Secure")]);

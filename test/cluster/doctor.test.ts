@@ -38,7 +38,11 @@ testNeeding(
       expect(before.schema).toMatch(/^warn: \d+ migrations run at the next start/);
       expect(before["active node"]).toBeUndefined();
       const node = await ClusterNode.join({
-        ...{ url: database.url, id: "10.0.0.1:7080", version: "v9.9.9", lease_ms: 30_000, clock: systemClock },
+        url: database.url,
+        id: "10.0.0.1:7080",
+        version: "v9.9.9",
+        lease_ms: 30_000,
+        clock: systemClock,
         fatal: () => {},
       });
       try {

@@ -68,7 +68,11 @@ const systemPause = (ms: number): Promise<void> => new Promise((resolve) => void
 
 const spare = (leader: () => number | undefined, max_connections = 100): Front => {
   const front = new Front({
-    ...{ hostname: "127.0.0.1", port: 0, clock: systemClock, max_connections, token: TOKEN },
+    hostname: "127.0.0.1",
+    port: 0,
+    clock: systemClock,
+    max_connections,
+    token: TOKEN,
     leader: () => {
       const port = leader();
       return port === undefined ? undefined : `127.0.0.1:${port}`;

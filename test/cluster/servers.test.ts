@@ -39,7 +39,8 @@ testNeeding(
     const client = await signIn(two);
     const template = await makeTemplate(client);
     const workspace = await client.post<{ id: string }>("/api/v2/users/me/workspaces", {
-      ...{ name: "first", template_id: template.id },
+      name: "first",
+      template_id: template.id,
     });
     await until(async () => {
       const { latest_build } = await client.get<{ latest_build: { job: { status: string } } }>(

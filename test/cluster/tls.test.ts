@@ -29,7 +29,12 @@ test("[CL-11] a spare passes on to a node with its own certificate, and to nobod
   let leader = node.port;
   let looks = 0;
   const front = new Front({
-    ...{ hostname: "127.0.0.1", port: 0, clock: systemClock, max_connections: 10, token: "secret", tls: ours },
+    hostname: "127.0.0.1",
+    port: 0,
+    clock: systemClock,
+    max_connections: 10,
+    token: "secret",
+    tls: ours,
     leader: () => {
       looks += 1;
       return `127.0.0.1:${leader}`;

@@ -63,8 +63,13 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   // It may have been made before the workspace had told of both.
   await pinUntil(id, (told) => told.join() === "AGENTS.md ok,skills/deploy ok");
   expect((await read(id)).context?.resources[1]).toEqual({
-    ...{ kind: "skill", status: "ok", source: join(world.home, "skills/deploy"), error: "", size_bytes: 60 },
-    ...{ skill_name: "deploy", skill_description: "how we deploy" },
+    kind: "skill",
+    status: "ok",
+    source: join(world.home, "skills/deploy"),
+    error: "",
+    size_bytes: 60,
+    skill_name: "deploy",
+    skill_description: "how we deploy",
   });
 
   // A chat in a workspace names where it works.
@@ -124,12 +129,18 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat goes by w
   const wrong = (await read(id)).context?.resources.filter(({ error }) => error !== "");
   expect(wrong).toEqual([
     {
-      ...{ kind: "instruction_file", status: "ok", source: join(world.home, ".cursorrules") },
-      ...{ size_bytes: 65_537, error: "has 65537 bytes, more than 65536" },
+      kind: "instruction_file",
+      status: "ok",
+      source: join(world.home, ".cursorrules"),
+      size_bytes: 65_537,
+      error: "has 65537 bytes, more than 65536",
     },
     {
-      ...{ kind: "skill", status: "invalid", source: join(world.home, "skills/bad") },
-      ...{ size_bytes: 15, error: expect.stringContaining("SKILL.md") },
+      kind: "skill",
+      status: "invalid",
+      source: join(world.home, "skills/bad"),
+      size_bytes: 15,
+      error: expect.stringContaining("SKILL.md"),
     },
   ]);
   rmSync(join(world.home, "skills/bad"), { recursive: true });

@@ -40,7 +40,10 @@ test("[CX-2] [CX-14] a chat's history names the files and skills it goes by, onc
   };
   const { context } = await pinned((chat) => chat.context?.resources.length === 3);
   expect(context?.resources[1]).toEqual({
-    ...{ kind: "instruction_file", status: "ok", source: join(world.home, "CLAUDE.md"), size_bytes: 65_548 },
+    kind: "instruction_file",
+    status: "ok",
+    source: join(world.home, "CLAUDE.md"),
+    size_bytes: 65_548,
     error: "has 65548 bytes, more than 65536",
   });
   call.say("hello").finish();

@@ -7,7 +7,9 @@ import { contextOf, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 
 const file = (source: string, content: Uint8Array = Buffer.from("x")) => ({
-  ...{ source, sizeBytes: BigInt(content.byteLength), status: 1 },
+  source,
+  sizeBytes: BigInt(content.byteLength),
+  status: 1,
   body: { case: "instructionFile" as const, value: { content } },
 });
 

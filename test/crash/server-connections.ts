@@ -29,7 +29,8 @@ const probe = async (url: URL, count = 100): Promise<number> => {
 const connect = async (url: URL, request = ""): Promise<{ socket: Socket; answered: Promise<string> }> => {
   const { promise: answered, resolve } = Promise.withResolvers<string>();
   const socket = await Bun.connect({
-    ...{ hostname: url.hostname, port: Number(url.port) },
+    hostname: url.hostname,
+    port: Number(url.port),
     socket: { data: (_, data) => resolve(data.toString("latin1")), close: () => resolve(""), error: () => resolve("") },
   });
   if (request !== "") socket.write(request);

@@ -27,7 +27,10 @@ export const downloads = async ({ rounds, log }: CheckOptions): Promise<string> 
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const daemon = Bun.spawn([...command(), "agent"], {
     env: {
-      ...{ PATH: Bun.env.PATH ?? "", HOME: home, TMPDIR: home, SHELL: "/bin/sh" },
+      PATH: Bun.env.PATH ?? "",
+      HOME: home,
+      TMPDIR: home,
+      SHELL: "/bin/sh",
       SLIPWAY_AGENT_TOKEN: agent.client.token ?? "",
       SLIPWAY_AGENT_URL: place.client.url.href,
     },

@@ -19,7 +19,10 @@ afterAll(() => place[Symbol.dispose]());
 const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null" };
 const clock = systemClock;
 const checkpoints = new Checkpoints({
-  ...{ clock, env, state, folder: () => folder },
+  clock,
+  env,
+  state,
+  folder: () => folder,
   groups: new ProcessGroups({ clock, agent_id: "t" }),
 });
 

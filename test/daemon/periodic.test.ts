@@ -185,7 +185,10 @@ describe("statistics", () => {
     ];
     const latencies = [12.5, undefined];
     void reportStats({
-      ...{ connection, clock, signal: signal(), read: () => texts.shift() },
+      connection,
+      clock,
+      signal: signal(),
+      read: () => texts.shift(),
       open: () => opens.shift() ?? { terminals: 0, streams: 0, sessions: { ssh: 0, vscode: 0, jetbrains: 0 } },
       latency: async () => latencies.shift(),
     });
@@ -196,22 +199,32 @@ describe("statistics", () => {
     expect(calls[0]).toEqual({});
     expect(calls[1]).toEqual({
       stats: {
-        ...{ rxBytes: 50n, rxPackets: 5n, txBytes: 1000n, txPackets: 100n },
-        ...{ connectionCount: 6n, connectionsByProto: { TCP: 1n }, sessionCountReconnectingPty: 2n },
-        ...{ sessionCountSsh: 1n, sessionCountVscode: 2n, sessionCountJetbrains: 0n },
+        rxBytes: 50n,
+        rxPackets: 5n,
+        txBytes: 1000n,
+        txPackets: 100n,
+        connectionCount: 6n,
+        connectionsByProto: { TCP: 1n },
+        sessionCountReconnectingPty: 2n,
+        sessionCountSsh: 1n,
+        sessionCountVscode: 2n,
+        sessionCountJetbrains: 0n,
         connectionMedianLatencyMs: 12.5,
       } as never,
     });
     expect(calls[2]).toEqual({
       stats: {
-        ...{ rxBytes: 0n, rxPackets: 0n, txBytes: 0n, txPackets: 0n },
-        ...{
-          connectionCount: 0n,
-          connectionsByProto: {},
-          sessionCountReconnectingPty: 0n,
-          ...{ sessionCountSsh: 0n, sessionCountVscode: 0n, sessionCountJetbrains: 0n },
-          connectionMedianLatencyMs: -1,
-        },
+        rxBytes: 0n,
+        rxPackets: 0n,
+        txBytes: 0n,
+        txPackets: 0n,
+        connectionCount: 0n,
+        connectionsByProto: {},
+        sessionCountReconnectingPty: 0n,
+        sessionCountSsh: 0n,
+        sessionCountVscode: 0n,
+        sessionCountJetbrains: 0n,
+        connectionMedianLatencyMs: -1,
       } as never,
     });
   });

@@ -51,7 +51,9 @@ beforeAll(async () => {
   const { id } = await world.admin.get<{ id: string }>("/api/v2/users/me");
   people = {
     owner: { id, client: world.admin },
-    ...{ organization_admin: as(admin), member: as(member), stranger: as(stranger) },
+    organization_admin: as(admin),
+    member: as(member),
+    stranger: as(stranger),
   };
 });
 afterAll(async () => {

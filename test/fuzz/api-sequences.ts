@@ -66,7 +66,9 @@ const kinds = (parents: { organizations: string[]; users: string[] }): Kind[] =>
     name: "model provider",
     at: () => "/api/v2/chats/providers",
     body: (display_name) => ({
-      ...{ provider: "openai-compat", base_url: "http://127.0.0.1:1/v1", api_key: "k" },
+      provider: "openai-compat",
+      base_url: "http://127.0.0.1:1/v1",
+      api_key: "k",
       display_name,
     }),
     broken: { provider: "openai-compat", display_name: 7 },

@@ -31,13 +31,11 @@ const open = (
   const kind = pullHostOf({ type, base_url: host.url });
   if (!kind) throw new Error("no such host");
   const http = new PullHttp({
-    ...{
-      outbound: new Outbound({ clock: systemClock, allowed }),
-      clock,
-      api: kind.api,
-      headers: kind.headers("secret"),
-      kept,
-    },
+    outbound: new Outbound({ clock: systemClock, allowed }),
+    clock,
+    api: kind.api,
+    headers: kind.headers("secret"),
+    kept,
     rest: (until) => rests.push(until),
   });
   return { http, pulls: kind.pulls(http, "team/repo") };
@@ -128,13 +126,15 @@ test("[PR-2] GitLab: the same of merge requests, with lines counted and the diff
   const M = `${P}/merge_requests/3`;
   host.json(`${P}/merge_requests?source_branch=fix&order_by=created_at&sort=desc&per_page=1`, [{ iid: 3 }]);
   host.json(M, {
-    ...{ iid: 3, state: "opened", draft: true, title: "Mend it", web_url: `${host.url}/team/repo/-/merge_requests/3` },
-    ...{
-      author: { username: "ann", avatar_url: null },
-      source_branch: "fix",
-      target_branch: "main",
-      changes_count: "2",
-    },
+    iid: 3,
+    state: "opened",
+    draft: true,
+    title: "Mend it",
+    web_url: `${host.url}/team/repo/-/merge_requests/3`,
+    author: { username: "ann", avatar_url: null },
+    source_branch: "fix",
+    target_branch: "main",
+    changes_count: "2",
     reviewers: [{ username: "bob" }],
   });
   host.json(`${M}/approvals`, { approved_by: [{ user: { username: "dan" } }] });
@@ -148,10 +148,22 @@ test("[PR-2] GitLab: the same of merge requests, with lines counted and the diff
   const { pulls } = open("gitlab");
   expect(await pulls.find("fix")).toBe(3);
   expect(await pulls.read(3)).toEqual({
-    ...{ pr_number: 3, pr_state: "open", pr_draft: true, pr_title: "Mend it", commits: 4, changed_files: 2 },
-    ...{ url: `${host.url}/team/repo/-/merge_requests/3`, author_login: "ann", author_avatar_url: "" },
-    ...{ base_branch: "main", head_branch: "fix", additions: 2, deletions: 1 },
-    ...{ reviewer_count: 2, approved: true, changes_requested: false },
+    pr_number: 3,
+    pr_state: "open",
+    pr_draft: true,
+    pr_title: "Mend it",
+    commits: 4,
+    changed_files: 2,
+    url: `${host.url}/team/repo/-/merge_requests/3`,
+    author_login: "ann",
+    author_avatar_url: "",
+    base_branch: "main",
+    head_branch: "fix",
+    additions: 2,
+    deletions: 1,
+    reviewer_count: 2,
+    approved: true,
+    changes_requested: false,
   });
   expect(await pulls.diff(3)).toBe(
     "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-one\n+two\n+three\ndiff --git a/b b/c\n",

@@ -33,7 +33,9 @@ testNeeding(
     const url = `http://127.0.0.1:${port}/hooks`;
     await Bun.write(join(directory.path, "consumer.py"), await reference());
     const child = Bun.spawn([needs.python3.file, join(directory.path, "consumer.py"), String(port)], {
-      ...{ env: { HOOK_URL: url, HOOK_SECRETS: SECRET }, stdout: "ignore", stderr: "ignore" },
+      env: { HOOK_URL: url, HOOK_SECRETS: SECRET },
+      stdout: "ignore",
+      stderr: "ignore",
     });
     try {
       await until(() => fetch(url).catch(() => undefined), { what: "the consumer answers" });

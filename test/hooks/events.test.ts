@@ -32,7 +32,8 @@ testNeeding(
         times: 1,
         answer: {
           permission: { decision: "allow", input_override: { prompt: "list them politely" } },
-          ...{ model_context: "CTX-PROMPT", user_message: "note of prompt" },
+          model_context: "CTX-PROMPT",
+          user_message: "note of prompt",
         },
       },
       {
@@ -40,7 +41,8 @@ testNeeding(
         times: 1,
         answer: {
           permission: { decision: "allow", input_override: { query: "chosen" } },
-          ...{ model_context: "CTX-PRE", user_message: "note of call" },
+          model_context: "CTX-PRE",
+          user_message: "note of call",
         },
       },
       { event: "post_tool_use", times: 1, answer: { model_context: "CTX-POST" } },
@@ -93,8 +95,10 @@ testNeeding(
     const [prompt, start, call, answered] = seen;
     expect(prompt?.request.meta).toMatchObject({ chat_id: chat.id, owner_id: chat.owner_id });
     expect(prompt?.request.data).toMatchObject({
-      ...{ prompt: "list them", parts: [{ type: "text", text: "list them" }] },
-      ...{ system_prompt: "You are terse.", custom_prompt: "Be brief." },
+      prompt: "list them",
+      parts: [{ type: "text", text: "list them" }],
+      system_prompt: "You are terse.",
+      custom_prompt: "Be brief.",
     });
     expect(start?.request.data).toEqual({ source: "startup" });
     expect(seen[6]?.request.data).toEqual({ source: "resume" });
@@ -175,8 +179,13 @@ testNeeding(python, "[HK-3] the token of a request can be checked with the share
   const { deployment_id } = await world.owner.get<{ deployment_id: string }>("/api/v2/buildinfo");
   const said = JSON.parse(Buffer.from(claims, "base64url").toString());
   expect(said).toMatchObject({
-    ...{ iss: deployment_id, sub: `slipway:chat:${chat.id}`, aud: consumer.url, type: "user_prompt_submit" },
-    ...{ jti: seen?.request.meta.dispatch_id, exp: said.iat + 120, nbf: said.iat - 30 },
+    iss: deployment_id,
+    sub: `slipway:chat:${chat.id}`,
+    aud: consumer.url,
+    type: "user_prompt_submit",
+    jti: seen?.request.meta.dispatch_id,
+    exp: said.iat + 120,
+    nbf: said.iat - 30,
   });
 });
 
@@ -215,7 +224,8 @@ testNeeding(
       times: 1,
       answer: {
         permission: { decision: "allow", input_override: { prompt: "Quote no keys." } },
-        ...{ model_context: "CTX-COMPACT", user_message: "note of keys" },
+        model_context: "CTX-COMPACT",
+        user_message: "note of keys",
       },
     });
     expect((await compact("Quote the keys.")).status).toBe(200);

@@ -106,7 +106,7 @@ testNeeding(
     await follower.until(({ status }) => status === "waiting");
     const history = await historyOf(world.owner, chat.id);
     await consumer.rule({
-      ...{ event: "user_prompt_submit" },
+      event: "user_prompt_submit",
       answer: {
         permission: { decision: "deny", reason: "policy 7" },
         user_message: "No keys here.",

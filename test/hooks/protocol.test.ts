@@ -73,7 +73,8 @@ test("[HK-4] 256 dispatches run at once, 192 of them for prompts; others wait 25
 
 test("[HK-6] what hooks say between calls and results stands behind the results, and else where it was said", () => {
   const row = (role: "user" | "assistant" | "tool", type: "text" | "hook-context", text: string) => ({
-    ...{ role, content: [{ type, text }] },
+    role,
+    content: [{ type, text }],
   });
   const history = [
     ...[row("user", "text", "1"), row("user", "hook-context", "2"), row("assistant", "text", "3")],

@@ -64,7 +64,8 @@ test("[HK-19] [HK-20] [HK-21] each event reaches the programs that are declared 
       event: "user_prompt_submit",
       command: says({
         permission: { decision: "allow", input_override: { prompt: "go, please" } },
-        ...{ model_context: "CTX-PROMPT", user_message: "note of prompt" },
+        model_context: "CTX-PROMPT",
+        user_message: "note of prompt",
       }),
     },
     {

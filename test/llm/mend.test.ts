@@ -9,7 +9,10 @@ const schema = {
   additionalProperties: false,
   required: ["path"],
   properties: {
-    ...{ path: text, limit: { type: "integer" }, ratio: { type: "number" }, all: { type: "boolean" } },
+    path: text,
+    limit: { type: "integer" },
+    ratio: { type: "number" },
+    all: { type: "boolean" },
     names: { type: "array", items: text },
     edits: {
       type: "array",

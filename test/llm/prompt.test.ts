@@ -8,7 +8,11 @@ import { promptOf } from "#src/llm/prompt.ts";
 const message = (role: PromptMessage["role"], ...content: MessagePart[]): PromptMessage => ({ role, content });
 const call = (id: string): MessagePart => ({ type: "tool-call", tool_call_id: id, tool_name: "look", args: { at: 1 } });
 const result = (id: string, value: unknown, is_error = false): MessagePart => ({
-  ...{ type: "tool-result", tool_call_id: id, tool_name: "look", result: value, is_error },
+  type: "tool-result",
+  tool_call_id: id,
+  tool_name: "look",
+  result: value,
+  is_error,
 });
 
 test("[MO-35] words, code that is pointed at, and context become text; what says nothing to a model is left out", async () => {

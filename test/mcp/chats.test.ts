@@ -39,8 +39,12 @@ const refusal = (work: Promise<unknown>): Promise<number> =>
 
 test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those that are forced, through their lists; a call names its server; one that fails is left out with a warning", async () => {
   const chosen = await add("chosen", {
-    ...{ auth_type: "api_key", api_key: "s3cret", api_key_header: "X-Key" },
-    ...{ tool_allow_list: ["add", "echo", "fail", "long"], tool_deny_list: ["echo"], model_intent: true },
+    auth_type: "api_key",
+    api_key: "s3cret",
+    api_key_header: "X-Key",
+    tool_allow_list: ["add", "echo", "fail", "long"],
+    tool_deny_list: ["echo"],
+    model_intent: true,
   });
   await add("usual", { availability: "default_on", transport: "sse", url: `${host.url}/sse` });
   const forced = await add("forced", { availability: "force_on", allow_in_plan_mode: true });

@@ -22,14 +22,12 @@ const run = (provisioner: Provisioner, transition: Transition, claimed = false) 
   const resources = [{ name: "dev", docker: { image: "debian:13" } }];
   const agents = [{ name: "dev", id: "a", token: claimed ? "" : "kept-token" }];
   const request: ProvisionRequest = {
-    ...{
-      job_id: "j",
-      build_id: "b",
-      build_number: 1,
-      transition,
-      parameters: {},
-      access_url: "http://127.0.0.1:7080/",
-    },
+    job_id: "j",
+    build_id: "b",
+    build_number: 1,
+    transition,
+    parameters: {},
+    access_url: "http://127.0.0.1:7080/",
     workspace: { id: WORKSPACE, name: "dev" },
     owner: { id: "o", username: "ada", email: "ada@example.com" },
     manifest: { provisioner: provisioner.name, resources },
@@ -63,8 +61,12 @@ test("[PB-8] a process that runs goes on, one that has died is started again wit
   using place = tempDirectory();
   const daemon = 'cat "$SLIPWAY_AGENT_TOKEN_FILE" > "$HOME/token"; while :; do sleep 0.05; done';
   const local = new LocalProvisioner({
-    ...{ root: place.path, clock: systemClock, accessUrl: () => new URL("http://127.0.0.1:7080/") },
-    ...{ command: ["/bin/sh", "-c", daemon], environment: { PATH: process.env.PATH }, grace: 0 },
+    root: place.path,
+    clock: systemClock,
+    accessUrl: () => new URL("http://127.0.0.1:7080/"),
+    command: ["/bin/sh", "-c", daemon],
+    environment: { PATH: process.env.PATH },
+    grace: 0,
   });
   const folder = join(place.path, WORKSPACE);
   const token = join(folder, "home", "token");

@@ -128,7 +128,11 @@ test("[PV-9] a worker brings containers to life at its own engine, and removes t
   const { admin, server } = world;
   const { key } = await makeKey(admin);
   await using worker = startWorker({
-    ...{ url: server.url, key, name: "boxes", directory: directory.path, kinds: "docker" },
+    url: server.url,
+    key,
+    name: "boxes",
+    directory: directory.path,
+    kinds: "docker",
     env: { SLIPWAY_WORKER_DOCKER_HOST: engine.host, SLIPWAY_WORKER_AGENT_BINARY: program },
   });
   await worker.connected();

@@ -37,7 +37,12 @@ const docker: NonNullable<Manifest["resources"][number]["docker"]> = {
 };
 
 const request = (more: Partial<ProvisionRequest> = {}, container = docker): ProvisionRequest => ({
-  ...{ job_id: "j", build_id: "b", build_number: 1, transition: "start", parameters: {}, state: null },
+  job_id: "j",
+  build_id: "b",
+  build_number: 1,
+  transition: "start",
+  parameters: {},
+  state: null,
   workspace: { id: WORKSPACE, name: "My_Space" },
   owner: { id: "o", username: "ada", email: "ada@example.com" },
   manifest: { provisioner: "docker", resources: [{ name: "dev", docker: container, agents: [{ name: "main" }] }] },
@@ -96,7 +101,10 @@ test("[PV-1] a start fetches the image, makes volume and container as the templa
   await run(request(), notes);
   const { name, body, running, uploaded, file } = only();
   expect({ name, running, file, blocks: uploaded % 512 }).toEqual({
-    ...{ name: NAME, running: true, file: "opt/slipway/slipway", blocks: 0 },
+    name: NAME,
+    running: true,
+    file: "opt/slipway/slipway",
+    blocks: 0,
   });
   expect(uploaded).toBeGreaterThan(3000);
   expect(body).toMatchObject({
@@ -181,10 +189,8 @@ test("[PV-4] what the engine says is what the build says, and a failed start lea
     () => expect.unreachable(),
     (error) =>
       expect(error).toMatchObject({
-        ...{
-          name: "ProvisionError",
-          message: "The Docker Engine could not start the container: no space left on device",
-        },
+        name: "ProvisionError",
+        message: "The Docker Engine could not start the container: no space left on device",
       }),
   );
   expect(engine.containers.size).toBe(0);
@@ -201,7 +207,7 @@ test("[PV-4] a name that is taken is freed when it is ours and named when it is 
 
 test("[PV-4] no engine, a host that cannot be used and a program that does not fit are told in words", async () => {
   const at = (host: string) =>
-    new DockerProvisioner({ ...{ host, clock: systemClock, program }, accessUrl: () => new URL("http://x") });
+    new DockerProvisioner({ host, clock: systemClock, program, accessUrl: () => new URL("http://x") });
   const { signal } = new AbortController();
   await expect(at("unix:///nowhere/docker.sock").run(request(), new Notes(), signal)).rejects.toThrow(
     "The Docker Engine does not answer at unix:///nowhere/docker.sock: there is no such socket",

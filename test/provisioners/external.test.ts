@@ -25,7 +25,10 @@ const TIME = 60_000;
 
 const external = (echo: Manifest["echo"], tags: Record<string, string> = {}): Manifest => ({
   ...ECHO,
-  ...{ provisioner: "external", external: { provisioner: "echo" }, echo, tags },
+  provisioner: "external",
+  external: { provisioner: "echo" },
+  echo,
+  tags,
 });
 
 /** A world with a key, from which workers are started. */
@@ -121,7 +124,10 @@ test(
     expect(statuses).toEqual({ first: "offline", second: "busy" });
     const second_job = (await daemonsOf(world)).find(({ name }) => name === "second")?.current_job;
     expect(second_job).toMatchObject({
-      ...{ id: after.latest_build.job.id, type: "workspace_build", workspace_id: id, workspace_name: after.name },
+      id: after.latest_build.job.id,
+      type: "workspace_build",
+      workspace_id: id,
+      workspace_name: after.name,
       template_name: after.template_name,
     });
     await awaitLine(world.admin, after.latest_build.id, "begun", 2);
@@ -190,9 +196,12 @@ const serve = async (directory: string, port = "0") => {
   const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
   const child = Bun.spawn([...(binary ? [binary] : [process.execPath, "--no-env-file", main]), "serve"], {
     env: {
-      ...{ PATH: process.env.PATH ?? "", HOME: directory },
-      ...{ SLIPWAY_DATA_DIR: join(directory, "data"), SLIPWAY_ADDRESS: `127.0.0.1:${port}` },
-      ...{ SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: ADMIN.username },
+      PATH: process.env.PATH ?? "",
+      HOME: directory,
+      SLIPWAY_DATA_DIR: join(directory, "data"),
+      SLIPWAY_ADDRESS: `127.0.0.1:${port}`,
+      SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+      SLIPWAY_ADMIN_USERNAME: ADMIN.username,
       SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
     },
     stdout: "pipe",
@@ -254,7 +263,8 @@ test(
     await using world = await open();
     using elsewhere = tempDirectory();
     const local: Manifest = {
-      ...{ provisioner: "external", external: { provisioner: "local" } },
+      provisioner: "external",
+      external: { provisioner: "local" },
       resources: [{ name: "main", agents: [{ name: "dev" }] }],
     };
     const { id: template_id } = await makeTemplate(world.admin, JSON.stringify(local));

@@ -35,7 +35,12 @@ export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
   const request = new Request("http://localhost/api/v2/users/me");
   const isNobody = async (token: string): Promise<boolean> =>
     (await identify({ token, place: "header", compat: false }, request, {
-      ...{ store, clock, agents, keys, policy, addresses },
+      store,
+      clock,
+      agents,
+      keys,
+      policy,
+      addresses,
     })) instanceof Error;
   const isNotTheLink = async (token: string): Promise<boolean> => {
     try {

@@ -14,7 +14,11 @@ export const openChatWorld = async (options: TestServerOptions = {}) => {
   const { user_id, token, organization_id } = await seedUser(server);
   const owner = new Client(server.url, token);
   return {
-    ...{ server, models, owner, user_id, organization_id },
+    server,
+    models,
+    owner,
+    user_id,
+    organization_id,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 };

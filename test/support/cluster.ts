@@ -50,12 +50,20 @@ export const startCluster = async (): Promise<TestCluster> => {
     const child = Bun.spawn([...(binary ? [binary] : [process.execPath, join(ROOT, "src/main.ts")]), "serve"], {
       cwd: place.path,
       env: {
-        ...{ PATH: process.env.PATH ?? "", HOME: place.path, TMPDIR: process.env.TMPDIR ?? "/tmp" },
-        ...{ SLIPWAY_DATABASE_URL: database.url, SLIPWAY_ENCRYPTION_KEY: KEY, SLIPWAY_ADDRESS: id },
-        ...{ SLIPWAY_NODE_ADDRESS: id, SLIPWAY_DATA_DIR: join(place.path, `node-${n}`) },
-        ...{ SLIPWAY_CLUSTER_LEASE: `${LEASE_MS}ms`, SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock" },
-        ...{ SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: ADMIN.username },
-        ...{ SLIPWAY_ADMIN_PASSWORD: ADMIN.password, SLIPWAY_CHAT_TITLES: "false" },
+        PATH: process.env.PATH ?? "",
+        HOME: place.path,
+        TMPDIR: process.env.TMPDIR ?? "/tmp",
+        SLIPWAY_DATABASE_URL: database.url,
+        SLIPWAY_ENCRYPTION_KEY: KEY,
+        SLIPWAY_ADDRESS: id,
+        SLIPWAY_NODE_ADDRESS: id,
+        SLIPWAY_DATA_DIR: join(place.path, `node-${n}`),
+        SLIPWAY_CLUSTER_LEASE: `${LEASE_MS}ms`,
+        SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
+        SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+        SLIPWAY_ADMIN_USERNAME: ADMIN.username,
+        SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+        SLIPWAY_CHAT_TITLES: "false",
         ...env,
       },
       stdout: "pipe",
@@ -68,7 +76,10 @@ export const startCluster = async (): Promise<TestCluster> => {
     void hear(child.stdout);
     void hear(child.stderr);
     const node: NodeProcess = {
-      ...{ id, url: new URL(`http://${id}/`), pid: child.pid, exited: child.exited },
+      id,
+      url: new URL(`http://${id}/`),
+      pid: child.pid,
+      exited: child.exited,
       said: () => said,
       signal: (name) => child.kill(name),
     };
@@ -89,7 +100,9 @@ export const startCluster = async (): Promise<TestCluster> => {
     throw new Error("no node is active");
   };
   return {
-    ...{ database, start, active },
+    database,
+    start,
+    active,
     async [Symbol.asyncDispose]() {
       for (const node of nodes.values()) {
         node.signal("SIGKILL");

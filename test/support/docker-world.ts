@@ -19,7 +19,9 @@ export const IMAGE = "slipway-test:1";
 export const openDockerWorld = async (env: Record<string, string> = {}) => {
   const server = await startTestServer({
     env: {
-      ...{ SLIPWAY_ADDRESS: "0.0.0.0:0", SLIPWAY_DOCKER_HOST: needs.docker.file, SLIPWAY_AGENT_BINARY: BINARY },
+      SLIPWAY_ADDRESS: "0.0.0.0:0",
+      SLIPWAY_DOCKER_HOST: needs.docker.file,
+      SLIPWAY_AGENT_BINARY: BINARY,
       ...env,
     },
   });
@@ -34,7 +36,10 @@ export const openDockerWorld = async (env: Record<string, string> = {}) => {
     return Array.isArray(found) ? found : (found?.Volumes ?? []);
   };
   return {
-    ...{ server, url, admin, engine },
+    server,
+    url,
+    admin,
+    engine,
     /** How many containers, volumes and networks the engine has of a workspace. */
     left: async (id: string): Promise<number[]> => {
       const found = await Promise.all([all("containers/json", id), all("volumes", id), all("networks", id)]);

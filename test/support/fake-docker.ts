@@ -134,9 +134,15 @@ export class FakeDocker implements AsyncDisposable {
       const found = [...this.containers.values()].filter(({ body }) => matches(body.Labels, query));
       return Response.json(
         found.map(({ id, name, body, running, created, ports = [], mounts = [] }) => ({
-          ...{ Id: id, Names: [`/${name}`], Labels: body.Labels, State: running ? "running" : "exited" },
-          ...{ Image: body.Image, Created: created, Status: running ? "Up 2 minutes" : "Exited (0)" },
-          ...{ Ports: ports, Mounts: mounts },
+          Id: id,
+          Names: [`/${name}`],
+          Labels: body.Labels,
+          State: running ? "running" : "exited",
+          Image: body.Image,
+          Created: created,
+          Status: running ? "Up 2 minutes" : "Exited (0)",
+          Ports: ports,
+          Mounts: mounts,
         })),
       );
     }

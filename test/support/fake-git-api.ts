@@ -50,16 +50,19 @@ export class FakeGitApi implements Disposable {
 
 /** A pull request as GitHub tells of it. */
 export const githubPull = (host: string, more: Record<string, unknown> = {}) => ({
-  ...{
-    number: 7,
-    state: "open",
-    draft: false,
-    merged: false,
-    title: "Fix the Frobnicator",
-    html_url: `${host}/team/repo/pull/7`,
-  },
+  number: 7,
+  state: "open",
+  draft: false,
+  merged: false,
+  title: "Fix the Frobnicator",
+  html_url: `${host}/team/repo/pull/7`,
   user: { login: "ann", avatar_url: `${host}/ann.png` },
-  ...{ base: { ref: "main" }, head: { ref: "fix" }, additions: 3, deletions: 1, changed_files: 2, commits: 1 },
+  base: { ref: "main" },
+  head: { ref: "fix" },
+  additions: 3,
+  deletions: 1,
+  changed_files: 2,
+  commits: 1,
   requested_reviewers: [{ login: "cleo" }],
   ...more,
 });

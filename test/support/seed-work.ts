@@ -29,13 +29,29 @@ export const seedBuild = async (store: Store, build: EndedBuild): Promise<void> 
   const times = { created_at: at - took, updated_at: at };
   await store.commit([
     insertJob({
-      ...{ id: job_id, organization_id, initiator_id: uuid(), type: "workspace_build", provisioner: "echo" },
-      ...{ file_id: uuid(), input: {}, error: how === "worked" ? "" : "no" },
-      ...{ started_at: at - took, completed_at: at, canceled_at: how === "canceled" ? at : null, ...times },
+      id: job_id,
+      organization_id,
+      initiator_id: uuid(),
+      type: "workspace_build",
+      provisioner: "echo",
+      file_id: uuid(),
+      input: {},
+      error: how === "worked" ? "" : "no",
+      started_at: at - took,
+      completed_at: at,
+      canceled_at: how === "canceled" ? at : null,
+      ...times,
     }),
     insertBuild({
-      ...{ id: uuid(), workspace_id, build_number, job_id, template_version_id: uuid(), transition },
-      ...{ initiator_id: isKeptReady ? PREBUILDS_USER_ID : uuid(), reason: "initiator", ...times },
+      id: uuid(),
+      workspace_id,
+      build_number,
+      job_id,
+      template_version_id: uuid(),
+      transition,
+      initiator_id: isKeptReady ? PREBUILDS_USER_ID : uuid(),
+      reason: "initiator",
+      ...times,
     }),
   ]);
 };

@@ -22,14 +22,24 @@ const startInside = async (world: ToolWorld, name: string) => {
   const { workspace_id, build_id, resource_id, architecture, operating_system } = parent;
   await store.commit([
     insertAgent({
-      ...{ key: await store.reserve("agents", 1), id, name, parent_id: parent.id, token_hash: sha256(agent_token) },
-      ...{ workspace_id, build_id, resource_id, architecture, operating_system, ...times },
+      key: await store.reserve("agents", 1),
+      id,
+      name,
+      parent_id: parent.id,
+      token_hash: sha256(agent_token),
+      workspace_id,
+      build_id,
+      resource_id,
+      architecture,
+      operating_system,
+      ...times,
     }),
   ]);
   const home = mkdtempSync(join(tmpdir(), "slipway-inside-"));
   const daemon = await startAgentProcess(world.server, { ...world.seeded, agent_id: id, agent_token }, home);
   return {
-    ...{ id, home },
+    id,
+    home,
     async [Symbol.asyncDispose]() {
       await daemon[Symbol.asyncDispose]();
       rmSync(home, { recursive: true, force: true });

@@ -11,8 +11,15 @@ test("[TO-3] process_list has all that run and the ten that ended last, and says
     // Those that began first have ended last.
     const ended_at = running ? null : at(100 - n);
     return {
-      ...{ id: `${n}`, pid: n, command: "make", directory: "/", running, exit_code: running ? null : 0 },
-      ...{ timed_out: false, started_at: at(n), ended_at },
+      id: `${n}`,
+      pid: n,
+      command: "make",
+      directory: "/",
+      running,
+      exit_code: running ? null : 0,
+      timed_out: false,
+      started_at: at(n),
+      ended_at,
     };
   });
   const agent = { call: async () => ({ processes }), bytes: async () => new Uint8Array() } as ToolContext["agent"];

@@ -78,7 +78,12 @@ describeInside("one server, whose time the test moves", () => {
     const { children, labels } = await family.read(id);
     expect(children.map((child) => child.id).sort()).toEqual([String(counter), String(looker)].sort());
     expect(children.find((child) => child.id === counter)).toMatchObject({
-      ...{ parent_chat_id: id, root_chat_id: id, owner_id: world.user_id, labels: {}, children: [], permissions },
+      parent_chat_id: id,
+      root_chat_id: id,
+      owner_id: world.user_id,
+      labels: {},
+      children: [],
+      permissions,
     });
     expect(labels).toEqual({ team: "a" });
     await world.owner.patch(`/api/v2/chats/${id}`, { permissions: { default: "deny", rules: [] } });
@@ -215,13 +220,13 @@ describeInside("one server, whose time the test moves", () => {
     expect((await patch(root.id, true)).status).toBe(204);
     // What a call that nobody waits for any more would start comes to nothing.
     const late = {
-      ...{ id: crypto.randomUUID(), call: { message_id: 1, tool_call_id: "call-0" }, type: "general" as const },
-      ...{
-        content: [{ type: "text" as const, text: "late" }],
-        title: "late",
-        model_config_id: SCRIPTED.id,
-        reasoning_effort: "",
-      },
+      id: crypto.randomUUID(),
+      call: { message_id: 1, tool_call_id: "call-0" },
+      type: "general" as const,
+      content: [{ type: "text" as const, text: "late" }],
+      title: "late",
+      model_config_id: SCRIPTED.id,
+      reasoning_effort: "",
     };
     expect(await chats.ask(root.id, "spawn", late)).toBe("stale");
     const archived = await family.read(root.id);
@@ -267,7 +272,8 @@ testInside(
       const family = new Family(world);
       const agent = await family.call("work");
       const owed = await store.get({
-        ...{ sql: "select pending_calls from chats where id = ?1", params: [root] },
+        sql: "select pending_calls from chats where id = ?1",
+        params: [root],
         map: ([json]) => JSON.parse(String(json)) as { message_id: number; tool_call_id: string }[],
       });
       const [call] = owed ?? [];
@@ -290,7 +296,8 @@ testInside(
       const { results, next } = await family.answers();
       expect(results).toMatchObject([{ chat_id, status: "waiting", report: "and more" }]);
       const kept = await store.all({
-        ...{ sql: "select title from chats where parent_chat_id = ?1", params: [root] },
+        sql: "select title from chats where parent_chat_id = ?1",
+        params: [root],
         map: ([title]) => String(title),
       });
       expect(kept.sort()).toEqual(["twice", "work"]);

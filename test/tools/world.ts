@@ -28,7 +28,9 @@ export const openToolWorld = async (
   const directory = tempDirectory();
   const start = (address = "127.0.0.1:0") =>
     startTestServer({
-      ...{ models: options.models ?? models, clock: systemClock, directory: directory.path },
+      models: options.models ?? models,
+      clock: systemClock,
+      directory: directory.path,
       env: { SLIPWAY_ADDRESS: address, ...options.env },
     });
   let server = await start();
@@ -37,7 +39,11 @@ export const openToolWorld = async (
   const daemon = await startAgentProcess(server, seeded, home, { env: options.agentEnv ?? {} });
   const { organization_id } = seeded;
   const world = {
-    ...{ models, seeded, home, daemon, organization_id },
+    models,
+    seeded,
+    home,
+    daemon,
+    organization_id,
     owner: new Client(server.url, seeded.owner_token),
     get server() {
       return server;

@@ -14,12 +14,17 @@ import { filesOf } from "#src/web/app/parts/diff/diff-lines.ts";
 
 const chat_id = "00000000-0000-4000-8000-000000000001";
 const message = (id: number, role: ChatMessage["role"] = "user", more: Partial<ChatMessage> = {}): ChatMessage => ({
-  ...{ id, chat_id, role, created_at: "2026-01-01T00:00:00Z", content: [{ type: "text", text: `m${id}` }] },
+  id,
+  chat_id,
+  role,
+  created_at: "2026-01-01T00:00:00Z",
+  content: [{ type: "text", text: `m${id}` }],
   ...more,
 });
 const told = (one: ChatMessage): ChatEvent => ({ type: "message", chat_id, message: one });
 const part = (part: object, role = "assistant"): ChatEvent => ({
-  ...{ type: "message_part", chat_id },
+  type: "message_part",
+  chat_id,
   message_part: { history_version: 1, generation_attempt: 1, seq: 1, role, part: part as never },
 });
 const status = (text: string): ChatEvent => ({ type: "status", chat_id, status: { status: text } });
@@ -67,7 +72,8 @@ test("[CB-1] a retry stays until something is said, what was asked until the cha
   expect([asks.asked?.kind, asks.retry]).toEqual(["permission", undefined]);
   expect(applied(asks, [status("running")]).asked).toBeUndefined();
   const slot: ChatEvent = {
-    ...{ type: "status", chat_id },
+    type: "status",
+    chat_id,
     status: { status: "running", warnings: ["waits"], queued_for_capacity: true },
   };
   const queued = applied(EMPTY, [slot]);

@@ -199,7 +199,11 @@ export class Diffs implements Chore {
     const account = await accounts.live(chat.owner_id, provider);
     if (!account) throw new PullError("denied", "The chat's owner has linked no account at the git host.");
     const http = new PullHttp({
-      ...{ outbound, clock, api: host.api, headers: host.headers(account.access_token), kept: diff.kept },
+      outbound,
+      clock,
+      api: host.api,
+      headers: host.headers(account.access_token),
+      kept: diff.kept,
       signal: this.#stopping.signal,
       rest: (time) => this.#rest(key, time),
     });
@@ -215,16 +219,34 @@ export class Diffs implements Chore {
 const restOf = ({ id }: Provider, { chat }: Pick<FoundChatDiff, "chat">): string => `${id} ${chat.owner_id}`;
 
 const NO_PULL = {
-  ...{ pr_number: null, pr_state: null, pr_draft: false, pr_title: "", url: "", author_login: "" },
-  ...{ author_avatar_url: "", base_branch: "", head_branch: "", additions: 0, deletions: 0, changed_files: 0 },
-  ...{ commits: 0, reviewer_count: 0, approved: false, changes_requested: false },
+  pr_number: null,
+  pr_state: null,
+  pr_draft: false,
+  pr_title: "",
+  url: "",
+  author_login: "",
+  author_avatar_url: "",
+  base_branch: "",
+  head_branch: "",
+  additions: 0,
+  deletions: 0,
+  changed_files: 0,
+  commits: 0,
+  reviewer_count: 0,
+  approved: false,
+  changes_requested: false,
 } as const;
 
 type Pushed = Pick<ChatDiffRow, "chat" | "provider_id" | "remote_origin" | "branch"> & { readonly now: number };
 
 const emptyDiff = ({ now, ...pushed }: Pushed): ChatDiffRow => ({
-  ...{ ...pushed, ...NO_PULL, kept: {}, failures: 0 },
-  ...{ pushed_at: now, refreshed_at: null, stale_at: now },
+  ...pushed,
+  ...NO_PULL,
+  kept: {},
+  failures: 0,
+  pushed_at: now,
+  refreshed_at: null,
+  stale_at: now,
 });
 
 /** What watchers would see, but for times. */

@@ -89,14 +89,12 @@ export class Recording {
       const content = collector.content(finished_at);
       this.#write([
         insertStep({
-          ...{
-            run,
-            number,
-            operation: this.#kind === "chat_turn" ? "stream" : "generate",
-            status,
-            started_at,
-            finished_at,
-          },
+          run,
+          number,
+          operation: this.#kind === "chat_turn" ? "stream" : "generate",
+          status,
+          started_at,
+          finished_at,
           request: recordable({
             ...asked,
             tools: tools.map(({ name, description }) => ({ name, description })),
@@ -128,8 +126,15 @@ export class Recording {
     const now = clock.now();
     this.#write([
       insertRun({
-        ...{ key, id: uuid(), chat: begun.chat_key, kind: this.#kind, status: "in_progress" },
-        ...{ provider: begun.provider, model: begun.model_id, started_at: now, updated_at: now },
+        key,
+        id: uuid(),
+        chat: begun.chat_key,
+        kind: this.#kind,
+        status: "in_progress",
+        provider: begun.provider,
+        model: begun.model_id,
+        started_at: now,
+        updated_at: now,
         trigger_message_id: tips?.user ?? null,
         history_tip_message_id: tips?.last ?? null,
       }),

@@ -9,7 +9,12 @@ const contextPart = (text: string): MessagePart => ({ type: "hook-context", text
 const noticePart = (text: string): MessagePart => ({ type: "hook-notice", text });
 
 const row = (role: "user" | "system", visibility: "user" | "model", part: MessagePart): NewMessage => ({
-  ...{ role, visibility, content: [part], created_by: null, model_config_id: null, usage: null },
+  role,
+  visibility,
+  content: [part],
+  created_by: null,
+  model_config_id: null,
+  usage: null,
 });
 
 /** Rows beside what the event is about: first the model's, which stands where it was said, then people's. */

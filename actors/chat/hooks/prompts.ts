@@ -37,7 +37,9 @@ export const admitPrompt = async ({ store, hooks }: Deps, prompt: Prompt): Promi
     event: "user_prompt_submit",
     meta: metaOf(chat),
     data: {
-      ...{ prompt: promptText(content), parts: content, custom_prompt },
+      prompt: promptText(content),
+      parts: content,
+      custom_prompt,
       ...(system_prompt ? { system_prompt } : {}),
       ...(dynamic_tools && dynamic_tools.length > 0 ? { dynamic_tools } : {}),
     },
@@ -65,7 +67,8 @@ const DENIED = "The policy of this deployment does not allow this message.";
 
 /** Whose event it is. */
 export const metaOf = ({ id, owner_id, workspace_id, parent_chat_id, root_chat_id }: Prompt["chat"]): HookMeta => ({
-  ...{ chat_id: id, owner_id },
+  chat_id: id,
+  owner_id,
   ...(workspace_id === null ? {} : { workspace_id }),
   ...(parent_chat_id === null ? {} : { parent_chat_id }),
   ...(root_chat_id === null ? {} : { root_chat_id }),

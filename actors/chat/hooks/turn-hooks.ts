@@ -120,6 +120,7 @@ const sourceOf = (history: readonly HistoryRow[]): "startup" | "resume" | "clear
 
 /** What a hook is told of an answered call. */
 export const answeredData = ({ call: { tool_call_id, tool_name }, result, is_error }: AnsweredCall) => ({
-  ...{ tool_use_id: tool_call_id, tool_name },
+  tool_use_id: tool_call_id,
+  tool_name,
   ...(is_error ? { tool_error: result } : { tool_response: result }),
 });

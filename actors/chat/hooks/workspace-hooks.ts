@@ -125,11 +125,17 @@ export class WorkspaceHooks {
     const { event, meta } = request;
     const { failure, message } = problem;
     log("hooks").warn("hook {name} of workspace {workspace_id} failed at {event}: {failure}: {message}", {
-      ...{ name, event, failure, message, workspace_id: meta.workspace_id },
+      name,
+      event,
+      failure,
+      message,
+      workspace_id: meta.workspace_id,
     });
     await keep({
       ...entryOf(request, uuid(), this.#deps.clock.now(), failure),
-      ...{ duration_ms: 0, request: null, response: null },
+      duration_ms: 0,
+      request: null,
+      response: null,
     });
     const words =
       name === ""
@@ -150,8 +156,14 @@ const entryOf = (
   created_at: number,
   result: DispatchRecord["result"],
 ) => ({
-  ...{ id, event, chat_id: meta.chat_id, owner_id: meta.owner_id, result, created_at },
-  ...{ source: "workspace" as const, mode: "enforce" as const },
+  id,
+  event,
+  chat_id: meta.chat_id,
+  owner_id: meta.owner_id,
+  result,
+  created_at,
+  source: "workspace" as const,
+  mode: "enforce" as const,
   tool_name: toolOf(data),
 });
 

@@ -168,15 +168,23 @@ export const compactedRows = (one: Summed): NewMessage[] => {
   ].join("\n\n");
   const call = { tool_call_id: call_id, tool_name: SUMMARIZED, created_at: rfc3339(now) };
   const result = {
-    ...{ summary, source, threshold_percent: threshold, usage_percent: Math.round(fullness.percent) },
-    ...{ context_tokens: fullness.tokens, context_limit_tokens: context_limit },
+    summary,
+    source,
+    threshold_percent: threshold,
+    usage_percent: Math.round(fullness.percent),
+    context_tokens: fullness.tokens,
+    context_limit_tokens: context_limit,
   };
   const shown = { visibility: "user" as const, created_by: null, model_config_id: model_id, usage: null };
   return [
     {
-      ...{ role: "user", visibility: "model", created_by: null, usage },
+      role: "user",
+      visibility: "model",
+      created_by: null,
+      usage,
       content: [{ type: "text", text: told }, ...hookContexts(bodyOf(history))],
-      ...{ model_config_id: model_id, replayed: unansweredOf(history) },
+      model_config_id: model_id,
+      replayed: unansweredOf(history),
     },
     {
       ...shown,

@@ -37,7 +37,9 @@ export const partsOf = (resources: readonly StoredResource[], agent_id: string):
     kind === "instruction_file"
       ? [
           {
-            ...{ type: "context-file", context_file_path: source, context_file_agent_id: agent_id },
+            type: "context-file",
+            context_file_path: source,
+            context_file_agent_id: agent_id,
             ...(truncated ? { context_file_truncated: true } : {}),
             context_file_hash: sha256(body),
           },

@@ -105,8 +105,16 @@ const cancelled = ({ tool_call_id, tool_name }: PendingCall, now: number): Messa
     now,
   });
   return {
-    ...{ ...message, content: [...content], usage: null, replayed: null, custom_prompt: null },
-    ...{ id: 0, chat: 0, revision: 1, deleted: false, created_at: now },
+    ...message,
+    content: [...content],
+    usage: null,
+    replayed: null,
+    custom_prompt: null,
+    id: 0,
+    chat: 0,
+    revision: 1,
+    deleted: false,
+    created_at: now,
   };
 };
 
@@ -128,7 +136,13 @@ const stateOf = (source: ChatState, { id, title, copies, ...at }: New): ChatStat
 
 /** What a copy does not take over, or begins anew. */
 const OWN = {
-  ...{ parent_chat_id: null, root_chat_id: null, pin_order: 0 },
-  ...{ archived: false, pending_calls: [], last_error: null, retry_state: null, requires_action_deadline: null },
+  parent_chat_id: null,
+  root_chat_id: null,
+  pin_order: 0,
+  archived: false,
+  pending_calls: [],
+  last_error: null,
+  retry_state: null,
+  requires_action_deadline: null,
   compaction: null,
-} as const;
+} satisfies Partial<ChatState>;

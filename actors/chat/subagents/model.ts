@@ -35,7 +35,11 @@ export const subagentModels = async ({ store, models }: Deps) => {
   const [only] = rows.length === 0 ? [models.resolve(null)] : [];
   return [
     ...rows.map(({ id, display_name, model, is_default, model_config }) => ({
-      ...{ model_config_id: id, display_name, model, is_default, reasoning_efforts: effortsOf(model_config) },
+      model_config_id: id,
+      display_name,
+      model,
+      is_default,
+      reasoning_efforts: effortsOf(model_config),
     })),
     ...(only ? [{ model_config_id: only.id, display_name: only.display_name, is_default: true }] : []),
   ];

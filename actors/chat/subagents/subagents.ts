@@ -135,8 +135,13 @@ export class ChatSubagents implements Subagents {
       await chats().ask(id, "check", { type: "send", behavior });
       const admitted = await this.#admit(child, text);
       await chats().ask(id, "send", {
-        ...{ ...admitted, created_by: owner_id, model_config_id: null, reasoning_effort: "" },
-        ...{ behavior, patch: {}, request_key },
+        ...admitted,
+        created_by: owner_id,
+        model_config_id: null,
+        reasoning_effort: "",
+        behavior,
+        patch: {},
+        request_key,
       });
     }
     const now = await this.#own(id);
@@ -156,10 +161,13 @@ export class ChatSubagents implements Subagents {
     const page = all.slice(offset, offset + limit);
     return {
       agents: page.map((row) => ({
-        ...{ ...shown(row), type: row.subagent_type, created_at: rfc3339(row.created_at) },
+        ...shown(row),
+        type: row.subagent_type,
+        created_at: rfc3339(row.created_at),
         ...(row.last_error ? { last_error: row.last_error.message } : {}),
       })),
-      ...{ count: all.length, has_more: offset + page.length < all.length },
+      count: all.length,
+      has_more: offset + page.length < all.length,
     };
   }
 

@@ -32,7 +32,8 @@ const choosing = (tool: ToolDefinition, agents: readonly Agent[]): ToolDefinitio
   const inside = agents.filter(({ parent_id }) => parent_id !== null).map(({ name }) => `"${name}"`);
   const containers = inside.length === 0 ? "" : ` In containers of it are ${inside.join(", ")}.`;
   const choice = {
-    ...{ type: "string", enum: agents.map(({ name }) => name) },
+    type: "string",
+    enum: agents.map(({ name }) => name),
     description: `Which agent of the workspace does it; "${first?.name}" when absent.${containers} Each has files and processes of its own.`,
   };
   const schema = tool.input_schema as Schema;

@@ -36,7 +36,11 @@ export class Collector {
         if (input !== undefined) this.inputs.set(tool_call_id, input);
         const parsed_commands = tool_name === execute.name ? parsedCommands(commandIn(args)) : undefined;
         const part: MessagePart = {
-          ...{ type: "tool-call", tool_call_id, tool_name, args, created_at: rfc3339(now) },
+          type: "tool-call",
+          tool_call_id,
+          tool_name,
+          args,
+          created_at: rfc3339(now),
           ...(parsed_commands ? { parsed_commands } : {}),
         };
         if (event.provider_executed) part.provider_executed = true;
@@ -47,7 +51,12 @@ export class Collector {
       case "tool_result": {
         const { id: tool_call_id, name: tool_name, result, is_error, metadata } = event;
         const part: MessagePart = {
-          ...{ type: "tool-result", tool_call_id, tool_name, result, is_error, provider_executed: true },
+          type: "tool-result",
+          tool_call_id,
+          tool_name,
+          result,
+          is_error,
+          provider_executed: true,
           created_at: rfc3339(now),
         };
         this.#parts.push({ ...part, provider_metadata: metadata });

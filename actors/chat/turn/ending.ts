@@ -58,6 +58,10 @@ const CONTINUE =
   "Your last message was cut off at the limit of its length. Go on exactly where it stopped: repeat nothing and say nothing about the break.";
 
 const row = (role: NewMessage["role"], visibility: NewMessage["visibility"], text: string): NewMessage => ({
-  ...{ role, visibility, content: [{ type: "text", text }] },
-  ...{ created_by: null, model_config_id: null, usage: null },
+  role,
+  visibility,
+  content: [{ type: "text", text }],
+  created_by: null,
+  model_config_id: null,
+  usage: null,
 });

@@ -146,7 +146,10 @@ export class ChatMcp {
         const plain = one.name.startsWith(`${server}__`) ? one.name.slice(server.length + 2) : one.name;
         return mcpTool(offeredName(server, plain), one, null, false, (args, { agent }, signal) =>
           agent.call<McpToolResult>({
-            ...{ method: "POST", path: "/mcp/call-tool", json: { server, tool: plain, arguments: args }, signal },
+            method: "POST",
+            path: "/mcp/call-tool",
+            json: { server, tool: plain, arguments: args },
+            signal,
           }),
         );
       }),
@@ -186,7 +189,9 @@ const mcpTool = (
   server_id,
   definition: { name, description, input_schema: asksIntent ? withIntent(input_schema) : input_schema },
   tool: tool({
-    ...{ name, description, input_schema: ARGUMENTS },
+    name,
+    description,
+    input_schema: ARGUMENTS,
     gives_image: true,
     async run(context, given: Static<typeof ARGUMENTS>, signal): Promise<ToolResult> {
       const { [INTENT]: intent, ...rest } = given as Record<string, unknown>;

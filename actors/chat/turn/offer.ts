@@ -15,7 +15,9 @@ export const modeOf = ({ is_root, plan_mode, subagent_type }: PromptOf): ChatMod
 
 /** What decides about the chat's tools. */
 export const toolsOf = (chat_id: string, about: PromptOf): ToolsOf => ({
-  ...{ mode: modeOf(about), has_workspace: about.workspace_id !== null, plan_path: planPathOf(chat_id) },
+  mode: modeOf(about),
+  has_workspace: about.workspace_id !== null,
+  plan_path: planPathOf(chat_id),
 });
 
 export const aboutOf = (state: ChatState): PromptOf => {
@@ -26,7 +28,9 @@ export const aboutOf = (state: ChatState): PromptOf => {
 /** Ours first; a client's tool of the same name is not offered, and none of them while the chat plans. */
 export const offeredTools = (state: ChatState): ToolDefinition[] => [
   ...toolsFor(toolsOf(state.id, aboutOf(state))).map(({ name, description, input_schema }) => ({
-    ...{ name, description: description.trim(), input_schema: plain(input_schema) },
+    name,
+    description: description.trim(),
+    input_schema: plain(input_schema),
   })),
   ...(useOf("dynamic", toolsOf(state.id, aboutOf(state))) === "yes"
     ? state.dynamic_tools.filter(({ name }) => !isServerTool(name))

@@ -13,7 +13,12 @@ export const assistant = (
   usage: Usage | null,
   model_config_id: string | null,
 ): NewMessage => ({
-  ...{ role: "assistant", visibility: "both", content, created_by: null, model_config_id, usage },
+  role: "assistant",
+  visibility: "both",
+  content,
+  created_by: null,
+  model_config_id,
+  usage,
 });
 
 /** The answer to a call that is not run. */

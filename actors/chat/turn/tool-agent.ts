@@ -101,7 +101,10 @@ export class WorkspaceAgent implements ToolAgent {
     const limit = clock.after(ANSWER_MS, () => silence.abort());
     try {
       const response = await agentHttp.request(agent_id, {
-        ...{ method, path: `/api/v0${path}`, json, headers },
+        method,
+        path: `/api/v0${path}`,
+        json,
+        headers,
         ...(body ? { body } : {}),
         signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
       });

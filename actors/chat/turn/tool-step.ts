@@ -109,12 +109,18 @@ export class ToolStep {
     const services = this.#parts.toolServices(of);
     this.#mask ??= services.knownSecrets().then((secrets) => new SecretMask(secrets));
     const context = {
-      ...{ clock, again, run_id, context_limit, mask: await this.#mask },
+      clock,
+      again,
+      run_id,
+      context_limit,
+      mask: await this.#mask,
       agent: new WorkspaceAgent(this.#parts, of, again || this.#waits, named.agent),
       services,
       skills: this.#parts.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
       agents: this.#parts.subagents({
-        ...{ chat_id: this.#chat_id, run_id, call },
+        chat_id: this.#chat_id,
+        run_id,
+        call,
         failed: (failure) => {
           this.failure ??= failure;
         },

@@ -52,7 +52,6 @@ export type TurnDeps = AgentDeps & {
 };
 
 type Then = "none" | "again" | "over";
-
 export class Turn {
   readonly #parts: TurnDeps;
   readonly #chat_id: string;
@@ -94,7 +93,10 @@ export class Turn {
 
   #compactionOf(parts: TurnDeps): TurnCompaction {
     const host = {
-      ...{ chat_id: this.#chat_id, clock: parts.clock, signal: this.#abort.signal, hooks: this.#hooks },
+      chat_id: this.#chat_id,
+      clock: parts.clock,
+      signal: this.#abort.signal,
+      hooks: this.#hooks,
       publish: parts.publish,
       decided: <T>(begun: StartedAttempt, ask: () => Promise<T>) => this.#decided(begun, [], ask),
       report: (step: Step) => this.#ask("reportStep", step),

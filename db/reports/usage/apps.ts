@@ -153,8 +153,13 @@ export class AppFigures implements Part {
     const line = (name: string, figures: Figures | undefined) => {
       const [slug, display_name, icon, type] = JSON.parse(name) as string[];
       return {
-        ...{ display_name, icon, seconds: (figures?.minutes ?? 0) * 60, slug },
-        ...{ template_ids: idsOf(figures?.templates ?? []), times_used: figures?.runs ?? 0, type },
+        display_name,
+        icon,
+        seconds: (figures?.minutes ?? 0) * 60,
+        slug,
+        template_ids: idsOf(figures?.templates ?? []),
+        times_used: figures?.runs ?? 0,
+        type,
       };
     };
     const builtin = BUILTIN_APPS.map((app) => appText({ ...app, type: "builtin" }));

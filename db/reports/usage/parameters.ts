@@ -68,7 +68,12 @@ export const parametersUsage = async (
   }
   const byKey = [...shared].sort(([a], [b]) => (a < b ? -1 : 1));
   return byKey.map(([, { description, display_name, name, options, template_ids, type, values }]) => ({
-    ...{ description, display_name, name, options, template_ids: [...template_ids].sort(), type },
+    description,
+    display_name,
+    name,
+    options,
+    template_ids: [...template_ids].sort(),
+    type,
     values: [...values].sort(([a], [b]) => (a < b ? -1 : 1)).map(([value, count]) => ({ count, value })),
   }));
 };
@@ -79,9 +84,15 @@ const parametersIn = (manifest: string | null): Map<string, Parameter> => {
     parameters.map(({ name, display_name = "", description = "", type = "string", options = [] }) => [
       name,
       {
-        ...{ name, display_name, description, type },
+        name,
+        display_name,
+        description,
+        type,
         options: options.map(({ name: label, value, description: text = "", icon = "" }) => ({
-          ...{ description: text, icon, name: label, value },
+          description: text,
+          icon,
+          name: label,
+          value,
         })),
       },
     ]),

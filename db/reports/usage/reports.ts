@@ -80,7 +80,11 @@ const ofUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
   show: (row: T) => object,
 ): Promise<string> => {
   const users = await byUser(read, used, ({ id, username, avatar_url }, row) => ({
-    ...{ avatar_url, ...show(row), template_ids: idsOf(scope, row.templates), user_id: id, username },
+    avatar_url,
+    ...show(row),
+    template_ids: idsOf(scope, row.templates),
+    user_id: id,
+    username,
   }));
   const all = new Set<number>();
   for (const { templates } of used.values()) for (const template of templates) all.add(template);

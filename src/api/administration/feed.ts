@@ -35,7 +35,9 @@ export const ownersFeed = (ctx: ApiContext, caller: UserCaller, request: Request
   feed(ctx, caller, request, ownerAccess(caller), begin);
 
 const ownerAccess = ({ user_id }: UserCaller): Access => ({
-  ...{ key: "owner", topic: user_id, lost: "you are no longer an owner" },
+  key: "owner",
+  topic: user_id,
+  lost: "you are no longer an owner",
   holds: async ({ roles }) => roles.includes("owner"),
 });
 

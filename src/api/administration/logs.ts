@@ -33,7 +33,11 @@ const levelOf = (text: string | undefined): number => {
 };
 
 const presentLine = ({ id, at, level, area, text }: RecentLine): ServerLogLine => ({
-  ...{ id, time: rfc3339(at), level: level as ServerLogLine["level"], area, text },
+  id,
+  time: rfc3339(at),
+  level: level as ServerLogLine["level"],
+  area,
+  text,
 });
 
 const wanted = ({ level, area, search }: Static<typeof query>): ((line: RecentLine) => boolean) => {

@@ -91,7 +91,11 @@ const tokenOf = async (
 };
 
 const unlinked = ({ accessUrl }: ApiContext, { id }: Provider): AgentExternalAuth => ({
-  ...{ access_token: "", username: "", password: "", type: "", token_extra: {} },
+  access_token: "",
+  username: "",
+  password: "",
+  type: "",
+  token_extra: {},
   url: new URL(`/external-auth/${id}`, accessUrl).href,
 });
 

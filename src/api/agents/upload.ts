@@ -33,7 +33,10 @@ export const agentUpload = (ctx: ApiContext) =>
       return status(
         201,
         await uploadToAgent(ctx, agent_id, {
-          ...{ name: nameOf(name), terminal: terminal.toLowerCase(), replace, body },
+          name: nameOf(name),
+          terminal: terminal.toLowerCase(),
+          replace,
+          body,
         }),
       );
     },

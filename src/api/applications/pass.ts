@@ -131,7 +131,12 @@ class Flow {
     const protocol = this.#ctx.accessUrl.protocol;
     const forwarded = { address: this.#ctx.addresses.of(this.#request), protocol, prefix };
     return {
-      ...{ method, path, port: place.port, tls: place.tls, signal: this.#abort.signal, ...body },
+      method,
+      path,
+      port: place.port,
+      tls: place.tls,
+      signal: this.#abort.signal,
+      ...body,
       headers: requestHeaders(headers, forwarded),
     };
   }

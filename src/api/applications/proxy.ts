@@ -107,7 +107,10 @@ export class AppProxy {
       if (rest === "/" && query === "" && place.base.query !== "") return elsewhere(`${prefix}/${place.base.query}`);
     }
     const passing: Passing = {
-      ...{ name, place, by, prefix },
+      name,
+      place,
+      by,
+      prefix,
       path: `${place.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
       sandboxed: prefix !== "" && !this.#sharesOrigin(place, by),
       used: () => this.#activity.note(place, by?.caller),

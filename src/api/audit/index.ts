@@ -64,7 +64,9 @@ export const audit = (ctx: ApiContext) =>
       {
         user,
         query: t.Object({
-          ...{ q, offset: pageQuery.offset, after_id: pageQuery.after_id },
+          q,
+          offset: pageQuery.offset,
+          after_id: pageQuery.after_id,
           limit: t.Optional(t.Integer({ description: "Required. 0: as many as there are, up to 10,000." })),
         }),
         response: { 200: AuditLogs, ...fails(400, 401, 403, 503) },
@@ -146,7 +148,8 @@ export const audit = (ctx: ApiContext) =>
         return body;
       },
       {
-        ...{ user, body: AuditRetention },
+        user,
+        body: AuditRetention,
         response: { 200: AuditRetention, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,

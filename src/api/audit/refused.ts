@@ -74,7 +74,8 @@ export class RefusedChanges {
     if (tries > EACH) {
       if (tries === EACH + 1) {
         log("audit").warn("{user_id} was refused {limit} times in a minute; the log tells of no more", {
-          ...{ user_id, limit: EACH },
+          user_id,
+          limit: EACH,
         });
       }
       return false;

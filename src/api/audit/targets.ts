@@ -139,8 +139,10 @@ export const newMember: Find = async (asked) => {
   const [place, who] = [await organizationIn(asked), await userIn(asked)];
   if (!place || !who) return undefined;
   return {
-    ...{ resource_type: "organization_member", resource_id: who.id },
-    ...{ organization_id: place.id, target: who.username },
+    resource_type: "organization_member",
+    resource_id: who.id,
+    organization_id: place.id,
+    target: who.username,
   };
 };
 

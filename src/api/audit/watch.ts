@@ -15,7 +15,8 @@ const MOST = 100;
 
 /** They may read the audit log as far as they could when they began. */
 export const auditAccess = ({ user_id, roles }: UserCaller, within: readonly string[] | undefined): Access => ({
-  ...{ key: `audit ${roles.join()} ${within?.join() ?? ""}`, topic: user_id },
+  key: `audit ${roles.join()} ${within?.join() ?? ""}`,
+  topic: user_id,
   lost: "you may no longer read this part of the audit log",
   holds: async (caller) => {
     try {

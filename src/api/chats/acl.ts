@@ -94,7 +94,11 @@ const show = async ({ store }: ApiContext, place: ChatPlace): Promise<ChatAcl> =
   return {
     users: people.map((one) => ({ ...one, role: "read" })),
     groups: named("group").map(({ subject, role }) => ({
-      ...{ id: subject, name: EVERYONE, display_name: "", avatar_url: "", role },
+      id: subject,
+      name: EVERYONE,
+      display_name: "",
+      avatar_url: "",
+      role,
       organization_id: organization.id,
       organization_name: organization.name,
       organization_display_name: organization.display_name,

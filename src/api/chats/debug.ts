@@ -56,7 +56,13 @@ const presentRun = (place: ChatPlace, row: ChatRunRow): ChatRun => {
   const { id, kind, status, provider, model, summary, trigger_message_id, history_tip_message_id } = row;
   const { parent_chat_id } = place;
   return {
-    ...{ id, chat_id: place.id, kind, status, provider, model, summary },
+    id,
+    chat_id: place.id,
+    kind,
+    status,
+    provider,
+    model,
+    summary,
     ...(parent_chat_id === null ? {} : { parent_chat_id, root_chat_id: parent_chat_id }),
     ...(trigger_message_id === null ? {} : { trigger_message_id }),
     ...(history_tip_message_id === null ? {} : { history_tip_message_id }),
@@ -69,7 +75,12 @@ const presentRun = (place: ChatPlace, row: ChatRunRow): ChatRun => {
 const presentStep = (run_id: string, step: ChatRunStepRow): ChatRunStep => {
   const { number, operation, status, request, response, usage, error } = step;
   return {
-    ...{ run_id, step_number: number, operation, status, request, response },
+    run_id,
+    step_number: number,
+    operation,
+    status,
+    request,
+    response,
     ...(usage === null ? {} : { usage }),
     ...(error === null ? {} : { error }),
     started_at: rfc3339(step.started_at),

@@ -179,7 +179,8 @@ export class ChatFollower {
     const { warnings, isWaiting } = this.#around;
     if (before.isWaiting === isWaiting && before.warnings.join("\n") === warnings.join("\n")) return;
     const status = {
-      ...{ status: this.#synced.status, warnings: isWaiting ? [...warnings, WAITS] : warnings },
+      status: this.#synced.status,
+      warnings: isWaiting ? [...warnings, WAITS] : warnings,
       ...(before.isWaiting === isWaiting ? {} : { queued_for_capacity: isWaiting }),
     };
     this.#send([{ type: "status", chat_id: this.#place.id, status }]);

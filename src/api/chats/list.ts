@@ -69,7 +69,10 @@ const filterOf = (text: string, labels: readonly string[], caller: UserCaller): 
   const sources = search.choices("source", SOURCES);
   const pull = {
     statuses: search.choices("pr_status", PR_STATUSES),
-    ...{ repo: search.text("repo"), title: search.text("pr_title"), number: numberOf(search), url: addressOf(search) },
+    repo: search.text("repo"),
+    title: search.text("pr_title"),
+    number: numberOf(search),
+    url: addressOf(search),
   };
   const filter: ChatFilter = {
     owner_id: caller.user_id,

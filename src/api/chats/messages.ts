@@ -88,7 +88,12 @@ export const chatMessages = (ctx: ApiContext) =>
         const asked = { type: "send", behavior } as const;
         const { content, custom_prompt } = await admittedPrompt(ctx, chat, { wished, asked, request_key });
         const { queued, messages } = await ctx.chats.ask(id, "send", {
-          ...{ content, custom_prompt, created_by: caller.user_id, behavior, patch, request_key },
+          content,
+          custom_prompt,
+          created_by: caller.user_id,
+          behavior,
+          patch,
+          request_key,
           model_config_id: patch.last_model_config_id ?? null,
           reasoning_effort: patch.last_reasoning_effort ?? "",
         });
@@ -129,7 +134,11 @@ export const chatMessages = (ctx: ApiContext) =>
         const { content, custom_prompt } = await admittedPrompt(ctx, chat, { wished, asked });
         const warnings = body.restore_files === true ? await restoreFiles(ctx, id, message_id) : [];
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
-          ...{ message_id, content, custom_prompt, created_by: caller.user_id, patch },
+          message_id,
+          content,
+          custom_prompt,
+          created_by: caller.user_id,
+          patch,
           model_config_id: patch.last_model_config_id ?? null,
         });
         const shown = messages.map((message) => presentMessage(id, message, caller.compat));

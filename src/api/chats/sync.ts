@@ -86,7 +86,9 @@ const isNewBuffer = (synced: Synced, { history_version, generation_attempt }: Ch
 export const actionRequired = ({ pending_calls }: Pick<ChatPicture, "pending_calls">): ActionRequired => {
   const asked = pending_calls.filter(({ permission }) => permission === "asked");
   const tool_calls = (asked.length > 0 ? asked : pending_calls).map(({ tool_call_id, tool_name, args }) => ({
-    ...{ tool_call_id, tool_name, args: JSON.stringify(args ?? {}) },
+    tool_call_id,
+    tool_name,
+    args: JSON.stringify(args ?? {}),
   }));
   return { ...(asked.length > 0 ? { kind: "permission" as const } : {}), tool_calls };
 };

@@ -79,7 +79,8 @@ export const debug = (ctx: ApiContext) =>
         return readHealthSettings(ctx.store);
       },
       {
-        ...{ user, body: HealthSettings },
+        user,
+        body: HealthSettings,
         response: { 200: HealthSettings, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,

@@ -43,7 +43,8 @@ export const deploymentFacts = (ctx: ApiContext) =>
   new Elysia()
     .use(callers)
     .post("/authcheck", ({ caller, body }) => answerChecks(ctx.store, caller, body.checks), {
-      ...{ user, body: AuthChecks },
+      user,
+      body: AuthChecks,
       response: { 200: AuthAnswers, ...fails(400, 401, 413) },
       detail: {
         tags,
@@ -58,7 +59,11 @@ export const deploymentFacts = (ctx: ApiContext) =>
           ...HAS.map((name) => [name, { entitlement: "entitled" as const, enabled: true }]),
           ...HAS_NOT.map((name) => [name, { entitlement: "not_entitled" as const, enabled: false }]),
         ]),
-        ...{ warnings: [], errors: [], has_license: false, trial: false, require_telemetry: false },
+        warnings: [],
+        errors: [],
+        has_license: false,
+        trial: false,
+        require_telemetry: false,
         refreshed_at: rfc3339(ctx.clock.now()),
       }),
       {

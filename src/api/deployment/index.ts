@@ -41,7 +41,8 @@ export const deployment = (ctx: ApiContext) =>
       detail: { tags, summary: "How the server presents itself", security: [] },
     })
     .put("/appearance", ({ caller, body }) => changeAppearance(ctx, caller, body), {
-      ...{ user: true, body: UpdateAppearance },
+      user: true,
+      body: UpdateAppearance,
       response: { 200: Appearance, ...fails(400, 401, 403, 413) },
       detail: operation({
         tags,
@@ -80,8 +81,13 @@ export const deployment = (ctx: ApiContext) =>
       async () => ({
         regions: [
           {
-            ...{ id: await deploymentId(ctx.store), name: "primary", display_name: "Default", icon_url: "" },
-            ...{ healthy: true, path_app_url: ctx.accessUrl.href.replace(/\/$/, ""), wildcard_hostname: "" },
+            id: await deploymentId(ctx.store),
+            name: "primary",
+            display_name: "Default",
+            icon_url: "",
+            healthy: true,
+            path_app_url: ctx.accessUrl.href.replace(/\/$/, ""),
+            wildcard_hostname: "",
           },
         ],
       }),

@@ -10,16 +10,25 @@ type Rule = readonly [path: string, needs: Readonly<Record<string, Need>>];
 
 const reads = (scope: string): Readonly<Record<string, Need>> => ({ GET: scope });
 const everything = (resource: string): Readonly<Record<string, Need>> => ({
-  ...{ GET: `${resource}:read`, POST: `${resource}:create`, DELETE: `${resource}:delete` },
-  ...{ PATCH: `${resource}:update`, PUT: `${resource}:update` },
+  GET: `${resource}:read`,
+  POST: `${resource}:create`,
+  DELETE: `${resource}:delete`,
+  PATCH: `${resource}:update`,
+  PUT: `${resource}:update`,
 });
 const updates = (resource: string): Readonly<Record<string, Need>> => ({
-  ...{ GET: `${resource}:read`, POST: `${resource}:update`, DELETE: `${resource}:update` },
-  ...{ PATCH: `${resource}:update`, PUT: `${resource}:update` },
+  GET: `${resource}:read`,
+  POST: `${resource}:update`,
+  DELETE: `${resource}:update`,
+  PATCH: `${resource}:update`,
+  PUT: `${resource}:update`,
 });
 const personal = {
-  ...{ GET: "user:read_personal", POST: "user:update_personal", DELETE: "user:update_personal" },
-  ...{ PATCH: "user:update_personal", PUT: "user:update_personal" },
+  GET: "user:read_personal",
+  POST: "user:update_personal",
+  DELETE: "user:update_personal",
+  PATCH: "user:update_personal",
+  PUT: "user:update_personal",
 };
 const inside = { GET: "workspace:ssh", POST: "workspace:ssh", DELETE: "workspace:ssh" };
 

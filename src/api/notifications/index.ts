@@ -107,7 +107,8 @@ export const notifications = (ctx: ApiContext) =>
         return body;
       },
       {
-        ...{ user, body: NotificationSettings },
+        user,
+        body: NotificationSettings,
         response: { 200: NotificationSettings, ...fails(400, 401, 403) },
         detail: operation({
           tags,

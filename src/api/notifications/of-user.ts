@@ -35,7 +35,8 @@ export const notificationsOfUser = (ctx: ApiContext) =>
       async ({ caller, params, body }) =>
         changePreferences(ctx, await findNotified(ctx, params.user, caller), body.template_disabled_map),
       {
-        ...{ ...of, body: UpdatePreferences },
+        ...of,
+        body: UpdatePreferences,
         response: { 200: t.Array(NotificationPreference), ...fails(400, 401, 403, 404) },
         detail: { tags, summary: "Choose what one wants to hear of", description: "What is not named stays." },
       },
@@ -47,7 +48,8 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         set.status = 204;
       },
       {
-        ...{ ...of, body: WebpushSubscription },
+        ...of,
+        body: WebpushSubscription,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
@@ -64,7 +66,8 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         set.status = 204;
       },
       {
-        ...{ ...of, body: WebpushEndpoint },
+        ...of,
+        body: WebpushEndpoint,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: { tags, summary: "Have a browser left alone" },
       },

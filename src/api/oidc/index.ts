@@ -61,7 +61,9 @@ const asAnswer = (error: unknown): AppError => {
 
 export const oidc = (ctx: ApiContext) => {
   const providers = new OidcProviders({
-    ...{ clock: ctx.clock, settings: ctx.config.oidc_providers, allowed: ctx.config.allowed_private_networks },
+    clock: ctx.clock,
+    settings: ctx.config.oidc_providers,
+    allowed: ctx.config.allowed_private_networks,
   });
   const isSecure = (): string => (ctx.accessUrl.protocol === "https:" ? "; Secure" : "");
   const stateCookie = (id: string, value: string): string =>
@@ -72,7 +74,9 @@ export const oidc = (ctx: ApiContext) => {
     const { id } = client.setting;
     const { url, checks } = await client.begin(redirectUri(id).href).catch((error) => Promise.reject(asAnswer(error)));
     const state: State = {
-      ...{ checks, back: wayBack(back, ctx.accessUrl.origin), until: ctx.clock.now() + LIFE_S * 1000 },
+      checks,
+      back: wayBack(back, ctx.accessUrl.origin),
+      until: ctx.clock.now() + LIFE_S * 1000,
     };
     const sealed = ctx.encryption.seal(JSON.stringify(state), contextOf(id));
     return withCookies(redirect(url.href, 307), stateCookie(id, sealed));
@@ -125,7 +129,8 @@ export const oidc = (ctx: ApiContext) => {
       },
     )
     .get("/:provider/start", ({ params, query }) => begin(providers.at(params.provider), query.redirect), {
-      ...{ params, query },
+      params,
+      query,
       response: { ...response, ...fails(400, 401, 404, 503) },
       detail: {
         ...detail,

@@ -53,7 +53,8 @@ export const organizations = (ctx: ApiContext) =>
       "/:organization",
       async ({ caller, params }) => presentOrganization(await organizationAt(ctx.store, params.organization, caller)),
       {
-        ...{ user: true, params },
+        user: true,
+        params,
         response: { 200: Organization, ...fails(401, 404) },
         detail: { tags, summary: "Get an organization" },
       },
@@ -65,7 +66,8 @@ export const organizations = (ctx: ApiContext) =>
         return presentOrganization(await changeOrganization(ctx, row, caller, body));
       },
       {
-        ...{ user: true, params },
+        user: true,
+        params,
         body: UpdateOrganizationRequest,
         response: { 200: Organization, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
@@ -83,7 +85,8 @@ export const organizations = (ctx: ApiContext) =>
         return { message: "The organization has been deleted." };
       },
       {
-        ...{ user: true, params },
+        user: true,
+        params,
         response: { 200: Generic, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,

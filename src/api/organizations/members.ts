@@ -34,7 +34,8 @@ export const members = (ctx: ApiContext) =>
         return (await listVisibleMembers(ctx, id, caller, pageOf({}))).members;
       },
       {
-        ...{ user, params: organizationPath },
+        user,
+        params: organizationPath,
         response: { 200: t.Array(Member), ...fails(401, 404) },
         detail: { tags, summary: "List members", description: "Those the caller may see, by username." },
       },
@@ -46,7 +47,8 @@ export const members = (ctx: ApiContext) =>
         return listVisibleMembers(ctx, id, caller, pageOf(query));
       },
       {
-        ...{ user, params: organizationPath },
+        user,
+        params: organizationPath,
         query: t.Object({ limit: pageQuery.limit, offset: pageQuery.offset }),
         response: { 200: t.Object({ members: t.Array(Member), count: t.Integer() }), ...fails(400, 401, 404) },
         detail: { tags, summary: "List members in pages" },
@@ -59,7 +61,8 @@ export const members = (ctx: ApiContext) =>
         return assignable(ORGANIZATION_ROLES, mayGiveOrganizationRoles(caller, id), id);
       },
       {
-        ...{ user, params: organizationPath },
+        user,
+        params: organizationPath,
         response: { 200: t.Array(AssignableRole), ...fails(401, 404) },
         detail: { tags, summary: "List the roles of members" },
       },
@@ -71,7 +74,8 @@ export const members = (ctx: ApiContext) =>
         return findMember(ctx, id, params.user, caller);
       },
       {
-        ...{ user, params: memberPath },
+        user,
+        params: memberPath,
         response: { 200: Member, ...fails(401, 404) },
         detail: { tags, summary: "Get a member" },
       },
@@ -83,7 +87,8 @@ export const members = (ctx: ApiContext) =>
         return addMember(ctx, id, params.user, caller);
       },
       {
-        ...{ user, params: memberPath },
+        user,
+        params: memberPath,
         response: { 200: Member, ...fails(401, 403, 404, 409) },
         detail: operation({ tags, summary: "Add a member", audit: target.creates(target.newMember) }),
       },
@@ -96,7 +101,8 @@ export const members = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: memberPath },
+        user,
+        params: memberPath,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
@@ -113,7 +119,8 @@ export const members = (ctx: ApiContext) =>
         return setMemberRoles(ctx, { organization_id: id, user: params.user }, caller, body.roles);
       },
       {
-        ...{ user, params: memberPath },
+        user,
+        params: memberPath,
         body: UpdateRolesRequest,
         response: { 200: Member, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({

@@ -76,7 +76,8 @@ export const provisionerDaemons = (ctx: ApiContext) =>
         return Promise.all(rows.map((row) => presentDaemon(ctx, row, caller)));
       },
       {
-        ...{ user: true, params },
+        user: true,
+        params,
         response: { 200: t.Array(ProvisionerDaemon), ...fails(401, 404) },
         detail: {
           tags,
@@ -90,7 +91,9 @@ export const provisionerDaemons = (ctx: ApiContext) =>
       async ({ key, params, query, request }) => {
         const organization_id = await organizationOf(ctx, params.organization, key.organization_id);
         const wanted = {
-          ...{ organization_id, key_id: key.id, name: query.name },
+          organization_id,
+          key_id: key.id,
+          name: query.name,
           // What the key says counts: whoever holds it cannot give itself other values.
           tags: { ...tagsIn("tags", query.tags), ...key.tags },
           provisioners: kindsIn(query.provisioners),
@@ -106,7 +109,9 @@ export const provisionerDaemons = (ctx: ApiContext) =>
         return ctx.sockets.upgrade(request, connection, { who: key.id });
       },
       {
-        ...{ worker: true, params, query: serveQuery },
+        worker: true,
+        params,
+        query: serveQuery,
         response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
         detail: {
           tags,

@@ -40,7 +40,8 @@ export const provisionerJobs = (ctx: ApiContext) =>
         });
       },
       {
-        ...{ user, params: organizationPath },
+        user,
+        params: organizationPath,
         query: t.Object({
           status: t.Optional(t.String({ description: "Only these, with commas between, such as pending,running." })),
           initiator: t.Optional(t.String({ format: "uuid", description: "Only of this user." })),
@@ -61,7 +62,8 @@ export const provisionerJobs = (ctx: ApiContext) =>
         return presentListedJob(await findListedJob(ctx, organization_id, params.job), ctx.jobs);
       },
       {
-        ...{ user, params: jobPath },
+        user,
+        params: jobPath,
         response: { 200: ProvisionerJob, ...fails(400, 401, 403, 404) },
         detail: { tags, summary: "Get a provisioner job" },
       },
@@ -74,7 +76,9 @@ export const provisionerJobs = (ctx: ApiContext) =>
         return jobLogs(ctx, request, job, logRequest(query), caller);
       },
       {
-        ...{ user, params: jobPath, query: LogQuery },
+        user,
+        params: jobPath,
+        query: LogQuery,
         response: { 200: t.Array(JobLog), ...fails(400, 401, 403, 404, 503) },
         detail: { tags, summary: "Read the log of a provisioner job" },
       },

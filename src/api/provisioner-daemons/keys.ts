@@ -18,7 +18,11 @@ const { organization } = params.properties;
 const keyPath = t.Object({ organization, key: t.String({ maxLength: 64, description: "Name of the key." }) });
 
 const presentKey = ({ id, organization_id, name, tags, created_at }: ProvisionerKeyRow): ProvisionerKey => ({
-  ...{ id, organization_id, name, tags, created_at: rfc3339(created_at) },
+  id,
+  organization_id,
+  name,
+  tags,
+  created_at: rfc3339(created_at),
 });
 
 export const provisionerKeys = (ctx: ApiContext) =>
@@ -32,7 +36,8 @@ export const provisionerKeys = (ctx: ApiContext) =>
         return status(201, await createProvisionerKey(ctx, caller, { organization_id, name, tags }));
       },
       {
-        ...{ user, params },
+        user,
+        params,
         body: CreateProvisionerKeyRequest,
         response: { 201: NewProvisionerKey, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
@@ -50,7 +55,8 @@ export const provisionerKeys = (ctx: ApiContext) =>
         return (await ctx.store.all(listProvisionerKeys({ organization_id }))).map(presentKey);
       },
       {
-        ...{ user, params },
+        user,
+        params,
         response: { 200: t.Array(ProvisionerKey), ...fails(401, 403, 404) },
         detail: { tags, summary: "List provisioner keys", description: "Oldest first; without the keys themselves." },
       },
@@ -63,7 +69,8 @@ export const provisionerKeys = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: keyPath },
+        user,
+        params: keyPath,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,

@@ -74,7 +74,10 @@ const examples = () =>
     "/examples",
     () =>
       [...EXAMPLES].map(([id, { display_name, description, markdown }]) => ({
-        ...{ id, name: display_name, description, markdown },
+        id,
+        name: display_name,
+        description,
+        markdown,
         // Each is named after the provisioner that it needs.
         provisioner: id,
       })),

@@ -44,7 +44,8 @@ export const userLooks = (ctx: ApiContext) =>
         return body;
       },
       {
-        ...{ ...of, body: Looks },
+        ...of,
+        body: Looks,
         response: { 200: Looks, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,

@@ -35,7 +35,10 @@ const AuthMethods = t.Object({
 
 const shownProviders = (settings: readonly OidcSetting[]): Static<typeof AuthMethods>["oidc"] => {
   const providers = settings.map(({ id, display_name, icon = "" }) => ({
-    ...{ id, icon, name: display_name ?? id, url: `${providerPath(id)}/start` },
+    id,
+    icon,
+    name: display_name ?? id,
+    url: `${providerPath(id)}/start`,
   }));
   const [first] = providers;
   return {

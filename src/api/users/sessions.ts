@@ -43,7 +43,8 @@ export const sessions = (ctx: ApiContext) =>
         return keys.map((key) => presentSession(key, caller.key_id));
       },
       {
-        ...{ user, params },
+        user,
+        params,
         response: { 200: t.Array(Session), ...fails(401, 403, 404) },
         detail: { tags, summary: "List sessions", description: "Sign-ins that count now, the last used first." },
       },
@@ -55,7 +56,8 @@ export const sessions = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params },
+        user,
+        params,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,
@@ -75,7 +77,8 @@ export const sessions = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: sessionPath },
+        user,
+        params: sessionPath,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,

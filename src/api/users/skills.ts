@@ -38,7 +38,8 @@ export const userSkills = (ctx: ApiContext) =>
         });
       },
       {
-        ...{ user, params: userPath },
+        user,
+        params: userPath,
         response: { 200: t.Array(UserSkill), ...fails(401, 403, 404) },
         detail: { tags, summary: "List one's skills", description: "By name, without their texts." },
       },
@@ -50,7 +51,9 @@ export const userSkills = (ctx: ApiContext) =>
         return status(201, presentSkill(await createSkill(ctx, user_id, body)));
       },
       {
-        ...{ user, params: userPath, body: CreateUserSkill },
+        user,
+        params: userPath,
+        body: CreateUserSkill,
         response: { 201: UserSkill, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
@@ -65,7 +68,8 @@ export const userSkills = (ctx: ApiContext) =>
       },
     )
     .get("/:user/skills/:skill", async ({ caller, params }) => presentSkill(await findSkill(ctx, params, caller)), {
-      ...{ user, params: path },
+      user,
+      params: path,
       response: { 200: UserSkill, ...fails(400, 401, 403, 404) },
       detail: { tags, summary: "Get one of one's skills" },
     })
@@ -75,7 +79,9 @@ export const userSkills = (ctx: ApiContext) =>
         return presentSkill(await changeSkill(ctx, await findSkill(ctx, params, caller), body));
       },
       {
-        ...{ user, params: path, body: UpdateUserSkill },
+        user,
+        params: path,
+        body: UpdateUserSkill,
         response: { 200: UserSkill, ...fails(400, 401, 403, 404, 409) },
         detail: operation({ tags, summary: "Change one of one's skills", audit: target.writes(target.skill) }),
       },
@@ -87,7 +93,8 @@ export const userSkills = (ctx: ApiContext) =>
         set.status = 204;
       },
       {
-        ...{ user, params: path },
+        user,
+        params: path,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({ tags, summary: "Delete one of one's skills", audit: target.deletes(target.skill) }),
       },

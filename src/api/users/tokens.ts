@@ -34,7 +34,8 @@ export const tokens = (ctx: ApiContext) =>
         return status(201, { key: token });
       },
       {
-        ...{ user, params },
+        user,
+        params,
         response: { 201: NewKey, ...fails(401, 403, 404, 409) },
         detail: { tags, summary: "Create a session key", description: "Counts 24 hours from its last use." },
       },
@@ -52,7 +53,8 @@ export const tokens = (ctx: ApiContext) =>
         return rows.map((row) => presentApiKey(row, owner.username));
       },
       {
-        ...{ user, params },
+        user,
+        params,
         query: t.Object({
           include_all: flagQuery("Those of everybody, for owners."),
           include_expired: flagQuery("Also the expired."),
@@ -68,7 +70,8 @@ export const tokens = (ctx: ApiContext) =>
         return status(201, { key: await createToken(ctx, owner, caller, body) });
       },
       {
-        ...{ user, params },
+        user,
+        params,
         body: CreateTokenRequest,
         response: { 201: NewKey, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
@@ -86,7 +89,8 @@ export const tokens = (ctx: ApiContext) =>
         return { max_token_lifetime: nanoseconds(maxSeconds(owner.roles)) };
       },
       {
-        ...{ user, params },
+        user,
+        params,
         response: { 200: TokenConfig, ...fails(401, 403, 404) },
         detail: { tags, summary: "How long tokens may live" },
       },
@@ -100,7 +104,8 @@ export const tokens = (ctx: ApiContext) =>
         return presentApiKey(key, owner.username);
       },
       {
-        ...{ user, params: namePath },
+        user,
+        params: namePath,
         response: { 200: ApiKey, ...fails(401, 403, 404) },
         detail: { tags, summary: "Get a token by name" },
       },
@@ -114,7 +119,8 @@ export const tokens = (ctx: ApiContext) =>
         return presentApiKey(await changeToken(ctx, key, caller, body), owner.username);
       },
       {
-        ...{ user, params: namePath },
+        user,
+        params: namePath,
         body: UpdateTokenRequest,
         response: { 200: ApiKey, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
@@ -132,7 +138,8 @@ export const tokens = (ctx: ApiContext) =>
         return presentApiKey(await keyAt(ctx, owner, params.key), owner.username);
       },
       {
-        ...{ user, params: keyPath },
+        user,
+        params: keyPath,
         response: { 200: ApiKey, ...fails(401, 403, 404) },
         detail: { tags, summary: "Get a key" },
       },
@@ -145,7 +152,8 @@ export const tokens = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: keyPath },
+        user,
+        params: keyPath,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,
@@ -163,7 +171,8 @@ export const tokens = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: keyPath },
+        user,
+        params: keyPath,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,

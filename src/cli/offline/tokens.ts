@@ -28,7 +28,10 @@ export const run: RunVerb = async (input) => {
 const list: Work = async (accounts, { words, options, json }, { print }) => {
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   const tokens = (await accounts.tokens(options.user)).map(({ key, username }) => ({
-    ...{ id: key.id, username, name: key.token_name, scope: key.scope },
+    id: key.id,
+    username,
+    name: key.token_name,
+    scope: key.scope,
     created_at: rfc3339(key.created_at),
     last_used: rfc3339(key.last_used),
     expires_at: rfc3339(key.expires_at),

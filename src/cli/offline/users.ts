@@ -30,7 +30,11 @@ export const run: RunVerb = async (input) => {
 const list: Work = async (accounts, { words, json }, { print }) => {
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   const users = (await accounts.users()).map(({ id, username, email, status, roles, created_at, last_seen_at }) => ({
-    ...{ id, username, email, status, roles },
+    id,
+    username,
+    email,
+    status,
+    roles,
     created_at: rfc3339(created_at),
     last_seen_at: rfc3339OrAbsent(last_seen_at) ?? null,
   }));
@@ -79,7 +83,8 @@ const resetFactors: Work = async (accounts, { words, json }, { print }) => {
 };
 
 const WORKS: Readonly<Record<string, Work>> = {
-  ...{ list, create },
+  list,
+  create,
   suspend: suspension(true),
   activate: suspension(false),
   "reset-password": resetPassword,

@@ -28,7 +28,12 @@ export const run: RunVerb = async (input) => {
     await removeLeftovers([folder, join(data_dir, "backups")], input.clock.now());
     using far = new Far(input, `backing up ${data_dir}`);
     const made = await makeBackup({
-      ...{ data_dir, target, clock: input.clock, signal: input.signal, rateMb: config.backup_rate_mb, told: far.told },
+      data_dir,
+      target,
+      clock: input.clock,
+      signal: input.signal,
+      rateMb: config.backup_rate_mb,
+      told: far.told,
       copied: () => yieldToTheServer(constants.priority.PRIORITY_LOW),
     });
     far[Symbol.dispose]();

@@ -30,7 +30,8 @@ export const run: RunVerb = async (input) => {
   await runWorker({
     endpoint: endpointOf(settings, name),
     key: settings.key,
-    ...{ provisioners, files },
+    provisioners,
+    files,
     clock: input.clock,
     random: systemRandom,
     signal: input.signal,
@@ -94,8 +95,12 @@ const provisionersOf = (settings: WorkerSettings, { clock, env }: VerbInput): Ma
     terraform: () =>
       new TerraformProvisioner({
         root: join(resolve(data_dir), "terraform"),
-        ...{ clock, env, binary: settings.terraform_binary, cliConfig: settings.terraform_cli_config },
-        ...{ pass: settings.terraform_environment, applyLimit: settings.terraform_apply_limit },
+        clock,
+        env,
+        binary: settings.terraform_binary,
+        cliConfig: settings.terraform_cli_config,
+        pass: settings.terraform_environment,
+        applyLimit: settings.terraform_apply_limit,
       }),
   };
   return new Map(settings.provisioners.flatMap((kind) => (made[kind] ? [[kind, made[kind]()] as const] : [])));

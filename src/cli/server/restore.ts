@@ -54,7 +54,9 @@ const summary = ({ created_at, version, files }: Manifest): string =>
 
 const factsOf = ({ created_at, version, schema, files }: Manifest, data_dir: string | null) => ({
   data_dir: data_dir === null ? null : resolve(data_dir),
-  ...{ created_at, version, schema },
+  created_at,
+  version,
+  schema,
   files: files.length,
   bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
 });

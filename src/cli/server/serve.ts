@@ -76,7 +76,8 @@ function reload(input: VerbInput, began: StartedWith): void {
     const waiting = changedSince(began, startedWith(config, input.clock));
     const { log_level, log_format } = config;
     log("server").info("the settings were read again", {
-      ...{ log_level: logLevels.print(log_level), log_format },
+      log_level: logLevels.print(log_level),
+      log_format,
       ...(waiting.length > 0 ? { with_the_next_start: waiting } : {}),
     });
   } catch (error) {

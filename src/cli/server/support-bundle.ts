@@ -42,7 +42,10 @@ export const run: RunVerb = async (input) => {
 const shown = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 const about = ({ clock }: VerbInput) => ({
-  ...{ version: VERSION, commit: COMMIT, bun: Bun.version, at: rfc3339(clock.now()) },
+  version: VERSION,
+  commit: COMMIT,
+  bun: Bun.version,
+  at: rfc3339(clock.now()),
   machine: { platform: process.platform, arch: process.arch, kernel: release(), processors: availableParallelism() },
   memory: { total: totalmem(), free: freemem() },
 });

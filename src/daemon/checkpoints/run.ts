@@ -61,8 +61,12 @@ export const runGitProgram = async (options: GitOptions, { command, root, env, o
   let size = 0;
   let words = "";
   const end = await runProcess({
-    ...{ command, directory: root, env: { ...options.env, ...ENVIRONMENT, ...env } },
-    ...{ clock, groups, timeout_ms: LIMIT_MS },
+    command,
+    directory: root,
+    env: { ...options.env, ...ENVIRONMENT, ...env },
+    clock,
+    groups,
+    timeout_ms: LIMIT_MS,
     onOutput: (from, bytes) => {
       if (from === "stderr") {
         words = (words + new TextDecoder().decode(bytes)).slice(0, 500);

@@ -71,13 +71,20 @@ export class AgentSession {
     });
     this.#mcp = new WorkspaceMcp({ clock, groups: this.#groups, env: programs });
     this.#context = new WorkspaceContext({
-      ...{ connection: options.connection, clock, signal: this.#stopping.signal, mcp: this.#mcp },
+      connection: options.connection,
+      clock,
+      signal: this.#stopping.signal,
+      mcp: this.#mcp,
       directory: folderOf(manifest.directory, env),
       home: env.HOME || homedir(),
       extra: sourcesIn(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
     });
     this.#reach = new Reach({
-      ...{ ...options, programs, groups: this.#groups, context: this.#context, mcp: this.#mcp },
+      ...options,
+      programs,
+      groups: this.#groups,
+      context: this.#context,
+      mcp: this.#mcp,
     });
   }
 
@@ -154,7 +161,9 @@ export class AgentSession {
     });
     watchApps(manifest.apps, { connection, clock, signal });
     void reportStats({
-      ...{ connection, clock, signal },
+      connection,
+      clock,
+      signal,
       open: () => this.#reach.open,
       latency: () => connection.roundTrip(),
     });

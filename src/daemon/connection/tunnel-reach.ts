@@ -86,7 +86,9 @@ export class Reach {
     // An agent inside another has none inside itself, and without a compiled program there is nothing to put into a container.
     const program = manifest.parentId === undefined ? ownBinary() : undefined;
     this.containers = new Containers({
-      ...{ clock, directory, engine: engineAt },
+      clock,
+      directory,
+      engine: engineAt,
       declared: () => declaredIn(manifest, (path, base = directory) => placeOf(path, given, base)),
       devcontainers: new DevcontainerCli({ clock, groups, env }),
       agents: program === undefined ? undefined : new SubAgents({ clock, connection, url, engine: engineAt, program }),
@@ -97,15 +99,18 @@ export class Reach {
       containers: this.containers,
       git: new GitWatches({ clock, groups, env }),
       hooks: new HookPrograms({ clock, groups, env, directory }),
-      ...{ desktop, clock },
+      desktop,
+      clock,
       checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
-      ...{ context, mcp, shutDown },
+      context,
+      mcp,
+      shutDown,
       debug: { manifest, roundTrip: () => connection.roundTrip(), open: () => this.open },
       folderOf: (terminal) => this.#terminals.folderOf(terminal),
       place: (path) => placeOf(path, given, directory),
     });
     this.#ssh = new SshServer({ clock, groups, env, directory, motd });
-    const reach = { ...{ url, clock, random }, services: this.#services(clock), counted: () => this.#counted() };
+    const reach = { url, clock, random, services: this.#services(clock), counted: () => this.#counted() };
     this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
     // Its addresses follow from its id.
     if (agent_id !== "") {

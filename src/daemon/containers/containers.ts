@@ -246,7 +246,11 @@ export class Containers {
       taken.add(name);
       const agent = this.#options.agents?.find(id);
       return {
-        ...{ id, name, workspace_folder, config_path, subagent_id },
+        id,
+        name,
+        workspace_folder,
+        config_path,
+        subagent_id,
         status: statusOf(memory, container),
         dirty: container !== undefined && (changed_at ?? 0) >= Date.parse(container.created_at) + SECOND,
         ...(memory.error === undefined ? {} : { error: memory.error }),

@@ -14,7 +14,8 @@ export const declaredIn = (
   devcontainers.map(({ workspaceFolder, configPath, name, subagentId }) => {
     const workspace_folder = join(resolve(workspaceFolder));
     return {
-      ...{ name, workspace_folder },
+      name,
+      workspace_folder,
       config_path: configPath ? join(resolve(configPath, workspace_folder)) : defaultConfigOf(workspace_folder),
       subagent_id: (subagentId && idOf(subagentId)) || null,
     };

@@ -74,7 +74,11 @@ export const isExecRunning = async (engine: ContainerEngine, exec: string): Prom
 const create = async ({ engine }: Deps, program: ContainerProgram, attached: boolean): Promise<string> => {
   const { container, user, command, env = {}, directory } = program;
   const made = await engine.json<{ Id: string }>("POST", `/containers/${encodeURIComponent(container)}/exec`, {
-    ...{ AttachStdin: attached, AttachStdout: attached, AttachStderr: attached, Tty: false, Cmd: command },
+    AttachStdin: attached,
+    AttachStdout: attached,
+    AttachStderr: attached,
+    Tty: false,
+    Cmd: command,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     ...(user === "" ? {} : { User: user }),
     ...(directory === undefined ? {} : { WorkingDir: directory }),

@@ -137,8 +137,11 @@ export class SubAgents {
         const { agent } = await this.#options.connection.ask((api, signal) =>
           api.createSubAgent(
             {
-              ...{ name, directory, displayApps: DISPLAY_APPS },
-              ...{ architecture: ARCHITECTURES[process.arch] ?? process.arch, operatingSystem: "linux" },
+              name,
+              directory,
+              displayApps: DISPLAY_APPS,
+              architecture: ARCHITECTURES[process.arch] ?? process.arch,
+              operatingSystem: "linux",
             },
             signal,
           ),

@@ -121,7 +121,9 @@ const messageOf = (resource: StoredResource) => {
       value: {
         serverName: source,
         tools: (tools ?? []).map(({ name, description, input_schema }) => ({
-          ...{ name, description, inputSchema: input_schema as Record<string, never> },
+          name,
+          description,
+          inputSchema: input_schema as Record<string, never>,
         })),
       },
     },

@@ -170,5 +170,9 @@ const NEVER = Promise.reject<McpConnection>(new McpError("not begun"));
 NEVER.catch(() => {});
 
 const resourceOf = (source: string, status: StoredResource["status"], error: string): StoredResource => ({
-  ...{ kind: "mcp_server", source, status, size_bytes: 0, error },
+  kind: "mcp_server",
+  source,
+  status,
+  size_bytes: 0,
+  error,
 });

@@ -119,7 +119,12 @@ export class Desktop {
   async #run(command: readonly string[], more: Environment, heard: (bytes: Uint8Array) => void): Promise<void> {
     const { clock, groups, env } = this.#options;
     await runProcess({
-      ...{ command, clock, groups, timeout_ms: 0, env: { ...env, ...more }, directory: env.HOME ?? homedir() },
+      command,
+      clock,
+      groups,
+      timeout_ms: 0,
+      env: { ...env, ...more },
+      directory: env.HOME ?? homedir(),
       onOutput: (from, bytes) => {
         if (from === "stdout") heard(bytes);
       },

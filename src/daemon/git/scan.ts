@@ -126,7 +126,9 @@ const run = async (
     command: ["git", ...SAFE, ...args],
     directory: root,
     env: { ...env, ...ENVIRONMENT },
-    ...{ clock, groups, timeout_ms: LIMIT_MS },
+    clock,
+    groups,
+    timeout_ms: LIMIT_MS,
     onStart: (started) => {
       pid = started;
     },

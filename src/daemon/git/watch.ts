@@ -208,16 +208,18 @@ const markOf = (picture: Picture): string => String(Bun.hash(JSON.stringify(pict
 const NOTHING: Picture = { branch: "", remote_origin: "", unified_diff: "" };
 
 const emptyTracked = (): Tracked => ({
-  ...{ roots: new Set(), paths: new Set(), readers: new Set(), pictures: new Map() },
-  ...{
-    scanned_at: undefined,
-    problem: "",
-    failing: new Set<string>(),
-    isScanning: false,
-    wanted: false,
-    last: Number.NEGATIVE_INFINITY,
-  },
-  ...{ soon: undefined, regular: undefined },
+  roots: new Set(),
+  paths: new Set(),
+  readers: new Set(),
+  pictures: new Map(),
+  scanned_at: undefined,
+  problem: "",
+  failing: new Set<string>(),
+  isScanning: false,
+  wanted: false,
+  last: Number.NEGATIVE_INFINITY,
+  soon: undefined,
+  regular: undefined,
 });
 
 /** Puts it last; beyond `most` the first one goes. */

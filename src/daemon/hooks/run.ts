@@ -44,7 +44,10 @@ export class HookPrograms {
     this.#running += 1;
     const run = runProcess({
       command: ["sh", "-c", command],
-      ...{ directory, clock, groups, timeout_ms },
+      directory,
+      clock,
+      groups,
+      timeout_ms,
       env: { ...passed(env), SLIPWAY_HOOK_NAME: name, SLIPWAY_HOOK_EVENT: event },
       stdin: new TextEncoder().encode(request),
       ends_group: true,

@@ -40,12 +40,10 @@ const netcheck = async ({ roundTrip }: DebugOptions) => {
 
 const interfaces = () => {
   const found = Object.entries(networkInterfaces()).map(([name, addresses = []], i) => ({
-    ...{
-      id: i + 1,
-      name,
-      mtu: mtuOf(name),
-      addresses: addresses.map(({ cidr }) => cidr).filter((one) => one !== null),
-    },
+    id: i + 1,
+    name,
+    mtu: mtuOf(name),
+    addresses: addresses.map(({ cidr }) => cidr).filter((one) => one !== null),
   }));
   const small = found.filter(({ mtu }) => mtu > 0 && mtu < MIN_MTU);
   const warnings = small.map(({ name, mtu }) => ({

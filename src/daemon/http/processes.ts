@@ -82,7 +82,8 @@ export class Processes {
       ended_at: undefined,
       exit_code: null,
       timed_out: false,
-      ...{ ring, news },
+      ring,
+      news,
       over: Promise.resolve(),
     };
     const ended = (exit_code: number, timed_out: boolean): void => {
@@ -176,7 +177,12 @@ const readOnly = (writable: readonly string[]): string[] => [
 ];
 
 const infoOf = ({ id, pid, command, directory, started_at, ended_at, exit_code, timed_out }: Started): ProcessInfo => ({
-  ...{ id, pid, command, directory, exit_code, timed_out },
+  id,
+  pid,
+  command,
+  directory,
+  exit_code,
+  timed_out,
   running: ended_at === undefined,
   started_at: rfc3339(started_at),
   ended_at: rfc3339OrAbsent(ended_at) ?? null,

@@ -52,7 +52,10 @@ class NetworkAgent {
       [AGENT_PORT.speed_test, (stream) => serveSpeedTest(stream, clock)],
     ]);
     this.#peer = new NetworkPeer({
-      ...{ clock, random, role: "agent", addresses: agentAddressBytes(agent_id) },
+      clock,
+      random,
+      role: "agent",
+      addresses: agentAddressBytes(agent_id),
       link: (key, receive) => new RelayLink({ url, key, clock, random, receive }),
       accept: (stream, port) => void this.#accept(stream, port),
       datagram: (from, datagram, answer) => this.#flowsOf(from).send(datagram, answer),

@@ -8,7 +8,11 @@ const PIPES_MS = 10_000;
 /** Throws when the command cannot be started. */
 export const runPiped = ({ channel, command, directory, env, clock, groups }: RunOptions): Running => {
   const child = Bun.spawn([...command], {
-    ...{ cwd: directory, env: { ...env }, stdin: "pipe", stdout: "pipe", stderr: "pipe" },
+    cwd: directory,
+    env: { ...env },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
     detached: true,
   });
   groups.add(child.pid);

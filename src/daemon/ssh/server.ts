@@ -58,12 +58,10 @@ export class SshServer {
     // Not the library's own: it loses the first byte of one point in 256, which is zero, and cannot read the key that it has written.
     const { private_key } = makeSshKeyPair();
     const options = {
-      ...{
-        hostKeys: [private_key],
-        ident: "Slipway",
-        keepaliveInterval: KEEPALIVE_MS,
-        keepaliveCountMax: MAX_UNANSWERED,
-      },
+      hostKeys: [private_key],
+      ident: "Slipway",
+      keepaliveInterval: KEEPALIVE_MS,
+      keepaliveCountMax: MAX_UNANSWERED,
       // Compression would be paid for twice: what crosses the network is in WireGuard.
       algorithms: { compress: ["none" as const] },
     };

@@ -63,7 +63,10 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     if (isLogin && terminal) channel.write(await messageOfTheDay(options.motd, env.HOME ?? homedir()));
     const username = userName(env);
     const own = {
-      ...{ USER: username, LOGNAME: username, HOME: env.HOME ?? homedir(), SHELL: shell },
+      USER: username,
+      LOGNAME: username,
+      HOME: env.HOME ?? homedir(),
+      SHELL: shell,
       ...env,
       ...(socket ? { SSH_AUTH_SOCK: socket.path } : {}),
       ...(shown ? { DISPLAY: shown.name } : {}),

@@ -74,7 +74,10 @@ const listen = async (server: Server): Promise<number | undefined> => {
 /** Cookies go by its input: command lines can be read by others. */
 const tell = async (xauth: string, env: Readonly<Record<string, string>>, lines: string): Promise<boolean> => {
   const child = Bun.spawn([xauth, "-q", "-"], {
-    ...{ env: { ...env }, stdin: new TextEncoder().encode(lines), stdout: "ignore", stderr: "ignore" },
+    env: { ...env },
+    stdin: new TextEncoder().encode(lines),
+    stdout: "ignore",
+    stderr: "ignore",
     timeout: XAUTH_MS,
   });
   return (await child.exited) === 0;

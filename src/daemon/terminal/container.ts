@@ -136,7 +136,11 @@ class ContainerProgram implements TerminalProgram {
   async #create(command: readonly string[], tty: boolean): Promise<string> {
     const { engine, container, user } = this.#options;
     const made = await engine.json<{ Id: string }>("POST", `/containers/${encodeURIComponent(container)}/exec`, {
-      ...{ AttachStdin: tty, AttachStdout: tty, AttachStderr: tty, Tty: tty, Cmd: command },
+      AttachStdin: tty,
+      AttachStdout: tty,
+      AttachStderr: tty,
+      Tty: tty,
+      Cmd: command,
       ...(user === "" ? {} : { User: user }),
       ...(tty ? { Env: ["TERM=xterm-256color", "COLORTERM=truecolor", this.#mark] } : {}),
     });

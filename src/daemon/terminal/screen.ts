@@ -53,7 +53,10 @@ export class Screens {
     );
     const { exited, gate, write, resize } = program;
     return {
-      ...{ exited, gate, write, resize },
+      exited,
+      gate,
+      write,
+      resize,
       end: async () => {
         await this.#end(name);
         await program.end();

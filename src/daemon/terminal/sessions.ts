@@ -112,8 +112,12 @@ export class TerminalSessions {
     const engine = this.#options.engine?.();
     if (!engine) throw new Error("The workspace has no container engine.");
     const options = {
-      ...{ engine, clock: this.#options.clock, size: { height: Height, width: Width } },
-      ...{ container: Container, user: ContainerUser, command: Command },
+      engine,
+      clock: this.#options.clock,
+      size: { height: Height, width: Width },
+      container: Container,
+      user: ContainerUser,
+      command: Command,
     };
     return (events) => startInContainer(options, events);
   }

@@ -17,7 +17,8 @@ export const externalAccounts = async ({ store, clock, links, accessUrl }: Deps)
     })),
     links: rows.map(({ link, username }) => ({
       ...presentLink(link, links.providers.get(link.provider_id), clock.now()),
-      ...{ user_id: link.user_id, username },
+      user_id: link.user_id,
+      username,
     })),
   };
 };

@@ -118,7 +118,11 @@ export class NetworkDialer {
   #join(): NetworkPeer {
     const { clock, tailnet } = this.#deps;
     const peer = new NetworkPeer({
-      ...{ clock, random: systemRandom, role: "client", addresses: [clientAddress()], max_remotes: MAX_AGENTS },
+      clock,
+      random: systemRandom,
+      role: "client",
+      addresses: [clientAddress()],
+      max_remotes: MAX_AGENTS,
       link: (key, receive) => new LocalLink({ relay: tailnet.relay, key, receive }),
       // The server offers nothing to those it dials.
       accept: (connection) => connection.reset("This is the server."),

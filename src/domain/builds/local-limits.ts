@@ -42,7 +42,9 @@ const stopIfForbidden = async (deps: Deps, id: string, owner_id: string | undefi
   if (last?.transition !== "start") return;
   log("workspaces").warn("the local workspace {id} is stopped: {why}", { id, why });
   const build = await automaticBuilds(deps, deps.jobs).plan(workspace, last, {
-    ...{ transition: "stop", reason: "autostop", initiator_id: workspace.owner_id },
+    transition: "stop",
+    reason: "autostop",
+    initiator_id: workspace.owner_id,
   });
   await deps.workspaces.ask(id, "createBuild", { build, after: last.id });
 };

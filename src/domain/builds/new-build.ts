@@ -55,7 +55,9 @@ export const valuesOf = async (
   const isAsked = (name: string): boolean => asked.parameters?.some((one) => one.name === name) === true;
   const parameters = Object.fromEntries(chosen.filter(([name]) => isAsked(name)));
   return resolveParameters({
-    ...{ manifest: asked, given: fitting, previous },
+    manifest: asked,
+    given: fitting,
+    previous,
     ...(preset ? { preset: { ...preset, parameters } } : {}),
   });
 };

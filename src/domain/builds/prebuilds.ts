@@ -11,8 +11,11 @@ export const firstPrebuild =
     const version = await versionOf(deps.store, template.active_version_id);
     if (!version) throw notFound();
     return newBuild(deps, version, usableManifest(version, "invalid"), {
-      ...{ template_version_preset_id: preset_id, rich_parameter_values: [] },
-      ...{ transition: "start", reason: "initiator", initiator_id: PREBUILDS_USER_ID },
+      template_version_preset_id: preset_id,
+      rich_parameter_values: [],
+      transition: "start",
+      reason: "initiator",
+      initiator_id: PREBUILDS_USER_ID,
       owner_id: PREBUILDS_USER_ID,
     });
   };

@@ -80,7 +80,11 @@ export const ownerOf = async (
   const memberships = await store.all(listMemberships({ user_id }));
   const own = memberships.find((one) => one.organization_id === organization_id)?.roles ?? [];
   return {
-    ...{ id: user.id, username: user.username, full_name: user.name, email: user.email, login_type: user.login_type },
+    id: user.id,
+    username: user.username,
+    full_name: user.name,
+    email: user.email,
+    login_type: user.login_type,
     groups: ["Everyone"],
     roles: [
       ...["member", ...user.roles].map((name) => ({ name, org_id: "" })),

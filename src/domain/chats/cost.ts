@@ -23,8 +23,13 @@ import { changeableChat } from "./find.ts";
 
 const TURNS = 100;
 const NOTHING: SpendSums = {
-  ...{ total_cost_micros: 0, request_count: 0, unpriced_request_count: 0 },
-  ...{ input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_creation_tokens: 0 },
+  total_cost_micros: 0,
+  request_count: 0,
+  unpriced_request_count: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_read_tokens: 0,
+  cache_creation_tokens: 0,
 };
 
 /** The whole tree of a chat's root. For its owner and the site's owner. 404, 403. */

@@ -33,7 +33,9 @@ export const visibleChat = async (ctx: DomainContext, id: string, caller: UserCa
 
 /** What a stream of the chat depends on: it ends when the caller may no longer see the chat, or there is none (rule CS-5). */
 export const chatAccess = (ctx: DomainContext, place: ChatPlace): Access => ({
-  ...{ key: `chat ${place.id}`, topic: rootOf(place), lost: "you no longer have access to the chat" },
+  key: `chat ${place.id}`,
+  topic: rootOf(place),
+  lost: "you no longer have access to the chat",
   holds: async (caller) => {
     const now = await ctx.store.get(findChatPlace({ id: place.id }));
     return now !== undefined && maySeeChat(ctx, caller, now);

@@ -120,7 +120,10 @@ export const presentMessage = (chat_id: string, message: Shown, compat: boolean)
 export const presentQueued = (chat_id: string, queued: Queued, compat: boolean): QueuedMessage => {
   const { id, content, model_config_id, created_at } = queued;
   return {
-    ...{ id, chat_id, ...present({ model_config_id }), created_at: rfc3339(created_at) },
+    id,
+    chat_id,
+    ...present({ model_config_id }),
+    created_at: rfc3339(created_at),
     content: shownContent(content, compat),
   };
 };

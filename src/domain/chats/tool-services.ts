@@ -76,9 +76,15 @@ export class ChatToolServices implements ToolServices {
     const shown = fitting.slice((page - 1) * PAGE, page * PAGE);
     return {
       templates: shown.map(({ template: { id, name, display_name, description }, use }) => ({
-        ...{ id, name, display_name, description, active_user_count: use.active_user_count },
+        id,
+        name,
+        display_name,
+        description,
+        active_user_count: use.active_user_count,
       })),
-      ...{ page, total_pages: Math.ceil(fitting.length / PAGE), count: fitting.length },
+      page,
+      total_pages: Math.ceil(fitting.length / PAGE),
+      count: fitting.length,
       ...(first ? { recommended_template_id: first.template.id } : {}),
       next_step: first
         ? "Read the one that fits with read_template, then use create_workspace."
@@ -96,16 +102,23 @@ export class ChatToolServices implements ToolServices {
     if (!version) throw new ToolError("There is no such template.");
     const manifest = usableManifest(version, "invalid");
     return {
-      ...{ id: template.id, name: template.name, display_name: template.display_name },
+      id: template.id,
+      name: template.name,
+      display_name: template.display_name,
       description: template.description,
       parameters: (manifest.parameters ?? []).map((one) => ({
-        ...{ name: one.name, description: one.description ?? "", type: one.type ?? "string" },
-        ...{ required: one.default === undefined && one.defaults === undefined, mutable: one.mutable ?? false },
+        name: one.name,
+        description: one.description ?? "",
+        type: one.type ?? "string",
+        required: one.default === undefined && one.defaults === undefined,
+        mutable: one.mutable ?? false,
         ...(one.default === undefined ? {} : { default: String(one.default) }),
         ...(one.options ? { options: one.options.map(({ name, value }) => ({ name, value })) } : {}),
       })),
       presets: (manifest.presets ?? []).map((preset) => ({
-        ...{ id: presetId(version.row.id, preset.name), name: preset.name, description: preset.description ?? "" },
+        id: presetId(version.row.id, preset.name),
+        name: preset.name,
+        description: preset.description ?? "",
         parameters: preset.parameters,
       })),
     };
@@ -204,7 +217,9 @@ export class ChatToolServices implements ToolServices {
     const { store } = this.#ctx;
     const owner = await userAt(store, "me", caller);
     const body = {
-      ...{ name, template_id: wish.template_id, rich_parameter_values: valuesOf(wish.parameters ?? {}) },
+      name,
+      template_id: wish.template_id,
+      rich_parameter_values: valuesOf(wish.parameters ?? {}),
       ...(wish.preset_id === undefined ? {} : { template_version_preset_id: wish.preset_id }),
     };
     try {
@@ -228,7 +243,9 @@ export class ChatToolServices implements ToolServices {
     if (latest_build.status !== "running") throw failed(name, latest_build.status);
     const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
     return {
-      ...{ workspace_name: name, workspace_id: id, status: latest_build.status },
+      workspace_name: name,
+      workspace_id: id,
+      status: latest_build.status,
       ...(agent ? { agent_status: agent.status, agent_lifecycle: agent.lifecycle_state } : {}),
     };
   }
@@ -279,9 +296,14 @@ export class ChatToolServices implements ToolServices {
     if (!user || user.status === "suspended") return undefined;
     const memberships = await store.all(listMemberships({ user_id: user.id }));
     return {
-      ...{ kind: "user", user_id: user.id, username: user.username, roles: user.roles },
+      kind: "user",
+      user_id: user.id,
+      username: user.username,
+      roles: user.roles,
       organizations: Object.fromEntries(memberships.map(({ organization_id, roles }) => [organization_id, roles])),
-      ...{ key_id: "", scopes: ["all"], compat: false },
+      key_id: "",
+      scopes: ["all"],
+      compat: false,
     };
   }
 }

@@ -30,9 +30,13 @@ export const tryModel = async (
   let output_tokens = 0;
   try {
     const events = models.stream({
-      ...{ payer: { user_id, chat_key: NO_CHAT, kind: "quickgen" }, model_id, tools: [], reasoning_effort: "" },
-      ...{ messages: [{ role: "user", content: [{ type: "text", text: "Say hello in one short sentence." }] }] },
-      ...{ attempt: 1, signal },
+      payer: { user_id, chat_key: NO_CHAT, kind: "quickgen" },
+      model_id,
+      tools: [],
+      reasoning_effort: "",
+      messages: [{ role: "user", content: [{ type: "text", text: "Say hello in one short sentence." }] }],
+      attempt: 1,
+      signal,
     });
     for await (const event of events) {
       signal.throwIfAborted();

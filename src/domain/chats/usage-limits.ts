@@ -38,8 +38,12 @@ export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Prom
 export const usageLimitStatus = async (ctx: DomainContext, user_id: string): Promise<UsageLimitStatus> => {
   const { period, limit, spent, from, to } = await spendingOf(ctx, user_id);
   return {
-    ...{ is_limited: limit !== null, period, spend_limit_micros: limit, current_spend: spent },
-    ...{ period_start: rfc3339(from), period_end: rfc3339(to) },
+    is_limited: limit !== null,
+    period,
+    spend_limit_micros: limit,
+    current_spend: spent,
+    period_start: rfc3339(from),
+    period_end: rfc3339(to),
   };
 };
 

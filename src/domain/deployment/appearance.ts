@@ -14,7 +14,9 @@ type Chosen = Required<UpdateAppearance>;
 type Deps = Pick<DomainContext, "store" | "accessUrl">;
 
 const NOTHING: Chosen = {
-  ...{ application_name: "", logo_url: "", announcement_banners: [] },
+  application_name: "",
+  logo_url: "",
+  announcement_banners: [],
   service_banner: { enabled: false, message: "", background_color: "" },
 };
 

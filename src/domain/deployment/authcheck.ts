@@ -111,7 +111,10 @@ const RULES: Readonly<Record<string, Rules>> = {
   audit_log: { read: (caller, { organization }) => access.mayReadAudit(caller, organization) },
   chat: {
     create: inOrganization(access.mayCreateChat),
-    ...{ read: own, update: own, delete: own, share: own },
+    read: own,
+    update: own,
+    delete: own,
+    share: own,
   },
   api_key: everything(own),
   file: { create: inOrganization(access.mayManageTemplates), read: forSiteOwner },

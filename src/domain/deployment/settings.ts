@@ -20,11 +20,17 @@ export const deploymentSettings = ({
   const options = Object.entries(SERVER_SETTINGS).map(([name, one]) => {
     const { value = null, from = "default", name: origin = "" } = shown.get(name) ?? {};
     return {
-      ...{ name, description: one.help, flag: flagOf(name), env: envOf(name) },
-      ...{ yaml: one.file === false ? "" : name, default: defaultOf(one as never), value },
+      name,
+      description: one.help,
+      flag: flagOf(name),
+      env: envOf(name),
+      yaml: one.file === false ? "" : name,
+      default: defaultOf(one as never),
+      value,
       value_source: sources === undefined ? ("" as const) : SOURCES[from as keyof typeof SOURCES],
       value_origin: sources === undefined ? "" : origin,
-      ...{ hidden: "secret" in one && one.secret === true, group: { name: one.group } },
+      hidden: "secret" in one && one.secret === true,
+      group: { name: one.group },
     };
   });
   return { config: Object.fromEntries(options.map(({ name, value }) => [name, value])), options };

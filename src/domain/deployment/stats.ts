@@ -26,13 +26,19 @@ export const deploymentStats = async ({ store, clock }: Deps): Promise<Deploymen
     collected_at: rfc3339(now),
     next_update_at: rfc3339(now + NEXT_MS),
     workspaces: {
-      ...{ pending: count("pending"), building: count("starting", "stopping", "deleting", "canceling") },
-      ...{ running: count("running"), failed: count("failed"), stopped: count("stopped", "canceled") },
+      pending: count("pending"),
+      building: count("starting", "stopping", "deleting", "canceling"),
+      running: count("running"),
+      failed: count("failed"),
+      stopped: count("stopped", "canceled"),
       connection_latency_ms: { P50: percentile(latencies, 0.5), P95: percentile(latencies, 0.95) },
-      ...{ rx_bytes: bytes((one) => one.rx_bytes), tx_bytes: bytes((one) => one.tx_bytes) },
+      rx_bytes: bytes((one) => one.rx_bytes),
+      tx_bytes: bytes((one) => one.tx_bytes),
     },
     session_count: {
-      ...{ vscode: sessions("vscode"), jetbrains: sessions("jetbrains"), ssh: sessions("ssh") },
+      vscode: sessions("vscode"),
+      jetbrains: sessions("jetbrains"),
+      ssh: sessions("ssh"),
       reconnecting_pty: sessions("reconnecting_pty"),
     },
   };

@@ -42,7 +42,12 @@ type Linked = Pick<LinkRow, "user_id" | "provider_id">;
 const told = ({ before, after }: { before?: Linked | undefined; after?: Linked }, now: number): Statement => {
   const { user_id, provider_id } = after ?? before ?? { user_id: "", provider_id: "" };
   return audited({
-    ...{ now, resource_type: "external_auth_link", resource_id: user_id, target: provider_id, before, after },
+    now,
+    resource_type: "external_auth_link",
+    resource_id: user_id,
+    target: provider_id,
+    before,
+    after,
     action: after === undefined ? "delete" : before === undefined ? "create" : "write",
   });
 };

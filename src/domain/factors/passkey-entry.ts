@@ -11,6 +11,10 @@ export const passkeyEntry = (
   now: number,
 ): Statement =>
   audited({
-    ...{ now, resource_type: "passkey", resource_id: id, target: username, ...change },
+    now,
+    resource_type: "passkey",
+    resource_id: id,
+    target: username,
+    ...change,
     action: change.before === undefined ? "create" : change.after === undefined ? "delete" : "write",
   });

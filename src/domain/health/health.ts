@@ -60,8 +60,13 @@ export class Health {
     const { peers, tunnels } = tailnet.coordinator.counts;
     const { clients } = tailnet.relay.counts;
     return {
-      ...{ at: rfc3339(clock.now()), findings, access, socket, database: await this.#read() },
-      ...{ relay: { clients, peers, tunnels }, workers: workers.shown() },
+      at: rfc3339(clock.now()),
+      findings,
+      access,
+      socket,
+      database: await this.#read(),
+      relay: { clients, peers, tunnels },
+      workers: workers.shown(),
     };
   }
 

@@ -23,18 +23,25 @@ export type Seen = {
 export const reportOf = (seen: Seen, dismissed: ReadonlySet<string>): HealthReport => {
   const { access, database, socket, relay, workers } = seen;
   const findings = seen.findings.map(({ name, status, detail }) => ({
-    ...{ name, severity: SEVERITY[status], detail, dismissed: dismissed.has(name) },
+    name,
+    severity: SEVERITY[status],
+    detail,
+    dismissed: dismissed.has(name),
   }));
   const sections = {
     access_url: {
       ...sectionOf(dismissed.has("AccessURL"), access.error),
-      ...{ access_url: access.url, reachable: access.error === undefined },
-      ...{ status_code: access.status, healthz_response: access.text },
+      access_url: access.url,
+      reachable: access.error === undefined,
+      status_code: access.status,
+      healthz_response: access.text,
     },
     database: {
       ...sectionOf(dismissed.has("Database"), database.error, slow(database.ms)),
-      ...{ reachable: database.error === undefined, threshold_ms: DATABASE_THRESHOLD_MS },
-      ...{ latency: `${database.ms.toFixed(3)}ms`, latency_ms: database.ms },
+      reachable: database.error === undefined,
+      threshold_ms: DATABASE_THRESHOLD_MS,
+      latency: `${database.ms.toFixed(3)}ms`,
+      latency_ms: database.ms,
     },
     derp: { ...sectionOf(dismissed.has("DERP"), socket.error), ...relay },
     websocket: { ...sectionOf(dismissed.has("Websocket"), socket.error), code: socket.error === undefined ? 101 : 0 },
@@ -49,7 +56,9 @@ export const reportOf = (seen: Seen, dismissed: ReadonlySet<string>): HealthRepo
 type Warning = { readonly code: string; readonly message: string };
 
 const sectionOf = (dismissed: boolean, error: string | undefined, warnings: Warning[] = []) => ({
-  ...{ healthy: error === undefined, dismissed, warnings },
+  healthy: error === undefined,
+  dismissed,
+  warnings,
   severity: (error !== undefined ? "error" : warnings.length > 0 ? "warning" : "ok") as Severity,
   ...(error === undefined ? {} : { error }),
 });

@@ -9,7 +9,11 @@ import { edgesOf, type Interval, type Range, stepOf } from "./range.ts";
 const NONE: BuildFigures = { builds: 0, failed: 0, canceled: 0, p50_ms: null, p95_ms: null };
 
 const only = ({ builds, failed, canceled, p50_ms, p95_ms }: BuildFigures): BuildFigures => ({
-  ...{ builds, failed, canceled, p50_ms, p95_ms },
+  builds,
+  failed,
+  canceled,
+  p50_ms,
+  p95_ms,
 });
 
 /** Of some templates, or of all. 400 for weeks that do not fit into the range. */

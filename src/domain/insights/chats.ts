@@ -11,8 +11,13 @@ import type { DomainContext } from "../context.ts";
 import { edgesOf, type Interval, type Range, stepOf } from "./range.ts";
 
 const NOTHING: SpendFigures = {
-  ...{ total_cost_micros: 0, request_count: 0, unpriced_request_count: 0 },
-  ...{ input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_creation_tokens: 0 },
+  total_cost_micros: 0,
+  request_count: 0,
+  unpriced_request_count: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_read_tokens: 0,
+  cache_creation_tokens: 0,
 };
 const NOBODY = { users: 0, chats: 0, ...NOTHING };
 
@@ -47,7 +52,10 @@ export const chatInsights = async (
     const intervals = found?.intervals ?? Array.from({ length: count }, () => ({ tokens: 0, total_cost_micros: 0 }));
     intervals[slot] = { tokens: tokensOf(sums), total_cost_micros: sums.total_cost_micros };
     models.set(model_config_id, {
-      ...{ model_config_id, model, display_name, intervals },
+      model_config_id,
+      model,
+      display_name,
+      intervals,
       ...add(found ?? NOTHING, sums),
     });
   }

@@ -70,7 +70,8 @@ export const secretOf = (field: string, text: string): string => {
 const oauthOf = ({ client_id, auth_url, token_url, scopes }: McpOAuth): McpOAuth => {
   if (client_id.trim() === "") throw invalidField("oauth2.client_id", "must not be empty");
   return {
-    ...{ client_id: client_id.trim(), scopes },
+    client_id: client_id.trim(),
+    scopes,
     auth_url: urlOf("oauth2.auth_url", auth_url),
     token_url: urlOf("oauth2.token_url", token_url),
   };

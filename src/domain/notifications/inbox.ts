@@ -19,8 +19,14 @@ import { userAt } from "../users/user.ts";
 const PAGE = 25;
 
 export const presentNotification = (row: NotificationRow): InboxNotification => ({
-  ...{ id: row.id, user_id: row.user_id, template_id: row.template_id, targets: row.targets },
-  ...{ title: row.title, content: row.content, icon: row.icon, actions: row.actions },
+  id: row.id,
+  user_id: row.user_id,
+  template_id: row.template_id,
+  targets: row.targets,
+  title: row.title,
+  content: row.content,
+  icon: row.icon,
+  actions: row.actions,
   read_at: row.read_at === null ? null : rfc3339(row.read_at),
   created_at: rfc3339(row.created_at),
 });

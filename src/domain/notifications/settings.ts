@@ -23,8 +23,15 @@ const methodOf = ({ mail }: NoticeKind): Method => (mail ? "smtp" : "inbox");
 export const listKinds = async ({ store }: Pick<Deps, "store">): Promise<NotificationTemplate[]> => {
   const chosen = await readChosenMethods(store);
   return Object.values<NoticeKind>(NOTICE_KINDS).map((kind) => ({
-    ...{ id: kind.id, name: kind.name, group: kind.group, title_template: kind.title, body_template: kind.body },
-    ...{ method: chosen[kind.id] ?? "", default_method: methodOf(kind), kind: "system", enabled_by_default: true },
+    id: kind.id,
+    name: kind.name,
+    group: kind.group,
+    title_template: kind.title,
+    body_template: kind.body,
+    method: chosen[kind.id] ?? "",
+    default_method: methodOf(kind),
+    kind: "system",
+    enabled_by_default: true,
   }));
 };
 
@@ -41,8 +48,13 @@ export const setMethod = async (
   const { [kind.id]: before = "", ...others } = await readChosenMethods(store);
   if (before !== method) {
     const entry = audited({
-      ...{ now: clock.now(), action: "write", resource_type: "notification_template", resource_id: kind.id },
-      ...{ target: kind.name, before: { method: before }, after: { method } },
+      now: clock.now(),
+      action: "write",
+      resource_type: "notification_template",
+      resource_id: kind.id,
+      target: kind.name,
+      before: { method: before },
+      after: { method },
     });
     await store.commit([putMethods(method === "" ? others : { ...others, [kind.id]: method }), entry]);
   }
@@ -76,7 +88,9 @@ export const preferencesOf = async (
   user_id: string,
 ): Promise<NotificationPreference[]> =>
   (await store.all(listPreferences({ user_id }))).map(({ template_id, disabled, updated_at }) => ({
-    ...{ id: template_id, disabled, updated_at: rfc3339(updated_at) },
+    id: template_id,
+    disabled,
+    updated_at: rfc3339(updated_at),
   }));
 
 /** What is not named stays. 400 for a kind that is not there. */

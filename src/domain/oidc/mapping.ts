@@ -85,8 +85,12 @@ const mappedMemberships = async (
     const known =
       isNew && organization.is_default ? [] : present.find((one) => one.organization_id === organization.id)?.roles;
     const about = {
-      ...({ now, resource_type: "organization_member" } as const),
-      ...{ resource_id: user.id, target: user.username, user_id: user.id, organization_id: organization.id },
+      now,
+      resource_type: "organization_member" as const,
+      resource_id: user.id,
+      target: user.username,
+      user_id: user.id,
+      organization_id: organization.id,
     };
     if (known && !roles) {
       if (isNew) continue;

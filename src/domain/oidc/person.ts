@@ -92,21 +92,26 @@ const signedUp = async (ctx: DomainContext, client: OidcClient, claims: Claims, 
   const username = await freeName(ctx, claims[client.setting.username_claim ?? "preferred_username"], email);
   const name = typeof claims.name === "string" ? claims.name.trim().slice(0, 128) : "";
   const row = {
-    ...{ id: uuid(), email, username, name, ...at },
-    ...({ status: "active", login_type: "oidc" } as const),
+    id: uuid(),
+    email,
+    username,
+    name,
+    ...at,
+    status: "active" as const,
+    login_type: "oidc" as const,
     roles: [] as string[],
   };
   const user: User = {
-    ...{
-      avatar_url: "",
-      password_hash: "",
-      theme_preference: "",
-      terminal_font: "",
-      has_ai_seat: false,
-      last_seen_at: null,
-      deleted: false,
-    },
-    ...{ second_factor_required: false, github_com_user_id: null, ...row },
+    avatar_url: "",
+    password_hash: "",
+    theme_preference: "",
+    terminal_font: "",
+    has_ai_seat: false,
+    last_seen_at: null,
+    deleted: false,
+    second_factor_required: false,
+    github_com_user_id: null,
+    ...row,
   };
   const { id: organization_id } = await defaultOrganization(ctx.store);
   return {

@@ -24,8 +24,10 @@ export const presentListedJob = ({ job, template, version, workspace }: ListedJo
     // The values of a dry run are whoever's tried it.
     { ...job, input: inputOf(job.input) },
     {
-      ...{ template_version_name: version?.name ?? "", template_name: template?.name ?? "" },
-      ...{ template_display_name: template?.display_name ?? "", template_icon: template?.icon ?? "" },
+      template_version_name: version?.name ?? "",
+      template_name: template?.name ?? "",
+      template_display_name: template?.display_name ?? "",
+      template_icon: template?.icon ?? "",
       template_id: template?.id ?? NIL_UUID,
       ...(workspace ? { workspace_id: workspace.id, workspace_name: workspace.name } : {}),
     },

@@ -22,7 +22,14 @@ export const presentDaemon = async (
   const job = worker?.jobs[0];
   const { id, organization_id, key_id, name, version, provisioners, tags, slots } = row;
   return {
-    ...{ id, organization_id, key_id, name, version, provisioners, tags, slots },
+    id,
+    organization_id,
+    key_id,
+    name,
+    version,
+    provisioners,
+    tags,
+    slots,
     status: worker ? (job ? "busy" : "idle") : "offline",
     current_job: job === undefined ? null : await presentJob(deps, job, caller),
     created_at: rfc3339(row.created_at),
@@ -40,7 +47,9 @@ const presentJob = async ({ store }: Deps, id: string, caller: UserCaller): Prom
   const template_id = workspace?.template_id ?? version?.template_id ?? undefined;
   const template = template_id ? await store.get(findTemplate({ id: template_id })) : undefined;
   return {
-    ...{ id, status: "running", type: job?.type ?? "workspace_build" },
+    id,
+    status: "running",
+    type: job?.type ?? "workspace_build",
     workspace_id: shown?.id ?? null,
     workspace_name: shown?.name ?? "",
     template_name: template?.name ?? "",

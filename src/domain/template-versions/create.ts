@@ -79,8 +79,12 @@ export const storeExample = async (
   const bytes = example.archive();
   const { hash, size } = await ctx.blobs.put(chunks(bytes));
   const { id } = await remember(ctx.store, {
-    ...{ id: uuid(), hash, size, mimetype: "application/zip" },
-    ...{ created_by: user_id, created_at: ctx.clock.now() },
+    id: uuid(),
+    hash,
+    size,
+    mimetype: "application/zip",
+    created_by: user_id,
+    created_at: ctx.clock.now(),
   });
   return id;
 };

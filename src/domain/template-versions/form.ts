@@ -101,7 +101,9 @@ const withFaulty = (manifest: Manifest, { parameters, faults }: FormAnswer): Man
 };
 
 const fault = (summary: string, detail: string): Diagnostic => ({
-  ...{ severity: "error", summary, detail },
+  severity: "error",
+  summary,
+  detail,
   extra: { code: "" },
 });
 

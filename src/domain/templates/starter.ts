@@ -94,7 +94,9 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
     const job_id = uuid();
     const ended = endOf(deps, job_id);
     await versions.ask(id, "create", {
-      ...{ job_id, organization_id, template_id: null },
+      job_id,
+      organization_id,
+      template_id: null,
       name: "v1",
       message: "Comes with Slipway.",
       file_id: await storeExample(deps, name, PREBUILDS_USER_ID),

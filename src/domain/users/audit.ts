@@ -26,8 +26,11 @@ export const wokenUp = ({ status, ...user }: Pick<User, "id" | "username" | "sta
   status === "dormant"
     ? [
         audited({
-          ...{ ...about(user, now), action: "write", user_id: user.id },
-          ...{ before: { status }, after: { status: "active" } },
+          ...about(user, now),
+          action: "write",
+          user_id: user.id,
+          before: { status },
+          after: { status: "active" },
         }),
       ]
     : [];
@@ -37,6 +40,10 @@ type Key = typeof api_keys.$inferSelect;
 /** A key is called by its name; one of a sign-in has none and is told of by its id. The id is no secret. */
 export const keyChanged = (key: Key, change: { before?: Key; after?: Key }, now: number): Statement =>
   audited({
-    ...{ now, resource_type: "api_key", target: key.token_name || key.id, additional: { key_id: key.id }, ...change },
+    now,
+    resource_type: "api_key",
+    target: key.token_name || key.id,
+    additional: { key_id: key.id },
+    ...change,
     action: change.before === undefined ? "create" : change.after === undefined ? "delete" : "write",
   });

@@ -73,8 +73,13 @@ const told = async (
     .filter((one) => one.id !== caller.user_id)
     .map((one) =>
       notified({
-        ...{ now, user_id: one.id, kind: "user_created", values: { user: username, initiator: caller.username } },
-        ...{ targets: [id], path: "/admin/users", dedupe: `user_created:${id}` },
+        now,
+        user_id: one.id,
+        kind: "user_created",
+        values: { user: username, initiator: caller.username },
+        targets: [id],
+        path: "/admin/users",
+        dedupe: `user_created:${id}`,
       }),
     );
 

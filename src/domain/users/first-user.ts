@@ -81,8 +81,15 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
   const { email, username, name } = user;
   const at = { created_at: now, updated_at: now };
   const row: typeof users.$inferInsert = {
-    ...{ id, email, username, name, password_hash, ...at },
-    ...{ status: "active", login_type: "password", roles: ["owner"] },
+    id,
+    email,
+    username,
+    name,
+    password_hash,
+    ...at,
+    status: "active",
+    login_type: "password",
+    roles: ["owner"],
   };
   try {
     await store.commit([
@@ -112,8 +119,13 @@ export const prepareIdentity = async (parts: Deps, config: Config): Promise<bool
   if (!(await store.get(findUser({ id: PREBUILDS_USER_ID })))) {
     await store.commit([
       insertUser({
-        ...{ id: PREBUILDS_USER_ID, email: "", username: "prebuilds", name: "Prebuilds", ...at },
-        ...{ status: "active", login_type: "none" },
+        id: PREBUILDS_USER_ID,
+        email: "",
+        username: "prebuilds",
+        name: "Prebuilds",
+        ...at,
+        status: "active",
+        login_type: "none",
       }),
     ]);
   }

@@ -195,5 +195,9 @@ export class MachineAccounts {
 /** Whoever is at the machine has no account: the audit log says how it was done (rule AU-4). */
 const atMachine = <T>(work: () => T): T => withOrigin(MACHINE, work);
 const MACHINE: OriginOf = () => ({
-  ...{ user_id: null, ip: null, user_agent: "slipway", request_id: NIL_UUID, note: { by: "command line" } },
+  user_id: null,
+  ip: null,
+  user_agent: "slipway",
+  request_id: NIL_UUID,
+  note: { by: "command line" },
 });

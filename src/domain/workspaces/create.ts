@@ -46,8 +46,10 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const manifest = usableManifest(version, "invalid");
   const { rich_parameter_values, template_version_preset_id } = body;
   const input = {
-    ...{ rich_parameter_values, template_version_preset_id },
-    ...{ owner_id: owner.id, initiator_id: caller.user_id },
+    rich_parameter_values,
+    template_version_preset_id,
+    owner_id: owner.id,
+    initiator_id: caller.user_id,
   };
   const build = await newBuild(ctx, version, manifest, { ...input, transition: "start", reason: "initiator" });
   const now = clock.now();

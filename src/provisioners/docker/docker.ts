@@ -147,7 +147,10 @@ export class DockerProvisioner implements Provisioner {
       await step("volume", () => engine.json("create a volume", "POST", "/volumes/create", { body, signal }));
     }
     const body = containerBody(request, wanted, {
-      ...{ access_url: this.#options.accessUrl().href, run: work.run, network, user },
+      access_url: this.#options.accessUrl().href,
+      run: work.run,
+      network,
+      user,
     });
     report.log("info", stage, `Creating the container ${resource.name} from ${docker.image}.`);
     const id = await step("create", () => this.#create(work, wanted.resource.name, body));
@@ -242,7 +245,10 @@ const remove = async (work: Work, container: Found): Promise<void> => {
   const grace = Number(container.Labels?.[GRACE_LABEL] ?? STOP_GRACE);
   report.log("info", stage, `Stopping the container ${nameOf(container)}.`);
   await engine.json("stop the container", "POST", `/containers/${container.Id}/stop`, {
-    ...{ query: { t: String(grace) }, signal, fine: [304, 404], timeout: (grace + 60) * 1000 },
+    query: { t: String(grace) },
+    signal,
+    fine: [304, 404],
+    timeout: (grace + 60) * 1000,
   });
   await force(work, container.Id);
 };
@@ -255,7 +261,10 @@ const force = async ({ engine, signal }: Work, id: string): Promise<void> => {
 
 const upload = async ({ engine, signal }: Work, id: string, program: Program): Promise<void> => {
   await engine.json("take the workspace's daemon", "PUT", `/containers/${id}/archive`, {
-    ...{ query: { path: "/" }, tar: tarWith(program.file, PROGRAM_PATH), signal, timeout: UPLOAD_MS },
+    query: { path: "/" },
+    tar: tarWith(program.file, PROGRAM_PATH),
+    signal,
+    timeout: UPLOAD_MS,
   });
 };
 

@@ -132,13 +132,16 @@ export class ConnectedWorker {
         return;
       case "done":
         this.#end(message.job_id, {
-          ...{ kind: "done", state: message.has_left ? job.left.text : message.state },
+          kind: "done",
+          state: message.has_left ? job.left.text : message.state,
           made: message.made as Made | undefined,
         });
         return;
       case "failed":
         this.#end(message.job_id, {
-          ...{ kind: "failed", error: message.error, code: message.code },
+          kind: "failed",
+          error: message.error,
+          code: message.code,
           left: message.has_left ? { state: job.left.text } : undefined,
         });
         return;

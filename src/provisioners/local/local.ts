@@ -115,7 +115,8 @@ export class LocalProvisioner implements Provisioner {
     if (this.#options.refusal !== undefined) {
       const count = workspaces.length;
       log("local").warn("{count} local workspaces from before are still there; stop them: {reason}", {
-        ...{ count, reason: this.#options.refusal },
+        count,
+        reason: this.#options.refusal,
       });
       return;
     }

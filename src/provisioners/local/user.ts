@@ -35,6 +35,11 @@ export const localUser = (name: string, euid = process.geteuid?.()): LocalUser =
 /** Runs a program of the system as the user and waits for it; answers what it wrote, empty when it could not be started. */
 export const runAs = (user: Pick<LocalUser, "uid" | "gid">, command: readonly string[], cwd = "/"): string =>
   Bun.spawnSync([...command], {
-    ...{ cwd, uid: user.uid, gid: user.gid, env: { PATH: "/usr/bin:/bin" } },
-    ...{ stdin: "ignore", stdout: "pipe", stderr: "ignore" },
+    cwd,
+    uid: user.uid,
+    gid: user.gid,
+    env: { PATH: "/usr/bin:/bin" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
   }).stdout.toString();

@@ -60,7 +60,12 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
   const [out, err] = [openSync(outFile, "w+", 0o600), openSync(errFile, "w+", 0o600)];
   try {
     const child = Bun.spawn([options.program, ...options.args], {
-      ...{ cwd: options.cwd, env: { ...options.env }, stdin: "ignore", stdout: out, stderr: err, detached: true },
+      cwd: options.cwd,
+      env: { ...options.env },
+      stdin: "ignore",
+      stdout: out,
+      stderr: err,
+      detached: true,
     });
     const mark = markOf(child.pid);
     if (mark) writeFileSync(join(folder, MARK), JSON.stringify(mark), { mode: 0o600 });
@@ -82,7 +87,8 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
       code: child.exitCode ?? 1,
       output: line ? "" : textOf(out, OUTPUT_LIMIT),
       errors: textOf(err, OUTPUT_LIMIT).slice(-ERRORS_SHOWN),
-      ...{ tooLong: stop.tooLong, tooMuch: stop.tooMuch },
+      tooLong: stop.tooLong,
+      tooMuch: stop.tooMuch,
     };
   } finally {
     closeSync(out);

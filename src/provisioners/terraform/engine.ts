@@ -131,7 +131,12 @@ export class Engine {
     const { folder, work } = this.#session;
     return runCommand({
       ...part,
-      ...{ program: program.path, folder, cwd: work, clock, signal: this.#signal, grace: limits.grace },
+      program: program.path,
+      folder,
+      cwd: work,
+      clock,
+      signal: this.#signal,
+      grace: limits.grace,
       env: { ...env, ...part.env },
     });
   }

@@ -170,7 +170,9 @@ export class Forms {
       signal.throwIfAborted();
       const instances = instancesOfPlan(JSON.parse(shown.output) as PlanDocument);
       const faults = progress.errors.map((one) => ({
-        ...{ ...one, summary: mask.hide(one.summary), detail: mask.hide(one.detail) },
+        ...one,
+        summary: mask.hide(one.summary),
+        detail: mask.hide(one.detail),
         address: labelOf(one.address),
       }));
       return { parameters: parametersOf(instances).map(parameterIn), tags: tagsOf(instances), faults };

@@ -35,7 +35,11 @@ const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.lengt
 export const resourcesIn = (mapped: readonly MappedResource[]): ManifestResource[] =>
   mapped.map(({ name, type, module_path, hide, icon, daily_cost, metadata, agents, instance_type }) =>
     lean({
-      ...{ name, type, module_path, hide, icon },
+      name,
+      type,
+      module_path,
+      hide,
+      icon,
       daily_cost: daily_cost || undefined,
       metadata: [...(instance_type === "" ? [] : [{ key: "type", value: instance_type }]), ...metadata],
       agents: agents.map(agentIn),
@@ -46,7 +50,15 @@ const agentIn = (agent: MappedAgent): ManifestAgent => {
   const { name, os, arch, directory, env, troubleshooting_url, motd_file, instance_id, token, api_key_scope } = agent;
   return {
     ...lean<Pick<ManifestAgent, "name">>({
-      ...{ name, os, arch, directory, env, troubleshooting_url, motd_file, instance_id, token },
+      name,
+      os,
+      arch,
+      directory,
+      env,
+      troubleshooting_url,
+      motd_file,
+      instance_id,
+      token,
       api_key_scope: api_key_scope === "all" ? undefined : api_key_scope,
       apps: agent.apps.toSorted((a, b) => a.order - b.order || (a.slug < b.slug ? -1 : 1)).map(appIn),
       scripts: agent.scripts.map(scriptIn),
@@ -94,14 +106,23 @@ export const cronWarnings = (mapped: readonly MappedResource[]): string[] =>
 export const parameterIn = (one: MappedParameter): ManifestParameter => {
   const { validation: rule, options, required, default_value, type } = one;
   const validation = lean<Full>({
-    ...{ regex: rule.regex, error: rule.error, monotonic: rule.monotonic },
+    regex: rule.regex,
+    error: rule.error,
+    monotonic: rule.monotonic,
     min: rule.min ?? undefined,
     max: rule.max ?? undefined,
   });
   return {
     ...lean<Pick<ManifestParameter, "name">>({
-      ...{ name: one.name, display_name: one.display_name, description: one.description, icon: one.icon },
-      ...{ type, form_type: one.form_type, mutable: one.mutable, ephemeral: one.ephemeral, address: one.address },
+      name: one.name,
+      display_name: one.display_name,
+      description: one.description,
+      icon: one.icon,
+      type,
+      form_type: one.form_type,
+      mutable: one.mutable,
+      ephemeral: one.ephemeral,
+      address: one.address,
       options: options.map((option) => ({ ...lean<Full>(option), name: option.name, value: option.value })),
       validation: Object.keys(validation).length > 0 ? validation : undefined,
       styling: Object.keys(one.styling).length > 0 ? one.styling : undefined,
@@ -144,7 +165,8 @@ export const variableIn = (
   const value = known === undefined || known === null || typeof known === "string" ? known : JSON.stringify(known);
   return {
     ...lean<Pick<ManifestVariable, "name">>({
-      ...{ name, sensitive },
+      name,
+      sensitive,
       description: configured[name]?.description ?? description,
       type: TYPES.find((one) => one === type),
       declared_type: TYPES.some((one) => one === type) ? undefined : type,

@@ -38,7 +38,10 @@ export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Pro
 const versionOf = async (path: string, PATH: string): Promise<string | undefined> => {
   try {
     const child = Bun.spawn([path, "version", "-json"], {
-      ...{ env: { PATH, CHECKPOINT_DISABLE: "1" }, stdin: "ignore", stdout: "pipe", stderr: "ignore" },
+      env: { PATH, CHECKPOINT_DISABLE: "1" },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "ignore",
       timeout: LIMIT_MS,
     });
     const { terraform_version } = (await new Response(child.stdout).json()) as { terraform_version?: unknown };

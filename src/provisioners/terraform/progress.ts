@@ -16,7 +16,11 @@ const MOST_ERRORS = 20;
 const MOST_OPEN = 10_000;
 
 const LEVELS: Readonly<Record<string, LogLevel>> = {
-  ...{ trace: "trace", debug: "debug", info: "info", warn: "warn", error: "error" },
+  trace: "trace",
+  debug: "debug",
+  info: "info",
+  warn: "warn",
+  error: "error",
 };
 
 type Line = {

@@ -183,8 +183,12 @@ export class TerraformProvisioner implements Provisioner {
     const cliConfig = existsSync(this.#options.cliConfig ?? "") ? this.#options.cliConfig : undefined;
     return {
       program: await this.#found(),
-      ...{ clock, cliConfig, env: passedOn(env, pass), alone: this.#alone },
-      ...{ pluginCache: this.#plugins, limits: this.#limits },
+      clock,
+      cliConfig,
+      env: passedOn(env, pass),
+      alone: this.#alone,
+      pluginCache: this.#plugins,
+      limits: this.#limits,
     };
   }
 }

@@ -9,9 +9,14 @@ export const DeploymentStats = t.Object({
   collected_at: time,
   next_update_at: time,
   workspaces: t.Object({
-    ...{ pending: count, building: count, running: count, failed: count, stopped: count },
+    pending: count,
+    building: count,
+    running: count,
+    failed: count,
+    stopped: count,
     connection_latency_ms: t.Object({ P50: t.Number(), P95: t.Number() }, { description: "-1: nobody is connected." }),
-    ...{ rx_bytes: count, tx_bytes: count },
+    rx_bytes: count,
+    tx_bytes: count,
   }),
   session_count: t.Object({ vscode: count, jetbrains: count, ssh: count, reconnecting_pty: count }),
 });

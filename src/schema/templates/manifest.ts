@@ -24,7 +24,10 @@ export const ManifestCondition = t.Record(
 
 export const ManifestOption = t.Object(
   {
-    ...{ name: text, value: text, description: t.Optional(text), icon: t.Optional(icon) },
+    name: text,
+    value: text,
+    description: t.Optional(text),
+    icon: t.Optional(icon),
     /** Offered only then. */
     when: t.Optional(ManifestCondition),
   },

@@ -80,9 +80,17 @@ export class NetworkPeer {
     this.#most = options.max_remotes ?? MAX_REMOTES;
     const load = new HandshakeLoad(clock);
     this.#host = {
-      ...{ clock, random, accept, endOfTurn, disco: this.#disco, ...(datagram ? { datagram } : {}) },
+      clock,
+      random,
+      accept,
+      endOfTurn,
+      disco: this.#disco,
+      ...(datagram ? { datagram } : {}),
       tunnels: {
-        ...{ clock, random, key: this.key, stamps: new Tai64n(clock) },
+        clock,
+        random,
+        key: this.key,
+        stamps: new Tai64n(clock),
         cookies: new CookieIssuer(clock, new MacKeys(this.key.public)),
         isUnderLoad: () => load.add(),
       },

@@ -52,7 +52,9 @@ export class Remote {
     });
     const { clock, random, endOfTurn } = host;
     this.tcp = new TcpStack({
-      ...{ clock, random, endOfTurn },
+      clock,
+      random,
+      endOfTurn,
       carry: (packet) => this.tunnel.send(packet),
       accept: (connection, port) => host.accept(connection, port, this),
     });

@@ -229,7 +229,10 @@ export class TcpConnection implements Duplex {
       ? { mss: MSS, scale: SCALE, mayBlocks: true }
       : { mss: MSS, scale: this.#scale, mayBlocks: this.#mayBlocks };
     const packet = encodeSegment(this.ends, {
-      ...{ seq, flags, data, blocks },
+      seq,
+      flags,
+      data,
+      blocks,
       ack: flags & FLAG.ack ? this.#received.expected : 0,
       window: isSyn ? window : window >> (this.#scale ?? 0),
       syn: isSyn ? syn : undefined,

@@ -14,8 +14,16 @@ const MOST_MS = 4 * 3_600_000;
 
 // Nobody sits at the terminal: nothing may page, colour, edit or ask.
 const ENVIRONMENT = {
-  ...{ TERM: "dumb", NO_COLOR: "1", PAGER: "cat", GIT_PAGER: "cat", MANPAGER: "cat" },
-  ...{ EDITOR: "true", VISUAL: "true", GIT_EDITOR: "true", GIT_SEQUENCE_EDITOR: "true", GIT_TERMINAL_PROMPT: "0" },
+  TERM: "dumb",
+  NO_COLOR: "1",
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  MANPAGER: "cat",
+  EDITOR: "true",
+  VISUAL: "true",
+  GIT_EDITOR: "true",
+  GIT_SEQUENCE_EDITOR: "true",
+  GIT_TERMINAL_PROMPT: "0",
   DEBIAN_FRONTEND: "noninteractive",
 };
 

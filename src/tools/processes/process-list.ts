@@ -23,7 +23,10 @@ export const processList = tool({
     return {
       ...(shown.length < processes.length ? { left_out: processes.length - shown.length } : {}),
       processes: shown.map(({ id, command, directory, running, exit_code, started_at }) => ({
-        ...{ id, command: command.slice(0, COMMAND_CHARS), directory, running },
+        id,
+        command: command.slice(0, COMMAND_CHARS),
+        directory,
+        running,
         ...(running ? {} : { exit_code }),
         started_at,
       })),

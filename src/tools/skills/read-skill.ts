@@ -21,7 +21,9 @@ export const readSkill = tool({
     const query = new URLSearchParams({ path: skill.folder });
     try {
       const { files, truncated } = await agent.call<SkillFiles>({
-        ...{ method: "GET", path: `/context/skill-files?${query}`, signal },
+        method: "GET",
+        path: `/context/skill-files?${query}`,
+        signal,
       });
       return { ...known, files, ...(truncated ? { note: "There are more files than these." } : {}) };
     } catch (error) {

@@ -19,7 +19,9 @@ export const spawnAgent = tool({
         "general: works with all tools of the workspace. explore: looks around, changes nothing. computer_use: the same as general, and sees and uses the desktop.",
       ),
       prompt: t.String({
-        ...{ minLength: 1, maxLength: PROMPT_CHARS, pattern: "\\S" },
+        minLength: 1,
+        maxLength: PROMPT_CHARS,
+        pattern: "\\S",
         description: "The whole task: the agent knows nothing of this conversation.",
       }),
       title: t.Optional(

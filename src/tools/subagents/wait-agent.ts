@@ -14,7 +14,8 @@ export const waitAgent = tool({
       chat_id: t.String({ minLength: 1, description: "As spawn_agent has answered it." }),
       timeout_seconds: t.Optional(
         t.Integer({
-          ...{ minimum: 0, maximum: MOST_S },
+          minimum: 0,
+          maximum: MOST_S,
           description: `How long to wait at most, 0 to ${MOST_S}; ${TIMEOUT_S} by default. 0 only looks.`,
         }),
       ),

@@ -10,7 +10,10 @@ import {
 } from "#actors/chat/prompt/compact.ts";
 
 const row = (role: HistoryRow["role"], text: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
-  ...{ role, content: [{ type: "text", text }], usage: null, replayed: null },
+  role,
+  content: [{ type: "text", text }],
+  usage: null,
+  replayed: null,
   ...more,
 });
 const answer = (input_tokens: number): HistoryRow => row("assistant", "ok", { usage: { input_tokens } });

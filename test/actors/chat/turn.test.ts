@@ -43,7 +43,18 @@ const openServices = async (options: TestServerOptions = {}) => {
       });
     });
   return {
-    ...{ server, models, clock, chats, store, generations, notices, noticeOf, status, texts, follow, heard },
+    server,
+    models,
+    clock,
+    chats,
+    store,
+    generations,
+    notices,
+    noticeOf,
+    status,
+    texts,
+    follow,
+    heard,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 };

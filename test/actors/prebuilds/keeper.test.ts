@@ -25,7 +25,9 @@ testInside(
       return (all.find(({ actor_id }) => actor_id === id)?.due ?? Number.NaN) - clock.now();
     };
     const broken = new PrebuildKeeper({
-      ...{ store, clock, workspaces: () => contextOf(world.server).workspaces },
+      store,
+      clock,
+      workspaces: () => contextOf(world.server).workspaces,
       automatic: { plan: () => Promise.reject(new Error("no plan")) },
       firstBuild: () => Promise.reject(new Error("as if the server had died here")),
     });

@@ -22,8 +22,13 @@ const wants = (instances: number, ttl_ms = 0): Wanted => ({
   presets: [{ id: "p", instances, ttl_ms }],
 });
 const one = (id: string, more: Partial<Prebuild> = {}): Prebuild => ({
-  ...{ workspace_id: id, build_id: `${id}-1`, version_id: "v1", preset_id: "p" },
-  ...{ transition: "start", status: "succeeded", ended_at: START },
+  workspace_id: id,
+  build_id: `${id}-1`,
+  version_id: "v1",
+  preset_id: "p",
+  transition: "start",
+  status: "succeeded",
+  ended_at: START,
   ...more,
 });
 const shown = ({ create, remove, next }: Steps) => [create.length, remove.map((r) => r.workspace_id).join(), next];

@@ -11,12 +11,28 @@ const READY: Facts = {
   build: { initiator_id: PREBUILDS_USER_ID, template_version_preset_id: "preset" },
 };
 const build: NewBuild = {
-  ...{ id: "build-2", job_id: "job-2", job_key: 2, transition: "start", reason: "initiator", initiator_id: "ada" },
-  ...{ template_version_id: NIL_UUID, template_version_preset_id: "preset", orphan: false, log_level: "" },
-  ...{ parameters: [{ name: "size", value: "small" }], provisioner: "echo", file_id: NIL_UUID, tags: {} },
+  id: "build-2",
+  job_id: "job-2",
+  job_key: 2,
+  transition: "start",
+  reason: "initiator",
+  initiator_id: "ada",
+  template_version_id: NIL_UUID,
+  template_version_preset_id: "preset",
+  orphan: false,
+  log_level: "",
+  parameters: [{ name: "size", value: "small" }],
+  provisioner: "echo",
+  file_id: NIL_UUID,
+  tags: {},
 };
 const CLAIM: Claim = {
-  ...{ owner_id: "ada", name: "mine", autostart_schedule: null, ttl_ms: HOUR, automatic_updates: "always", build },
+  owner_id: "ada",
+  name: "mine",
+  autostart_schedule: null,
+  ttl_ms: HOUR,
+  automatic_updates: "always",
+  build,
 };
 const ready = (more: Facts = {}) =>
   stateWith({
@@ -46,8 +62,15 @@ describe("[PB-7] what is not to be had is stale", () => {
 test("[PB-7] a claim changes owner, name and times, ends every share, and queues the build, guarded by whose it was", () => {
   const { state, writes, events, effects } = claimed({ ...ready(), agent_ids: ["a"] }, CLAIM, START + HOUR) as Change;
   expect(state.workspace).toMatchObject({
-    ...{ owner_id: "ada", name: "mine", ttl_ms: HOUR, automatic_updates: "always", last_used_at: START + HOUR },
-    ...{ group_acl: {}, user_acl: {}, favorite: false, latest_build_id: "build-2" },
+    owner_id: "ada",
+    name: "mine",
+    ttl_ms: HOUR,
+    automatic_updates: "always",
+    last_used_at: START + HOUR,
+    group_acl: {},
+    user_acl: {},
+    favorite: false,
+    latest_build_id: "build-2",
   });
   expect(state.build).toMatchObject({ id: "build-2", build_number: 2, initiator_id: "ada", deadline: null });
   expect(writes[0]?.sql).toContain("owner_id");

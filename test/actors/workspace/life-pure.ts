@@ -21,9 +21,20 @@ export const cronOf = (hour: number | null): string | null => (hour === null ? n
 type Asked = { transition: Transition; reason?: string; version?: string; initiator?: string };
 const buildOf = (n: number, { transition: kind, reason = "initiator", version = "good", initiator = "owner" }: Asked) =>
   ({
-    ...{ id: `build-${n}`, job_id: `job-${n}`, job_key: n, transition: kind, reason, initiator_id: initiator },
-    ...{ template_version_id: version, template_version_preset_id: null, orphan: false, log_level: "" },
-    ...{ parameters: [], provisioner: "echo", file_id: NIL_UUID, tags: {} },
+    id: `build-${n}`,
+    job_id: `job-${n}`,
+    job_key: n,
+    transition: kind,
+    reason,
+    initiator_id: initiator,
+    template_version_id: version,
+    template_version_preset_id: null,
+    orphan: false,
+    log_level: "",
+    parameters: [],
+    provisioner: "echo",
+    file_id: NIL_UUID,
+    tags: {},
   }) satisfies NewBuild;
 
 class PureLife {

@@ -25,9 +25,20 @@ import { DAY, HOUR, MINUTE, rulesWith, START, stateWith } from "./schedule-state
 const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 
 const buildOf = (n: number, kind: NewBuild["transition"], reason: string): NewBuild => ({
-  ...{ id: `build-${n}`, job_id: `job-${n}`, job_key: n, transition: kind, reason, initiator_id: NIL_UUID },
-  ...{ template_version_id: NIL_UUID, template_version_preset_id: null, orphan: false, log_level: "", parameters: [] },
-  ...{ provisioner: "echo", file_id: NIL_UUID, tags: {} },
+  id: `build-${n}`,
+  job_id: `job-${n}`,
+  job_key: n,
+  transition: kind,
+  reason,
+  initiator_id: NIL_UUID,
+  template_version_id: NIL_UUID,
+  template_version_preset_id: null,
+  orphan: false,
+  log_level: "",
+  parameters: [],
+  provisioner: "echo",
+  file_id: NIL_UUID,
+  tags: {},
 });
 
 /** What timed.ts does around each decision, without a store. */

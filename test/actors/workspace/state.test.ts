@@ -243,8 +243,13 @@ const moveOn = (state: WorkspaceState, command: WorkspaceCommand): Change => {
 const worker = { id: NIL_UUID, name: "w" };
 const working = (state: WorkspaceState): WorkspaceState =>
   moveOn(state, {
-    ...{ type: "start", now: START, job_id: state.job.id, worker, rows: [] },
-    ...{ agent_ids: ["agent"], daily_cost: 0 },
+    type: "start",
+    now: START,
+    job_id: state.job.id,
+    worker,
+    rows: [],
+    agent_ids: ["agent"],
+    daily_cost: 0,
   }).state;
 
 test("[WK-31] what follows a build begins in the same change in which it ends well, and never otherwise", () => {

@@ -31,7 +31,9 @@ describe("by REST", () => {
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }, { slug: "web" }] });
     const agent = agentOf(server, seeded);
     const answer = await agent.patch(PATH, {
-      ...{ app_slug: "ai", state: "working", message: "reading" },
+      app_slug: "ai",
+      state: "working",
+      message: "reading",
       // What is no icon is none.
       icon: "javascript:alert(1)",
     });
@@ -133,7 +135,9 @@ describe("over the agent's connection", () => {
     await using connection = await connectAgent(server, seeded.agent_token);
     const report = (slug: string, state: number, message: string) =>
       connection.agent.updateAppStatus({
-        ...{ slug, message, uri: "file:///work" },
+        slug,
+        message,
+        uri: "file:///work",
         state: state as UpdateAppStatusRequest_AppStatusState,
       });
     for (const [i, message] of ["a\u0000b", "é".repeat(160), "c", "d"].entries()) await report("ai", i, message);

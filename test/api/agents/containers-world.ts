@@ -44,7 +44,8 @@ export const startContainerWorld = async (): Promise<ContainerWorld> => {
   const environment_variables = { DOCKER_HOST: docker.host, PATH: `${dirname(cli)}:$PATH` };
   const world = await startReachable({ agent: { environment_variables } });
   return {
-    ...{ docker, world },
+    docker,
+    world,
     write(path, text) {
       const whole = join(world.home, path);
       mkdirSync(dirname(whole), { recursive: true });

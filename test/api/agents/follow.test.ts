@@ -50,7 +50,8 @@ describe("a follower", () => {
       ];
       let head = "";
       const socket = await Bun.connect({
-        ...{ hostname: server.url.hostname, port: Number(server.url.port) },
+        hostname: server.url.hostname,
+        port: Number(server.url.port),
         socket: {
           open: (raw) => void raw.write(`${lines.join("\r\n")}\r\n\r\n`),
           data: (_, bytes) => {

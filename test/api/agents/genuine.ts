@@ -54,7 +54,8 @@ const passing = (server: URL): { url: URL } & Disposable => {
         }
         send(side, Buffer.from(text.replace(/service-session-token:/i, "Coder-Session-Token:"), "latin1"));
         void Bun.connect<Side>({
-          ...{ hostname: server.hostname, port: Number(server.port) },
+          hostname: server.hostname,
+          port: Number(server.port),
           data: { to: socket, waiting: [], head: undefined },
           socket: {
             open(up) {
@@ -92,7 +93,9 @@ export const startGenuine = async (options: SeedOptions = {}): Promise<Genuine> 
   const start = () => startAgentProcess(server, seeded, home, { url: proxy.url });
   let daemon = await start();
   return {
-    ...{ server, seeded, home },
+    server,
+    seeded,
+    home,
     get daemon() {
       return daemon;
     },

@@ -47,7 +47,10 @@ const open = async () => {
     return (await answer).status === 200;
   };
   return {
-    ...{ clock, server, signIn, works },
+    clock,
+    server,
+    signIn,
+    works,
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       files[Symbol.dispose]();

@@ -21,7 +21,10 @@ const network = () => {
   const topics = new Topics<Events>();
   const agent_id = uuid();
   const agent = new NetworkPeer({
-    ...{ clock, random: () => 0.5, role: "agent", addresses: agentAddressBytes(agent_id) },
+    clock,
+    random: () => 0.5,
+    role: "agent",
+    addresses: agentAddressBytes(agent_id),
     link: (key, receive) => new LocalLink({ relay: tailnet.relay, key, receive }),
     accept: (connection, port) => {
       if (port === 9) return connection.reset("nothing listens");

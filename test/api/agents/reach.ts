@@ -69,7 +69,10 @@ export const startReachable = async (options: SeedOptions = {}): Promise<Reachab
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const daemon = await startAgentProcess(server, seeded, home);
   return {
-    ...{ server, seeded, home, daemon },
+    server,
+    seeded,
+    home,
+    daemon,
     owner: new Client(server.url, seeded.owner_token),
     path: (rest) => `/api/v2/workspaceagents/${seeded.agent_id}/${rest}`,
     async [Symbol.asyncDispose]() {

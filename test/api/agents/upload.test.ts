@@ -65,7 +65,9 @@ test("[PT-8] names with folders, more than 32 MiB, folders of the name and stran
   // Without a declared length it is noticed on the way, and nothing of it is kept.
   const endless = new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1_000_000)) });
   const streamed = await fetch(new URL(world.path("files?name=big"), world.server.url), {
-    ...{ method: "POST", body: endless, headers: { "service-session-token": world.seeded.owner_token } },
+    method: "POST",
+    body: endless,
+    headers: { "service-session-token": world.seeded.owner_token },
   });
   expect(streamed.status).toBe(413);
   const never = await seedAgent(world.server);

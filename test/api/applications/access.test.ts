@@ -8,7 +8,9 @@ beforeAll(async () => {
   world = await startAppWorld({
     apps: (port) =>
       (["owner", "organization", "authenticated", "public"] as const).map((share) => ({
-        ...{ slug: share, url: `http://localhost:${port}`, share },
+        slug: share,
+        url: `http://localhost:${port}`,
+        share,
       })),
   });
 });

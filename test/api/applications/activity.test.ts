@@ -13,16 +13,14 @@ test("[AX-14] traffic is told once a minute for each workspace, ports of a perso
   };
   const activity = new AppActivity({ clock, workspaces: { ask }, usage: { note: () => {} } } as never);
   const at = (workspace_id: string, isPort: boolean): AppPlace => ({
-    ...{
-      workspace_id,
-      isPort,
-      slug: undefined,
-      owner_id: "o",
-      agent_id: "a",
-      port: 80,
-      tls: false,
-      base: { path: "/", query: "" },
-    },
+    workspace_id,
+    isPort,
+    slug: undefined,
+    owner_id: "o",
+    agent_id: "a",
+    port: 80,
+    tls: false,
+    base: { path: "/", query: "" },
   });
   const ann = { kind: "user", user_id: "u", username: "ann" } as never;
   for (let i = 0; i < 50; i += 1) activity.note(at("one", false), ann);

@@ -51,7 +51,8 @@ export const startAppWorld = async ({ apps = () => [], env, clock = systemClock 
   const app = await startApp();
   const agents = [{ name: "dev", apps: apps(app.port) }];
   const cast = await openCast({
-    ...{ clock, manifest: { ...ECHO, resources: [{ name: "main", agents }] } },
+    clock,
+    manifest: { ...ECHO, resources: [{ name: "main", agents }] },
     env: { SLIPWAY_WILDCARD_ACCESS_URL: `*.${SUFFIX}`, ...env },
   });
   const { server, clients, workspace } = cast;
@@ -66,7 +67,12 @@ export const startAppWorld = async ({ apps = () => [], env, clock = systemClock 
       headers: { ...(token ? { "Service-Session-Token": token } : {}), ...headers },
     });
   return {
-    ...{ cast, server, daemon, app, host, agent_id },
+    cast,
+    server,
+    daemon,
+    app,
+    host,
+    agent_id,
     owner: clients.owner,
     token: clients.owner.token as string,
     /** Below the access URL: `/@ada/dev.dev/apps/{app}` and the rest. */

@@ -104,15 +104,17 @@ describe("an app", () => {
     const got = await echo(
       await world.get(world.path("mine", path), {
         headers: {
-          ...{ cookie: cookies, "service-session-token": token, "coder-session-token": token },
-          ...{ authorization: `Bearer ${token}`, connection: "keep-alive, x-private", "x-private": "1" },
-          ...{
-            te: "trailers",
-            "x-forwarded-for": "6.6.6.6",
-            "x-forwarded-host": "evil",
-            forwarded: "for=6.6.6.6",
-            "x-mine": "kept",
-          },
+          cookie: cookies,
+          "service-session-token": token,
+          "coder-session-token": token,
+          authorization: `Bearer ${token}`,
+          connection: "keep-alive, x-private",
+          "x-private": "1",
+          te: "trailers",
+          "x-forwarded-for": "6.6.6.6",
+          "x-forwarded-host": "evil",
+          forwarded: "for=6.6.6.6",
+          "x-mine": "kept",
         },
       }),
     );

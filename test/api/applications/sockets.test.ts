@@ -91,7 +91,9 @@ describe("a WebSocket", () => {
     const answer = await world.get(world.path("mine", "/refuse"), {
       token: world.token,
       headers: {
-        ...{ connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" },
+        connection: "Upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
         "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
       },
     });

@@ -47,8 +47,16 @@ test("[AU-16] [AU-9] forbidden: a member tries to change a template", async () =
   expect(status).toBe(403);
   expect(entries).toMatchObject([
     {
-      ...{ action: "write", resource_type: "template", resource_id: template, status_code: 403, diff: {} },
-      ...{ user: { username: "ann" }, ip: "127.0.0.1", organization_id, is_deleted: false, additional_fields: {} },
+      action: "write",
+      resource_type: "template",
+      resource_id: template,
+      status_code: 403,
+      diff: {},
+      user: { username: "ann" },
+      ip: "127.0.0.1",
+      organization_id,
+      is_deleted: false,
+      additional_fields: {},
       description: "{user} unsuccessfully attempted to write template {target}",
     },
   ]);
@@ -60,9 +68,15 @@ test("[AU-16] hidden: others try to stop, share and open a workspace that they a
   const [status, [stopped]] = await asked(bob.client, "POST", `${path}/builds`, { transition: "stop" });
   expect(status).toBe(404);
   expect(stopped).toMatchObject({
-    ...{ action: "stop", resource_type: "workspace_build", resource_target: "dev", status_code: 404, diff: {} },
-    ...{ description: "{user} unsuccessfully attempted to stop workspace {target}", organization_id },
-    ...{ resource_link: "/@ann/dev", user: { username: "bob" } },
+    action: "stop",
+    resource_type: "workspace_build",
+    resource_target: "dev",
+    status_code: 404,
+    diff: {},
+    description: "{user} unsuccessfully attempted to stop workspace {target}",
+    organization_id,
+    resource_link: "/@ann/dev",
+    user: { username: "bob" },
     additional_fields: { workspace_name: "dev", workspace_id: workspace.id, workspace_owner: "ann" },
   });
   const acl = { user_roles: { [bob.user.id]: "admin" } };

@@ -66,15 +66,23 @@ describe("what it says", () => {
     expect(said(before)).toEqual(["ann updated workspace roof", "ann created workspace dev"]);
     expect(before.audit_logs[0]).toMatchObject({
       diff: { name: { old: "dev", new: "roof", secret: false } },
-      ...{ resource_link: "/@ann/roof", is_deleted: false, resource_id: workspace.id, status_code: 204 },
-      ...{ organization_id, organization: { id: organization_id, name: "default" }, ip: "127.0.0.1" },
+      resource_link: "/@ann/roof",
+      is_deleted: false,
+      resource_id: workspace.id,
+      status_code: 204,
+      organization_id,
+      organization: { id: organization_id, name: "default" },
+      ip: "127.0.0.1",
       user: { username: "ann", organization_ids: [organization_id], roles: [] },
     });
     const [build] = (await search(auditor.client, "workspace_build username:ann")).audit_logs;
     expect(build).toMatchObject({ action: "start", resource_link: "/@ann/roof/builds/1", status_code: 200 });
     expect(build?.additional_fields).toEqual({
-      ...{ workspace_name: "dev", workspace_owner: "ann", workspace_id: workspace.id },
-      ...{ build_number: "1", build_reason: "initiator" },
+      workspace_name: "dev",
+      workspace_owner: "ann",
+      workspace_id: workspace.id,
+      build_number: "1",
+      build_reason: "initiator",
     });
     const end = await ann.client.post<Build>(`/api/v2/workspaces/${workspace.id}/builds`, { transition: "delete" });
     using log = await ann.client.socket(`/api/v2/workspacebuilds/${end.id}/logs?follow=true`);

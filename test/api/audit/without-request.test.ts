@@ -27,7 +27,10 @@ const openPlace = () => {
   const store = openLocalStore({ directory: place.path, cacheMb: 4, now: clock.now(), fatal: () => {} });
   const eyes = new Database(join(place.path, "slipway.db"), { readonly: true });
   return {
-    ...{ place, clock, store, eyes },
+    place,
+    clock,
+    store,
+    eyes,
     async [Symbol.asyncDispose]() {
       eyes.close();
       await store.close();

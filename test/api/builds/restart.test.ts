@@ -30,7 +30,8 @@ test("[WK-31] one call stops and starts with another version and other values; a
   await awaitBuild(admin, id);
   const file_id = await upload(admin, { "template.yaml": withSize("  - {name: more, default: yes please}\n") });
   const next = await admin.post<{ id: string }>("/api/v2/organizations/default/templateversions", {
-    ...{ file_id, template_id: template.id },
+    file_id,
+    template_id: template.id,
   });
   await followImport(admin, next.id);
   const first = await admin.post<Build>(`/api/v2/workspaces/${id}/restart`, {

@@ -130,7 +130,8 @@ testInside(
     const of = (query: string) => owner.get<CostSummary>(`/api/v2/chats/cost/me/summary?${query}`);
     expect((await of("month=2020-02")).request_count).toBe(0);
     expect(await of("month=2020-02")).toMatchObject({
-      ...{ start_date: "2020-02-01T00:00:00.000Z", end_date: "2020-03-01T00:00:00.000Z" },
+      start_date: "2020-02-01T00:00:00.000Z",
+      end_date: "2020-03-01T00:00:00.000Z",
     });
     expect((await of("start_date=2020-01-01&end_date=2099-01-01T00:00:00Z")).request_count).toBe(4);
     for (const wrong of [

@@ -78,8 +78,13 @@ testInside(
     await follower.until(({ status }) => status === "waiting");
     const [newest, oldest] = await settled(world, id, 2);
     expect(newest).toMatchObject({
-      ...{ chat_id: id, kind: "chat_turn", status: "completed", provider: "scripted", summary: "2 model calls" },
-      ...{ trigger_message_id: message?.id as number, history_tip_message_id: message?.id as number },
+      chat_id: id,
+      kind: "chat_turn",
+      status: "completed",
+      provider: "scripted",
+      summary: "2 model calls",
+      trigger_message_id: message?.id as number,
+      history_tip_message_id: message?.id as number,
     });
     expect(oldest).toMatchObject({ status: "error", summary: "1 model call" });
     const { steps, ...run } = await runOf(world.owner, id, newest?.id as string);
@@ -232,7 +237,10 @@ testInside(
     expect(
       recordable({ api_key: "x", "X-Api-Key": "y", input_tokens: 3, session_token: "t", nested: { password: "z" } }),
     ).toEqual({
-      ...{ api_key: "[redacted]", "X-Api-Key": "[redacted]", input_tokens: 3, session_token: "[redacted]" },
+      api_key: "[redacted]",
+      "X-Api-Key": "[redacted]",
+      input_tokens: 3,
+      session_token: "[redacted]",
       nested: { password: "[redacted]" },
     });
     await using world = await openChatWorld(FORCED);

@@ -35,7 +35,9 @@ test("[EF-2] [EF-3] what waits keeps its model and effort for its turn; a model 
   await using world = await openModelWorld();
   const { model, provider } = await addModel(world);
   const other = await world.owner.post<ModelConfig>("/api/v2/chats/model-configs", {
-    ...{ provider_id: provider.id, model: "other", context_limit: 64_000 },
+    provider_id: provider.id,
+    model: "other",
+    context_limit: 64_000,
   });
   const chat = await createChat(world, "first", { reasoning_effort: "high" });
   using follower = await Follower.open(world.owner, chat.id);

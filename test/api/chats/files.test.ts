@@ -136,8 +136,13 @@ describe("in messages", () => {
     const chat = await createChat(world, "look", { content: [...said("look"), file(notes.toUpperCase())] });
     expect(chat.files).toEqual([
       {
-        ...{ id: notes, organization_id: world.organization_id, owner_id: world.user_id, name: "notes.md" },
-        ...{ mime_type: "text/markdown", size_bytes: 17, created_at: expect.any(String) },
+        id: notes,
+        organization_id: world.organization_id,
+        owner_id: world.user_id,
+        name: "notes.md",
+        mime_type: "text/markdown",
+        size_bytes: 17,
+        created_at: expect.any(String),
       },
     ]);
     const part = { type: "file", file_id: notes, name: "notes.md", media_type: "text/markdown" };

@@ -33,7 +33,10 @@ testInside(
     const file_id = await upload("plan.txt", "the plan");
     const permissions = { default: "ask", rules: [] };
     const { id } = await createChat(world, "hello wombat", {
-      ...{ labels: { team: "red" }, permissions, system_prompt: "Be brief.", reasoning_effort: "high" },
+      labels: { team: "red" },
+      permissions,
+      system_prompt: "Be brief.",
+      reasoning_effort: "high",
       content: [...said("hello wombat"), { type: "file", file_id }],
       unsafe_dynamic_tools: [{ name: "ask", description: "asks", input_schema: { type: "object" } }],
     });
@@ -60,7 +63,12 @@ testInside(
     const source = await owner.get<Chat>(path);
     const { title, labels, organization_id, owner_id, last_model_config_id, last_reasoning_effort } = source;
     expect(copy).toMatchObject({
-      ...{ title, labels, organization_id, owner_id, last_model_config_id, last_reasoning_effort },
+      title,
+      labels,
+      organization_id,
+      owner_id,
+      last_model_config_id,
+      last_reasoning_effort,
       permissions: permissions as NonNullable<Chat["permissions"]>,
     });
     expect(copy.files).toMatchObject([{ name: "plan.txt", size_bytes: 8 }]);

@@ -204,13 +204,28 @@ test("[CH-39] sub-chats are archived and brought back with their root, or none o
   const child = crypto.randomUUID();
   await chats.ask(child, "create", {
     chat: {
-      ...{ id: child, organization_id, owner_id: user_id, workspace_id: null, client_type: "api", plan_mode: null },
-      ...{ parent_chat_id: root.id, root_chat_id: root.id, last_model_config_id: SCRIPTED.id, title: "child" },
-      ...{ last_reasoning_effort: "", labels: {}, mcp_server_ids: [], dynamic_tools: [] },
+      id: child,
+      organization_id,
+      owner_id: user_id,
+      workspace_id: null,
+      client_type: "api",
+      plan_mode: null,
+      parent_chat_id: root.id,
+      root_chat_id: root.id,
+      last_model_config_id: SCRIPTED.id,
+      title: "child",
+      last_reasoning_effort: "",
+      labels: {},
+      mcp_server_ids: [],
+      dynamic_tools: [],
     },
     messages: [
       {
-        ...{ role: "user", visibility: "both", created_by: user_id, model_config_id: null, usage: null },
+        role: "user",
+        visibility: "both",
+        created_by: user_id,
+        model_config_id: null,
+        usage: null,
         content: [{ type: "text", text: "work" }],
       },
     ],

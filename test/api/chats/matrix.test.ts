@@ -42,24 +42,43 @@ const openAiLong = {
 };
 
 const dialect = (name: Dialect, more: Pick<Row, "picture"> & Partial<Row>): Row => ({
-  ...{ name, kind: "openai-compat", base: `/${name}/v1`, thought: '"reasoning_content":"which one?"', cached: 70 },
-  ...{ long: tooLong(name), broken: brokenStream(name) },
+  name,
+  kind: "openai-compat",
+  base: `/${name}/v1`,
+  thought: '"reasoning_content":"which one?"',
+  cached: 70,
+  long: tooLong(name),
+  broken: brokenStream(name),
   ...more,
 });
 
 const ROWS: readonly Row[] = [
   {
-    ...{ name: "OpenAI chat", kind: "openai", picture: "behind the result", thought: undefined, cached: 70 },
+    name: "OpenAI chat",
+    kind: "openai",
+    picture: "behind the result",
+    thought: undefined,
+    cached: 70,
     model: { model: "gpt-4.1", model_config: { provider_options: { use_responses_api: false } } },
-    ...{ long: openAiLong, broken: `data: ${JSON.stringify({ error: openAiError })}\n\n` },
+    long: openAiLong,
+    broken: `data: ${JSON.stringify({ error: openAiError })}\n\n`,
   },
   {
-    ...{ name: "OpenAI responses", kind: "openai", model: { model: "gpt-5" }, picture: "in the result", cached: 70 },
-    ...{ thought: '"encrypted_content":"sealed-thoughts"', long: openAiLong },
+    name: "OpenAI responses",
+    kind: "openai",
+    model: { model: "gpt-5" },
+    picture: "in the result",
+    cached: 70,
+    thought: '"encrypted_content":"sealed-thoughts"',
+    long: openAiLong,
     broken: sse({ type: "error", sequence_number: 9, error: openAiError }),
   },
   {
-    ...{ name: "Anthropic", kind: "anthropic", picture: "in the result", thought: '"signature":"signed"', cached: 70 },
+    name: "Anthropic",
+    kind: "anthropic",
+    picture: "in the result",
+    thought: '"signature":"signed"',
+    cached: 70,
     model: { model: "claude-sonnet-4-5" },
     long: {
       status: 400,
@@ -71,7 +90,11 @@ const ROWS: readonly Row[] = [
     broken: sse({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
   },
   {
-    ...{ name: "Google", kind: "google", model: { model: "gemini-3-pro" }, picture: "in the result", cached: 70 },
+    name: "Google",
+    kind: "google",
+    model: { model: "gemini-3-pro" },
+    picture: "in the result",
+    cached: 70,
     thought: '"thoughtSignature":"signed"',
     long: {
       status: 400,

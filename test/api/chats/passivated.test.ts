@@ -25,7 +25,11 @@ testInside(
     const send = (text: string) =>
       chats.ask(id, "send", {
         content: [{ type: "text", text }],
-        ...{ created_by: world.user_id, model_config_id: null, reasoning_effort: "", behavior: "queue", patch: {} },
+        created_by: world.user_id,
+        model_config_id: null,
+        reasoning_effort: "",
+        behavior: "queue",
+        patch: {},
       });
     const texts = ["begin"];
     for (let step = 0; step < STEPS; step++) {

@@ -49,22 +49,21 @@ testNeeding(
     expect(results).toMatchObject([{ success: true }]);
     next.finish();
     const seen = {
-      ...{ chat_id: id, pr_number: 7, pull_request_state: "open", pull_request_title: "Fix the Frobnicator" },
-      ...{
-        url: `${host.url}/team/repo/pull/7`,
-        additions: 3,
-        deletions: 1,
-        changed_files: 2,
-        commits: 1,
-        reviewer_count: 1,
-      },
-      ...{
-        approved: false,
-        changes_requested: false,
-        pull_request_draft: false,
-        base_branch: "main",
-        head_branch: "fix",
-      },
+      chat_id: id,
+      pr_number: 7,
+      pull_request_state: "open",
+      pull_request_title: "Fix the Frobnicator",
+      url: `${host.url}/team/repo/pull/7`,
+      additions: 3,
+      deletions: 1,
+      changed_files: 2,
+      commits: 1,
+      reviewer_count: 1,
+      approved: false,
+      changes_requested: false,
+      pull_request_draft: false,
+      base_branch: "main",
+      head_branch: "fix",
     };
     expect((await told()).diff_status).toMatchObject(seen);
     const { diff_status } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
@@ -72,12 +71,19 @@ testNeeding(
     const { user } = githubPull(host.url);
     expect(diff_status).toEqual({
       ...seen,
-      ...{ author_login: user.login, author_avatar_url: user.avatar_url, refreshed_at: time, stale_at: time },
+      author_login: user.login,
+      author_avatar_url: user.avatar_url,
+      refreshed_at: time,
+      stale_at: time,
     } as never);
     expect([...host.tokens].every((token) => token.startsWith("Bearer "))).toBe(true);
     expect(await world.owner.get<ChatDiff>(`/api/v2/chats/${id}/diff`)).toEqual({
-      ...{ chat_id: id, provider: "github", remote_origin: `${host.url}/team/repo.git`, branch: "fix" },
-      ...{ pull_request_url: seen.url, diff: "diff --git a/a.txt b/a.txt\n" },
+      chat_id: id,
+      provider: "github",
+      remote_origin: `${host.url}/team/repo.git`,
+      branch: "fix",
+      pull_request_url: seen.url,
+      diff: "diff --git a/a.txt b/a.txt\n",
     });
 
     const other = await createChat(world, "another", {});

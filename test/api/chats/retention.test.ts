@@ -42,7 +42,14 @@ const openAged = async () => {
     return (await store.get({ sql, params: [], map: ([value]) => Number(value) })) ?? 0;
   };
   return {
-    ...{ world, clock, store, set, pass, admin, look, count },
+    world,
+    clock,
+    store,
+    set,
+    pass,
+    admin,
+    look,
+    count,
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   };
 };

@@ -109,23 +109,37 @@ test("[FS-5] one finds one's own chats, in the order of the list, with the list'
   expect(await find(world.owner, "zebra", "archived:true")).toEqual([two]);
   await context.chats.ask("00000000-0000-4000-8000-00000000c41d", "create", {
     chat: {
-      ...{
-        id: "00000000-0000-4000-8000-00000000c41d",
-        organization_id: world.organization_id,
-        owner_id: world.user_id,
-      },
-      ...{ workspace_id: null, parent_chat_id: three, root_chat_id: three, last_reasoning_effort: "", title: "child" },
+      id: "00000000-0000-4000-8000-00000000c41d",
+      organization_id: world.organization_id,
+      owner_id: world.user_id,
+      workspace_id: null,
+      parent_chat_id: three,
+      root_chat_id: three,
+      last_reasoning_effort: "",
+      title: "child",
       last_model_config_id: context.models.resolve(null)?.id ?? "",
-      ...{ client_type: "api", plan_mode: null, labels: {}, mcp_server_ids: [], dynamic_tools: [] },
+      client_type: "api",
+      plan_mode: null,
+      labels: {},
+      mcp_server_ids: [],
+      dynamic_tools: [],
     },
     messages: [
       {
-        ...{ role: "user", visibility: "both", content: [{ type: "text", text: "an okapi" }] },
-        ...{ created_by: world.user_id, model_config_id: null, usage: null },
+        role: "user",
+        visibility: "both",
+        content: [{ type: "text", text: "an okapi" }],
+        created_by: world.user_id,
+        model_config_id: null,
+        usage: null,
       },
       {
-        ...{ role: "system", visibility: "model", content: [{ type: "text", text: "a secret" }] },
-        ...{ created_by: null, model_config_id: null, usage: null },
+        role: "system",
+        visibility: "model",
+        content: [{ type: "text", text: "a secret" }],
+        created_by: null,
+        model_config_id: null,
+        usage: null,
       },
     ],
   });

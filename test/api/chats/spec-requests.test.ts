@@ -143,7 +143,10 @@ describeInside("the specification", () => {
     const queued = await sendMessage(world, id, "two", { model_config_id: SCRIPTED.id });
     expect(keys(queued)).toEqual(["messages", "queued", "queued_message", "warnings"]);
     expect(queued.queued_message).toEqual({
-      ...{ id: expect.any(Number), chat_id: id, model_config_id: SCRIPTED.id, created_at: TIME },
+      id: expect.any(Number),
+      chat_id: id,
+      model_config_id: SCRIPTED.id,
+      created_at: TIME,
       content: said("two") as never,
     });
     const removed = await world.owner.fetch("DELETE", `${path}/queue/${queued.queued_message?.id}`);

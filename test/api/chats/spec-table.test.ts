@@ -45,8 +45,15 @@ test("[RP-10] no member, status or kind of chats is missing in SPEC.md", () => {
   const shapes = [Chat, ChatContext, ContextResource, DiffStatus, ChatFile, ChatError];
   const messages = [ChatMessage, QueuedMessage, ShownPart];
   const events: Record<ChatEvent["type"], true> = {
-    ...{ message: true, message_part: true, queue_update: true, status: true, error: true, retry: true },
-    ...{ action_required: true, preview_reset: true, history_reset: true },
+    message: true,
+    message_part: true,
+    queue_update: true,
+    status: true,
+    error: true,
+    retry: true,
+    action_required: true,
+    preview_reset: true,
+    history_reset: true,
   };
   const words = [
     ...[...shapes, ...messages].flatMap(({ properties }) => Object.keys(properties)),

@@ -34,18 +34,23 @@ describeInside("the specification", () => {
     const made = await createChat(world);
     expect(keys(made)).toEqual(ALWAYS);
     expect(made).toMatchObject({
-      ...{ archived: false, has_unread: false, shared: false, queued_for_capacity: false, pin_order: 0 },
-      ...{
-        children: [],
-        files: [],
-        labels: {},
-        mcp_server_ids: [],
-        warnings: [],
-        client_type: "api",
-        status: "running",
-      },
-      ...{ last_turn_summary: "", owner_id: world.user_id, organization_id: world.organization_id },
-      ...{ created_at: TIME, updated_at: TIME },
+      archived: false,
+      has_unread: false,
+      shared: false,
+      queued_for_capacity: false,
+      pin_order: 0,
+      children: [],
+      files: [],
+      labels: {},
+      mcp_server_ids: [],
+      warnings: [],
+      client_type: "api",
+      status: "running",
+      last_turn_summary: "",
+      owner_id: world.user_id,
+      organization_id: world.organization_id,
+      created_at: TIME,
+      updated_at: TIME,
     });
     const created = await watch.json<WatchEvent>();
     expect([keys(created), created.kind, keys(created.chat)]).toEqual([["chat", "kind"], "created", ALWAYS]);
@@ -58,8 +63,12 @@ describeInside("the specification", () => {
     const failed = await read(made.id);
     expect(keys(failed)).toEqual([...ALWAYS, "last_error"].sort());
     expect(failed.last_error).toEqual({
-      ...{ kind: "rate_limit", message: expect.any(String), detail: "The script says so." },
-      ...{ provider: "acme", retryable: false, status_code: 429 },
+      kind: "rate_limit",
+      message: expect.any(String),
+      detail: "The script says so.",
+      provider: "acme",
+      retryable: false,
+      status_code: 429,
     });
   });
 
@@ -103,12 +112,17 @@ describeInside("the specification", () => {
       model_config_id,
     });
     expect(assistant).toEqual({
-      ...{ ...head, role: "assistant", model_config_id },
+      ...head,
+      role: "assistant",
+      model_config_id,
       content: [
         { type: "reasoning", text: "hm", created_at: TIME, completed_at: TIME },
         { type: "text", text: "so" },
         {
-          ...{ type: "tool-call", tool_call_id: "c", tool_name: "execute", created_at: TIME },
+          type: "tool-call",
+          tool_call_id: "c",
+          tool_name: "execute",
+          created_at: TIME,
           args: { command: "cd /tmp && /usr/bin/git -C x status | wc" },
           parsed_commands: [["cd", "/tmp"], ["git", "x"], ["wc"]],
         },
@@ -116,7 +130,11 @@ describeInside("the specification", () => {
       usage: { input_tokens: 5, output_tokens: 2, total_tokens: 7, context_limit: 100 },
     });
     const result = {
-      ...{ type: "tool-result", tool_call_id: "c", tool_name: "execute", created_at: TIME, is_error: true },
+      type: "tool-result",
+      tool_call_id: "c",
+      tool_name: "execute",
+      created_at: TIME,
+      is_error: true,
       result: { error: expect.any(String) },
     };
     expect(tool).toEqual({ ...head, role: "tool", content: [result] as never });
@@ -175,10 +193,16 @@ describeInside("the specification", () => {
     const retried = await snapshot(id);
     expect(retried.map(({ type }) => type)).toEqual(["message", "queue_update", "status", "retry", "preview_reset"]);
     expect(retried.find(({ type }) => type === "retry")).toEqual({
-      ...{ type: "retry", chat_id: id },
+      type: "retry",
+      chat_id: id,
       retry: {
-        ...{ attempt: 1, delay_ms: 300_000, error: expect.any(String), kind: "overloaded" },
-        ...{ provider: "acme", retrying_at: TIME as unknown as string, status_code: 529 },
+        attempt: 1,
+        delay_ms: 300_000,
+        error: expect.any(String),
+        kind: "overloaded",
+        provider: "acme",
+        retrying_at: TIME as unknown as string,
+        status_code: 529,
       },
     });
     await world.owner.post(`${CHATS}/${id}/interrupt`);

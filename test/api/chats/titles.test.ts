@@ -79,7 +79,9 @@ test("[TT-2] a title is never written over somebody's own; a label comes after e
   }
   await sendMessage(world, id, "and on");
   const fourth = await answerAll(world, id, {
-    ...{ turn: "y".repeat(200), label: "renamed a file", summary: "Fourth." },
+    turn: "y".repeat(200),
+    label: "renamed a file",
+    summary: "Fourth.",
   });
   expect(fourth.summary).toBe("Fourth.");
 });

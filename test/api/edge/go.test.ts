@@ -20,7 +20,9 @@ const RICH: Manifest = {
       metadata: [{ key: "region", value: "here" }],
       agents: [
         {
-          ...{ name: "dev", os: "linux", arch: "amd64" },
+          name: "dev",
+          os: "linux",
+          arch: "amd64",
           apps: [{ slug: "web", url: web, healthcheck: { url: `${web}/up`, interval: 5, threshold: 3 } }],
           scripts: [{ display_name: "start", script: "true", run_on_start: true, timeout: 30 }],
           metadata: [{ key: "load", script: "uptime", interval: 10, timeout: 2 }],

@@ -61,8 +61,17 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     const now = clock.now();
     await store.commit([
       insertKey({
-        ...{ id, user_id, token_name: name, secret_hash: sha256(secret), login_type, scope: "all" },
-        ...{ lifetime_seconds: 3600, last_used: now, expires_at: now + DAY, created_at: now, updated_at: now },
+        id,
+        user_id,
+        token_name: name,
+        secret_hash: sha256(secret),
+        login_type,
+        scope: "all",
+        lifetime_seconds: 3600,
+        last_used: now,
+        expires_at: now + DAY,
+        created_at: now,
+        updated_at: now,
       }),
     ]);
     return { id, token: `${id}-${secret}` };
@@ -110,7 +119,10 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
       scopes: [],
     };
     const { id } = await admin.post<{ id: string }>("/api/v2/organizations/default/mcp-servers", {
-      ...{ slug: `spare${++made}`, url: "https://mcp.invalid/", auth_type: "oauth2", oauth2 },
+      slug: `spare${++made}`,
+      url: "https://mcp.invalid/",
+      auth_type: "oauth2",
+      oauth2,
     });
     return { server: id };
   };
@@ -147,24 +159,50 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
   );
 
   const things: Things = {
-    ...{ user: "ada", organization: "default", template: template.template_id, templateversion: template.version_id },
-    ...{ ...own, ...(await addChat()), key, workspacename: "dev", buildnumber: "1", status: "suspend" },
-    ...{ zoe: people.zoe.user_id, bob: people.bob.user_id, organization_id, file, task: uuid(), name: "ci" },
+    user: "ada",
+    organization: "default",
+    template: template.template_id,
+    templateversion: template.version_id,
+    ...own,
+    ...(await addChat()),
+    key,
+    workspacename: "dev",
+    buildnumber: "1",
+    status: "suspend",
+    zoe: people.zoe.user_id,
+    bob: people.bob.user_id,
+    organization_id,
+    file,
+    task: uuid(),
+    name: "ci",
     ...(await addMcp()),
     ...(await addSkill()),
-    ...{ externalauth: PROVIDER.id, fresh: "nothing-yet", ...(await addProvider()), chat_file, job: await addDryRun() },
+    externalauth: PROVIDER.id,
+    fresh: "nothing-yet",
+    ...(await addProvider()),
+    chat_file,
+    job: await addDryRun(),
   };
 
   const tokens: Record<CallerName, string | undefined> = {
-    ...{ stranger: undefined, agent, "other agent": otherAgent, foreigner: people.zoe.token },
-    ...{ colleague: people.bob.token, ada: people.ada.token, admin: admin.token },
+    stranger: undefined,
+    agent,
+    "other agent": otherAgent,
+    foreigner: people.zoe.token,
+    colleague: people.bob.token,
+    ada: people.ada.token,
+    admin: admin.token,
   };
   const strangers: Record<(typeof STRANGERS)[number], string | undefined> = {
-    ...{ none: undefined, expired, revoked: gone.token },
+    none: undefined,
+    expired,
+    revoked: gone.token,
     wrong: `${(admin.token as string).slice(0, -1)}${admin.token?.endsWith("x") ? "y" : "x"}`,
   };
   const userIds: Partial<Record<CallerName, string>> = {
-    ...{ foreigner: people.zoe.user_id, colleague: people.bob.user_id, ada: people.ada.user_id },
+    foreigner: people.zoe.user_id,
+    colleague: people.bob.user_id,
+    ada: people.ada.user_id,
   };
 
   /** Things that a call uses up, made anew for each caller that may. */
@@ -209,7 +247,12 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
   } satisfies Record<string, (who: CallerName) => Promise<Things>>;
 
   return {
-    ...{ server, things, tokens, strangers, makers, clock },
+    server,
+    things,
+    tokens,
+    strangers,
+    makers,
+    clock,
     operations: operationsOf(await fetchDocument(server.url)),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };

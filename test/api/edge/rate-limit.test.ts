@@ -51,7 +51,9 @@ testInside(
     // Uploads are fewer.
     const upload = () =>
       fetch(new URL("/api/v2/files", server.url), {
-        ...{ method: "POST", body: "no archive", headers: { ...me, "content-type": "application/x-tar" } },
+        method: "POST",
+        body: "no archive",
+        headers: { ...me, "content-type": "application/x-tar" },
       }).then(({ status }) => status);
     const uploads: number[] = [];
     for (let i = 0; i < 13; i++) uploads.push(await upload());

@@ -112,7 +112,8 @@ describeInside("keys with scopes", () => {
     }
     const elsewhere = await starter.fetch("GET", "/api/v2/templates");
     expect(await elsewhere.json()).toMatchObject({
-      ...{ message: "The scope of this key is workspace:start.", detail: "This takes template:read." },
+      message: "The scope of this key is workspace:start.",
+      detail: "This takes template:read.",
     });
     expect((await build("start")).status).toBe(201);
   });

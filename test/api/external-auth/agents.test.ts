@@ -52,7 +52,11 @@ test("[EA-12] git gets the token as each kind of host wants it; before that only
   const owner = new Client(server.url, owner_token);
   for (const type of types) {
     expect(await tokenOf(server, agent_token, `id=${type}`)).toEqual({
-      ...{ access_token: "", username: "", password: "", type: "", token_extra: {} },
+      access_token: "",
+      username: "",
+      password: "",
+      type: "",
+      token_extra: {},
       url: new URL(`/external-auth/${type}`, server.url).href,
     });
     await link(owner, provider, type);
@@ -185,7 +189,8 @@ test("[EA-9] tokens are in no file of the data directory, survive a restart, and
   expect((await bob.get<ExternalAuthList>("/api/v2/external-auth")).links).toHaveLength(1);
   await admin.delete(`/api/v2/users/${id}`);
   const left = contextOf(server).store.all({
-    ...{ sql: "select count(*) from external_auth_links where user_id = ?", params: [id] },
+    sql: "select count(*) from external_auth_links where user_id = ?",
+    params: [id],
     map: ([count]) => count,
   });
   expect(await left).toEqual([0]);

@@ -35,8 +35,13 @@ export const httpGitHost = (git: string, root: string, counts: (token: string) =
       const { pathname, search } = new URL(request.url);
       const child = Bun.spawn([git, "http-backend"], {
         env: {
-          ...{ PATH: Bun.env.PATH ?? "", GIT_PROJECT_ROOT: root, GIT_HTTP_EXPORT_ALL: "1", REMOTE_USER: "somebody" },
-          ...{ PATH_INFO: pathname, QUERY_STRING: search.slice(1), REQUEST_METHOD: request.method },
+          PATH: Bun.env.PATH ?? "",
+          GIT_PROJECT_ROOT: root,
+          GIT_HTTP_EXPORT_ALL: "1",
+          REMOTE_USER: "somebody",
+          PATH_INFO: pathname,
+          QUERY_STRING: search.slice(1),
+          REQUEST_METHOD: request.method,
           CONTENT_TYPE: request.headers.get("content-type") ?? "",
           HTTP_CONTENT_ENCODING: request.headers.get("content-encoding") ?? "",
           GIT_PROTOCOL: request.headers.get("git-protocol") ?? "",

@@ -66,7 +66,10 @@ test("[EA-5] signing in at the provider links an account; the page shows it, and
     validate_error: "",
   });
   expect(await ann.get<ExternalAuth>(`${EA}/git`)).toEqual({
-    ...{ authenticated: true, device: false, display_name: "Git of git", supports_revocation: true },
+    authenticated: true,
+    device: false,
+    display_name: "Git of git",
+    supports_revocation: true,
     // The provider named a page that is none.
     user: { login: "octo-ann", name: "Ann at the provider", profile_url: "" },
   });

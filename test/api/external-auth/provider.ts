@@ -45,14 +45,18 @@ export class FakeProvider implements Disposable {
   setting(id: string, more: Record<string, unknown> = {}): Record<string, unknown> {
     const at = (path: string): string => new URL(path, this.url).href;
     return {
-      ...{ id, type: "generic", client_id: CLIENT.id, client_secret: CLIENT.secret, display_name: `Git of ${id}` },
-      ...{
-        auth_url: at("/authorize?kept=1"),
-        token_url: at("/token"),
-        validate_url: at("/user"),
-        revoke_url: at("/revoke"),
-      },
-      ...{ device_code_url: at("/device/code"), regex: `^https?://${id}\\.example/`, scopes: ["read", "write"] },
+      id,
+      type: "generic",
+      client_id: CLIENT.id,
+      client_secret: CLIENT.secret,
+      display_name: `Git of ${id}`,
+      auth_url: at("/authorize?kept=1"),
+      token_url: at("/token"),
+      validate_url: at("/user"),
+      revoke_url: at("/revoke"),
+      device_code_url: at("/device/code"),
+      regex: `^https?://${id}\\.example/`,
+      scopes: ["read", "write"],
       ...more,
     };
   }
@@ -157,7 +161,9 @@ export class FakeProvider implements Disposable {
     this.#access.add(access_token);
     if (withRefresh) this.#refresh.add(refresh_token);
     return Response.json({
-      ...{ access_token, token_type: "bearer", scope: "read write" },
+      access_token,
+      token_type: "bearer",
+      scope: "read write",
       ...(withRefresh ? { refresh_token } : {}),
       ...(this.forever ? {} : { expires_in: this.life }),
     });

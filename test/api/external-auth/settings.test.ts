@@ -97,15 +97,14 @@ test("[EA-5] the address of the provider's page keeps its own query and carries 
   const redirect = new URL("https://slipway.example/external-auth/hub/callback");
   const url = authorizeUrl(made, { redirect, state: "s&t", verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" });
   expect(Object.fromEntries(url.searchParams)).toEqual({
-    ...{
-      tenant: "7",
-      response_type: "code",
-      client_id: "abc",
-      redirect_uri: redirect.href,
-      state: "s&t",
-      scope: "a b c",
-    },
+    tenant: "7",
+    response_type: "code",
+    client_id: "abc",
+    redirect_uri: redirect.href,
+    state: "s&t",
+    scope: "a b c",
     // The example of RFC 7636, appendix B.
-    ...{ code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" },
+    code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    code_challenge_method: "S256",
   });
 });

@@ -55,7 +55,8 @@ export const enrol = async (clock: ManualClock, client: Client): Promise<{ app: 
   const begun = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
   const app = new App(clock, begun.secret);
   const made = await client.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
-    ...{ enrolment: begun.enrolment, code: app.code() },
+    enrolment: begun.enrolment,
+    code: app.code(),
   });
   return { app, recovery_codes: made.recovery_codes };
 };

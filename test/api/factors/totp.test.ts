@@ -69,7 +69,8 @@ test("[FA-2] an app is enrolled by its QR code and a first code; until then noth
   const app = new App(clock, begun.secret);
   const confirm = (code: string) =>
     client.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
-      ...{ enrolment: begun.enrolment, code },
+      enrolment: begun.enrolment,
+      code,
     });
   expect(await refusal(confirm(app.code(5)))).toMatchObject({ status: 400, fields: ["code"] });
   expect(await factorsOf("tess")).toMatchObject({ totp: null, recovery_codes_left: 0, required: false });
@@ -194,7 +195,8 @@ test("[FA-6] an app is disabled only with the password and a code, and its recov
   const remove = (body: object) => refusal(ivy.client.delete("/api/v2/users/me/factors/totp", body));
   expect(await remove({ password: PASSWORD })).toMatchObject({ status: 400, fields: ["code"] });
   expect(await remove({ code: ivy.app.next(), password: "not the password" })).toMatchObject({
-    ...{ status: 400, fields: ["password"] },
+    status: 400,
+    fields: ["password"],
   });
   expect(await remove({ code: "123456", password: PASSWORD })).toMatchObject({ status: 400, fields: ["code"] });
   expect(await remove({ code: ivy.app.code(), password: PASSWORD })).toMatchObject({ status: 200 });
@@ -294,7 +296,7 @@ test("[FA-9] what changes how somebody signs in takes a proof of the last 15 min
   expect(
     await refusal(anybody.signIn("abe@example.com", "quite-another-secret", async () => recovery_codes[0] ?? "")),
   ).toMatchObject({
-    ...{ status: 401 },
+    status: 401,
   });
 });
 

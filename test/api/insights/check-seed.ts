@@ -17,7 +17,9 @@ const OFFSETS = [0, 5.5, -5, 5.75, 1];
 export const checkSeed = async (seed: number, people = 500, offsets = OFFSETS.length): Promise<void> => {
   using directory = tempDirectory();
   const store = openLocalStore({
-    ...{ directory: directory.path, cacheMb: 16, now: NOW },
+    directory: directory.path,
+    cacheMb: 16,
+    now: NOW,
     fatal: (error) => {
       throw error;
     },

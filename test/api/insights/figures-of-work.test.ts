@@ -93,7 +93,10 @@ testInside(`[IN-15] what chats used by day and model agrees with its slow re-com
   const rows = Array.from({ length: 300 }, () => {
     const { user_id, id } = chats[draw(chats.length)] ?? { user_id: "", id: "" };
     return {
-      ...{ user_id, chat_id: id, root_chat_id: id, kind: "chat_turn" as const },
+      user_id,
+      chat_id: id,
+      root_chat_id: id,
+      kind: "chat_turn" as const,
       model_config_id: models[draw(3)] ?? "",
       input_tokens: draw(1000),
       output_tokens: draw(1000),

@@ -64,7 +64,12 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
     ),
     ...templates.map((id, i) =>
       insertTemplate({
-        ...{ id, organization_id, name: `t-${i}`, provisioner: "echo", active_version_id: uuid(), ...times },
+        id,
+        organization_id,
+        name: `t-${i}`,
+        provisioner: "echo",
+        active_version_id: uuid(),
+        ...times,
         created_by: people[0]?.id as string,
       }),
     ),
@@ -77,8 +82,14 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
   for (const [i, { workspace_id, agent_id, owner, template }] of places.entries()) {
     writes.push(
       insertWorkspace({
-        ...{ id: workspace_id, owner_id: owner.id, organization_id, template_id: template, name: `w-${i}` },
-        ...{ latest_build_id: uuid(), last_used_at: NOW, ...times },
+        id: workspace_id,
+        owner_id: owner.id,
+        organization_id,
+        template_id: template,
+        name: `w-${i}`,
+        latest_build_id: uuid(),
+        last_used_at: NOW,
+        ...times,
       }),
       insertAgentApp({ id: uuid(), agent_id, slug: "code", display_name: "Code", icon: "/icon/code.svg" }),
     );

@@ -309,7 +309,9 @@ testInside("[IN-11] statuses are counted at every midnight of a zone and at the 
   const one = await seedUser(server);
   const two = await seedUser(server);
   const { id } = await admin.post<{ id: string }>("/api/v2/users", {
-    ...{ email: "d@example.com", username: "dora", password: "a-long-Enough-secret" },
+    email: "d@example.com",
+    username: "dora",
+    password: "a-long-Enough-secret",
   });
   clock.leap(DAY);
   await anew();

@@ -44,8 +44,11 @@ const head = ({ from, to }: Asked) => ({ start_time: rfc3339(from), end_time: rf
 export const slowActivity = (month: Month, asked: Asked) => {
   const minutes = minutesIn(month, asked);
   const users = [...Map.groupBy(minutes, ({ user }) => user)].map(([user_id, own]) => ({
-    ...{ user_id, username: month.people.find(({ id }) => id === user_id)?.username, avatar_url: "" },
-    ...{ seconds: capped(own) * 60, template_ids: templatesIn(own) },
+    user_id,
+    username: month.people.find(({ id }) => id === user_id)?.username,
+    avatar_url: "",
+    seconds: capped(own) * 60,
+    template_ids: templatesIn(own),
   }));
   users.sort((a, b) => (a.user_id < b.user_id ? -1 : 1));
   return { report: { ...head(asked), template_ids: templatesIn(minutes), users } };
@@ -73,8 +76,11 @@ export const slowLatency = (month: Month, asked: Asked) => {
     });
     medians.sort((a, b) => a - b);
     return {
-      ...{ user_id, username: month.people.find(({ id }) => id === user_id)?.username, avatar_url: "" },
-      ...{ latency_ms: { p50: rank(medians, 0.5), p95: rank(medians, 0.95) }, template_ids: templatesIn(own) },
+      user_id,
+      username: month.people.find(({ id }) => id === user_id)?.username,
+      avatar_url: "",
+      latency_ms: { p50: rank(medians, 0.5), p95: rank(medians, 0.95) },
+      template_ids: templatesIn(own),
     };
   });
   users.sort((a, b) => (a.user_id < b.user_id ? -1 : 1));

@@ -38,7 +38,9 @@ testInside("[IN-1] apps, ports, terminals and reports of clients mark the minute
   const place = { workspace_id, agent_id, owner_id, port: 80, tls: false, base: { path: "/", query: "" } };
   const activity = new AppActivity(context);
   const typed = useOf(context, workspace_id, {
-    ...{ reason: "terminal", agent_id, by: { kind: "user", id: owner_id, name: "o" } },
+    reason: "terminal",
+    agent_id,
+    by: { kind: "user", id: owner_id, name: "o" },
   });
   for (let minute = 0; minute < 5; minute++) {
     // Twice in a minute is once; two kinds of use in a minute are one minute of work.
@@ -68,7 +70,9 @@ testInside(
     const { usage } = contextOf(server);
     const report = (ssh: number, sftp: number, latency: number): void =>
       usage.noteReport(seeded.workspace_id, seeded.agent_id, {
-        ...{ connection_count: ssh + sftp, connection_median_latency_ms: latency, session_counts: { ssh, sftp } },
+        connection_count: ssh + sftp,
+        connection_median_latency_ms: latency,
+        session_counts: { ssh, sftp },
       });
     report(0, 0, 50);
     expect((await readAll(admin)).activity.report.users).toEqual([]);

@@ -17,11 +17,17 @@ beforeAll(async () => {
   directory = tempDirectory();
   child = Bun.spawn([...command(), "serve", "--metrics-address", "127.0.0.1:0"], {
     env: {
-      ...{ PATH: Bun.env.PATH ?? "", HOME: directory.path, SLIPWAY_DATA_DIR: directory.path },
-      ...{ SLIPWAY_ADDRESS: "127.0.0.1:0", SLIPWAY_ADMIN_EMAIL: ADMIN.email },
-      ...{ SLIPWAY_ADMIN_USERNAME: ADMIN.username, SLIPWAY_ADMIN_PASSWORD: ADMIN.password },
+      PATH: Bun.env.PATH ?? "",
+      HOME: directory.path,
+      SLIPWAY_DATA_DIR: directory.path,
+      SLIPWAY_ADDRESS: "127.0.0.1:0",
+      SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+      SLIPWAY_ADMIN_USERNAME: ADMIN.username,
+      SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
     },
-    ...{ stdin: "ignore", stdout: "pipe", stderr: "ignore" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
   });
   let printed = "";
   for await (const piece of child.stdout.pipeThrough(new TextDecoderStream() as never)) {

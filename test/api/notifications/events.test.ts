@@ -22,7 +22,8 @@ test("[NO-1] [NO-3] a build that fails is told of once, with its error", async (
   const { notifications } = await ada.get<Inbox>("/api/v2/notifications/inbox");
   expect(notifications).toHaveLength(1);
   expect(notifications[0]).toMatchObject({
-    ...{ title: "Workspace dev failed to start", targets: [id] },
+    title: "Workspace dev failed to start",
+    targets: [id],
     actions: [{ label: "See the build", url: `/workspaces/${id}` }],
   });
   expect(notifications[0]?.content).toContain("no room left");
@@ -35,7 +36,9 @@ test("[NO-4] a deadline that comes near is told of once, and again when it was m
   const { token } = await seedUser(server, { organization_id });
   const ada = new Client(server.url, token);
   const { id } = await ada.post<{ id: string }>("/api/v2/users/me/workspaces", {
-    ...{ name: "dev", template_id, ttl_ms: 3_600_000 },
+    name: "dev",
+    template_id,
+    ttl_ms: 3_600_000,
   });
   await awaitBuild(ada, id);
   clock.advance(30 * 60_000);

@@ -23,12 +23,17 @@ test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a wat
   const test = await watch.json<{ notification: InboxNotification; unread_count: number }>();
   expect(test.notification.title).toBe("A test notification");
   const mia = await helper.client.post<{ id: string }>("/api/v2/users", {
-    ...{ email: "mia@example.com", username: "mia", password: "a-long-enough-secret" },
+    email: "mia@example.com",
+    username: "mia",
+    password: "a-long-enough-secret",
   });
   const told = await watch.json<{ notification: InboxNotification; unread_count: number }>();
   expect(told.notification).toMatchObject({
-    ...{ title: "User mia was created", content: "The account was made by helper.", read_at: null },
-    ...{ targets: [mia.id], template_id: NOTICE_KINDS.user_created.id },
+    title: "User mia was created",
+    content: "The account was made by helper.",
+    read_at: null,
+    targets: [mia.id],
+    template_id: NOTICE_KINDS.user_created.id,
   });
   expect(told.unread_count).toBe(2);
   // Whoever made the account knows.
@@ -115,6 +120,7 @@ test("[NO-12] owners choose how a kind is sent", async () => {
   expect(await admin.put<object>(path, { method: "smtp" })).toMatchObject({ method: "smtp", default_method: "inbox" });
   expect(await admin.put<object>(path, { method: "" })).toMatchObject({ method: "" });
   expect(await admin.get<object>("/api/v2/notifications/dispatch-methods")).toEqual({
-    ...{ available: ["inbox", "webpush"], default: "inbox" },
+    available: ["inbox", "webpush"],
+    default: "inbox",
   });
 });

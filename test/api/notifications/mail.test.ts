@@ -8,8 +8,12 @@ import { startSmtpServer } from "#test/support/smtp-server.ts";
 import { until } from "#test/support/until.ts";
 
 const settings = (port: number): Record<string, string> => ({
-  ...{ SLIPWAY_SMTP_HOST: "127.0.0.1", SLIPWAY_SMTP_PORT: String(port), SLIPWAY_SMTP_TLS: "none" },
-  ...{ SLIPWAY_SMTP_FROM: "Slipway <slipway@example.com>", SLIPWAY_SMTP_USERNAME: "me", SLIPWAY_SMTP_PASSWORD: "pass" },
+  SLIPWAY_SMTP_HOST: "127.0.0.1",
+  SLIPWAY_SMTP_PORT: String(port),
+  SLIPWAY_SMTP_TLS: "none",
+  SLIPWAY_SMTP_FROM: "Slipway <slipway@example.com>",
+  SLIPWAY_SMTP_USERNAME: "me",
+  SLIPWAY_SMTP_PASSWORD: "pass",
 });
 
 test("[NO-7] what goes by e-mail arrives, signed in, to its owner alone", async () => {

@@ -44,7 +44,9 @@ test("[NO-8] the service knows us by a signature for its origin", () => {
   expect(key).toBe(keys.public_key);
   const [head = "", claims = "", signature = ""] = token.split(".");
   expect(JSON.parse(Buffer.from(claims, "base64url").toString())).toEqual({
-    ...{ aud: "https://push.example.com", exp: 1_000 + 43_200, sub: "https://slipway.example.com" },
+    aud: "https://push.example.com",
+    exp: 1_000 + 43_200,
+    sub: "https://slipway.example.com",
   });
   const point = Buffer.from(keys.public_key, "base64url");
   const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((half) => half.toString("base64url"));
@@ -84,7 +86,8 @@ describeInside("what browsers are sent", () => {
     const got: { headers: Headers; bytes: number }[] = [];
     let status = 201;
     using service = Bun.serve({
-      ...{ port: 0, hostname: "127.0.0.1" },
+      port: 0,
+      hostname: "127.0.0.1",
       async fetch(request) {
         got.push({ headers: request.headers, bytes: (await request.arrayBuffer()).byteLength });
         return new Response(null, { status });

@@ -88,7 +88,9 @@ test("[OI-2] [OI-5] somebody new signs up by signing in, and comes back as the s
   expect(url.pathname).toBe("/settings/tokens");
   const authorize = new URL(browser.visited.find((one) => one.startsWith(idp.issuer)) ?? "");
   expect(Object.fromEntries(authorize.searchParams)).toMatchObject({
-    ...{ response_type: "code", code_challenge_method: "S256", client_id: CLIENT.client_id },
+    response_type: "code",
+    code_challenge_method: "S256",
+    client_id: CLIENT.client_id,
     redirect_uri: new URL("/api/v2/users/oidc/open/callback", server.url).href,
   });
   for (const name of ["state", "nonce", "code_challenge"])

@@ -66,7 +66,8 @@ test("[DY-1] what is asked, offered and taken by default depends on the values f
   expect(brief(await ask({}))).toEqual({ id: 4, faults: [], asked: ["cloud near near|far", "region here here"] });
   const far = await ask({ cloud: "far" });
   expect(brief(far)).toEqual({
-    ...{ id: 4, faults: [] },
+    id: 4,
+    faults: [],
     asked: ["cloud far near|far", "region mars mars|moon", "fuel   The parameter fuel has no default."],
   });
   expect(far.parameters[2]).toMatchObject({ required: true, value: { value: "", valid: false } });
@@ -77,7 +78,8 @@ test("[DY-2] what is wrong is told beside the parameter, and nothing is refused"
   const inputs = { cloud: "far", region: "here", fuel: "12", wings: "two" };
   const told = await admin.post<DynamicParameters>(`${at()}/evaluate`, { inputs });
   expect(brief(told)).toEqual({
-    ...{ id: 0, faults: ["wings"] },
+    id: 0,
+    faults: ["wings"],
     asked: ["cloud far near|far", "region here mars|moon must be one of mars, moon", "fuel 12  must be at most 9"],
   });
 });

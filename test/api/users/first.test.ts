@@ -67,7 +67,10 @@ describe("the setup link", () => {
     const statuses = await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
         statusOf(anybody, "POST", "/users/first", {
-          ...{ ...ANN, setup_token, username: `ann${i}`, email: `ann${i}@example.com` },
+          ...ANN,
+          setup_token,
+          username: `ann${i}`,
+          email: `ann${i}@example.com`,
         }),
       ),
     );

@@ -33,7 +33,9 @@ const signIn = (name: string, address: string, password = PASSWORD): Promise<Res
 /** A flood that runs until the end of the scope. */
 const flood = async (how: string) => {
   const child = Bun.spawn([process.execPath, PROGRAM, server.url.href, how, "ann@example.com"], {
-    ...{ stdin: "pipe", stdout: "pipe", stderr: "inherit" },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
   });
   const lines = child.stdout
     .pipeThrough(new TextDecoderStream() as never)

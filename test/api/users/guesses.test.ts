@@ -78,7 +78,8 @@ describe("guesses at an account", () => {
 
 describe("the queue of hashing", () => {
   const asker = (address: string, account: string, isKnown = false) => ({
-    ...{ keys: [`address ${address}`, `account ${account}`], isKnown },
+    keys: [`address ${address}`, `account ${account}`],
+    isKnown,
   });
 
   /** Serves all that wait, in the order in which it is their turn. */

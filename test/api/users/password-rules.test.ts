@@ -100,7 +100,10 @@ describe("wherever a password is set", () => {
     const setup_token = new URL(fresh.context?.setupUrl(fresh.url) ?? "").searchParams.get("token");
     const first = (password: string) =>
       statusOf(new Client(fresh.url), "POST", "/users/first", {
-        ...{ email: "ann@example.com", username: "ann", password, setup_token },
+        email: "ann@example.com",
+        username: "ann",
+        password,
+        setup_token,
       });
     expect(await first(COMMON)).toBe(400);
     expect(await first(PASSWORD)).toBe(201);
@@ -120,7 +123,8 @@ describe("wherever a password is set", () => {
           SLIPWAY_ADDRESS: "127.0.0.1:0",
           ...ENV,
         },
-        ...{ stdout: "pipe", stderr: "pipe" },
+        stdout: "pipe",
+        stderr: "pipe",
       });
       const [said, code] = await Promise.all([child.stderr.text(), child.exited]);
       return { said, code };
@@ -129,7 +133,9 @@ describe("wherever a password is set", () => {
     const setup = await slipway("offline", "setup", "root", "--email", "root@example.com", "--password-file", file);
     expect(setup).toMatchObject({ code: 1, said: expect.stringContaining("first that others would try") });
     Object.assign(ENV, {
-      ...{ SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: "admin", SLIPWAY_ADMIN_PASSWORD: COMMON },
+      SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+      SLIPWAY_ADMIN_USERNAME: "admin",
+      SLIPWAY_ADMIN_PASSWORD: COMMON,
     });
     const serve = await slipway("serve");
     expect(serve.code).toBe(2);

@@ -35,7 +35,8 @@ test("[ID-7] a sign-in with the old password that is under way while a new one i
   await newPerson(admin, "slow");
   using held = heldComparison();
   const signIn = statusOf(new Client(server.url), "POST", "/users/login", {
-    ...{ email: "slow@example.com", password: PASSWORD },
+    email: "slow@example.com",
+    password: PASSWORD,
   });
   await held.compared;
   await admin.put("/api/v2/users/slow/password", { password: FRESH });

@@ -70,7 +70,9 @@ describe("signing in", () => {
 
   test("[ID-12] a new account is dormant until it signs in; a suspended one is refused", async () => {
     const made = await admin.post<User>("/api/v2/users", {
-      ...{ email: "zoe@example.com", username: "zoe", password: PASSWORD },
+      email: "zoe@example.com",
+      username: "zoe",
+      password: PASSWORD,
     });
     expect(made.status).toBe("dormant");
     expect(made.last_seen_at).toBeUndefined();

@@ -35,7 +35,11 @@ describe("a token", () => {
     const [id = "", secret = ""] = key.split("-");
     const listed = await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`);
     expect(listed.find((one) => one.id === id)).toMatchObject({
-      ...{ token_name: "laptop", scope: "all", lifetime_seconds: 604_800, login_type: "token", username: "ben" },
+      token_name: "laptop",
+      scope: "all",
+      lifetime_seconds: 604_800,
+      login_type: "token",
+      username: "ben",
     });
     expect(JSON.stringify(listed)).not.toContain(secret);
     expect(await ben.client.get<ApiKey>(`/api/v2${TOKENS}/laptop`)).toMatchObject({ id });

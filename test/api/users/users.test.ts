@@ -230,7 +230,8 @@ describe("one user", () => {
   test("[ID-11] the account of prepared workspaces can be neither changed nor entered", async () => {
     const path = "/users/prebuilds";
     expect(await admin.get<User>(`/api/v2${path}`)).toMatchObject({
-      ...{ id: "c42fdf75-3097-471c-8c33-fb52454d81c0", login_type: "none" },
+      id: "c42fdf75-3097-471c-8c33-fb52454d81c0",
+      login_type: "none",
     });
     expect(await statusOf(admin, "DELETE", path)).toBe(403);
     expect(await statusOf(admin, "PUT", `${path}/profile`, { username: "p" })).toBe(403);

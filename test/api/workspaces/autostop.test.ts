@@ -62,7 +62,8 @@ test("[TI-16] the workspaces of a suspended owner are stopped, those of others g
   await using time = await openClockwork();
   const one = await time.make();
   const other = await time.admin.post<Workspace>("/api/v2/users/me/workspaces", {
-    ...{ name: "own", template_id: time.template_id },
+    name: "own",
+    template_id: time.template_id,
   });
   await awaitBuild(time.admin, other.id);
   await time.admin.put(`/api/v2/users/${time.owner_id}/status/suspend`);

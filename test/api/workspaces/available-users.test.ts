@@ -17,7 +17,10 @@ test("[WC-6] members of the organization by name, in pages, found by name or add
   expect(await names("?q=bob@example")).toEqual(["bob"]);
   expect(await names("?q=status:suspended")).toEqual([]);
   expect((await ora.get<MinimalUser[]>(`${base}?q=ada`))[0]).toEqual({
-    ...{ id: idOf("ada"), username: "ada", name: "", avatar_url: "" },
+    id: idOf("ada"),
+    username: "ada",
+    name: "",
+    avatar_url: "",
   });
   expect((await ora.fetch("GET", `${base}?limit=-1`)).status).toBe(400);
   expect((await ora.fetch("GET", `${base}?q=nothing:here`)).status).toBe(400);

@@ -66,7 +66,16 @@ export const openCast = async (options: TestServerOptions & { manifest?: Manifes
     return known;
   };
   return {
-    ...{ world, server, clients, workspace, id, template_id, version_id, organization_id, idOf, token },
+    world,
+    server,
+    clients,
+    workspace,
+    id,
+    template_id,
+    version_id,
+    organization_id,
+    idOf,
+    token,
     path: `/api/v2/workspaces/${id}`,
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   };

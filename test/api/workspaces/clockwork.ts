@@ -41,7 +41,15 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
     throw new Error("something stays due");
   };
   return {
-    ...{ ...seeded, world, server, clock, admin, owner, owner_id: ada.user_id, owner_token: ada.token, settle },
+    ...seeded,
+    world,
+    server,
+    clock,
+    admin,
+    owner,
+    owner_id: ada.user_id,
+    owner_token: ada.token,
+    settle,
     /** Lets time pass and everything due happen; builds that this starts are waited for. */
     pass: async (ms: number, id?: string): Promise<Workspace | undefined> => {
       clock.leap(ms);

@@ -37,7 +37,9 @@ test("[TI-8] the answer names the new deadline; each way that is not allowed has
 test("[TI-8] during a start, and without a deadline, nothing can be moved", async () => {
   await using time = await openClockwork({ manifest: { ...ECHO, echo: { hang: true } } });
   const made = await time.owner.post<{ id: string }>("/api/v2/users/me/workspaces", {
-    ...{ name: "dev", template_id: time.template_id, ttl_ms: HOUR },
+    name: "dev",
+    template_id: time.template_id,
+    ttl_ms: HOUR,
   });
   const deadline = new Date(time.clock.now() + HOUR).toISOString();
   expect(await answerOf(time.owner.put(pathOf(made, "/extend"), { deadline }))).toBe("409");

@@ -11,8 +11,15 @@ import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/supp
 test("[WK-30] resources, scripts and apps are shown as the template declares them", async () => {
   await using world = await openWorld();
   const app = {
-    ...{ slug: "top", display_name: "Top", command: "top", hidden: true, group: "Tools" },
-    ...{ icon: "/emojis/1f310.png", tooltip: "What runs", open_in: "tab" as const, share: "organization" as const },
+    slug: "top",
+    display_name: "Top",
+    command: "top",
+    hidden: true,
+    group: "Tools",
+    icon: "/emojis/1f310.png",
+    tooltip: "What runs",
+    open_in: "tab" as const,
+    share: "organization" as const,
   };
   const page = { slug: "page", url: "https://pages.example/", external: true, subdomain: false };
   const script = {
@@ -42,7 +49,11 @@ test("[WK-30] resources, scripts and apps are shown as the template declares the
   expect(bySlug("page")).toMatchObject({ ...page, command: "", hidden: false, open_in: "slim-window", group: "" });
   expect(agent?.scripts).toHaveLength(1);
   expect(agent?.scripts[0]).toMatchObject({
-    ...{ script: "date", cron: "0 0 * * * *", log_path: "/tmp/hourly.log", run_on_start: false, run_on_stop: false },
+    script: "date",
+    cron: "0 0 * * * *",
+    log_path: "/tmp/hourly.log",
+    run_on_start: false,
+    run_on_stop: false,
     log_source_id: agent?.log_sources.find(({ display_name }) => display_name === "Hourly")?.id ?? "none",
   });
 });
@@ -56,9 +67,13 @@ test("[WK-30] a build names its workspace, owner, initiator and version, and its
   const me = await admin.get<{ id: string; username: string }>("/api/v2/users/me");
   const build = workspace.latest_build;
   expect(build).toMatchObject({
-    ...{ workspace_id: id, workspace_name: "dev", template_version_id: version_id },
-    ...{ workspace_owner_id: me.id, workspace_owner_name: me.username },
-    ...{ initiator_id: me.id, initiator_name: me.username },
+    workspace_id: id,
+    workspace_name: "dev",
+    template_version_id: version_id,
+    workspace_owner_id: me.id,
+    workspace_owner_name: me.username,
+    initiator_id: me.id,
+    initiator_name: me.username,
   });
   const version = await admin.get<{ name: string; job: { file_id: string } }>(`/api/v2/templateversions/${version_id}`);
   expect(build.template_version_name).toBe(version.name);

@@ -29,7 +29,9 @@ import { connectAgent } from "../agents/rpc-agent.ts";
 type Script = NonNullable<NonNullable<Manifest["resources"][number]["agents"]>[number]["scripts"]>[number];
 
 const stopScript = (script: string, more: Partial<Script> = {}): Script => ({
-  ...{ display_name: "Stop", run_on_stop: true, script },
+  display_name: "Stop",
+  run_on_stop: true,
+  script,
   ...more,
 });
 
@@ -238,7 +240,11 @@ test("[WK-26] a worker of its own is told to end the workspace only once its age
   const { key } = await makeKey(admin);
   mkdirSync(join(directory.path, "data"));
   await using worker = startWorker({
-    ...{ url: server.url, key, name: "far", directory: join(directory.path, "data"), kinds: "local" },
+    url: server.url,
+    key,
+    name: "far",
+    directory: join(directory.path, "data"),
+    kinds: "local",
   });
   await worker.connected();
   const kind = { provisioner: "external", external: { provisioner: "local" } };

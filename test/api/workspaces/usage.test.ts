@@ -63,7 +63,8 @@ test("[WC-5] an agent reports the use of its own workspace for its owner, and of
   const context = contextOf(server);
   await context.usage.flush();
   const minutes = await context.store.all({
-    ...{ sql: "select k.name as text from usage_minutes m join usage_keys k on k.key = m.user", params: [] },
+    sql: "select k.name as text from usage_minutes m join usage_keys k on k.key = m.user",
+    params: [],
     map: ([text]) => String(text),
   });
   expect(minutes).toContain(workspace.owner_id);

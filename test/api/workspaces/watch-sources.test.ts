@@ -320,8 +320,16 @@ testInside(
 
 test("[WK-28] every member of a workspace has its story here, or its reason", () => {
   const fixed: Record<Fixed | Set | Late, true> = {
-    ...{ id: true, created_at: true, owner_id: true, organization_id: true, template_id: true, is_prebuild: true },
-    ...{ task_id: true, allow_renames: true, owner_avatar_url: true, last_used_at: true },
+    id: true,
+    created_at: true,
+    owner_id: true,
+    organization_id: true,
+    template_id: true,
+    is_prebuild: true,
+    task_id: true,
+    allow_renames: true,
+    owner_avatar_url: true,
+    last_used_at: true,
   };
   expect(Object.keys(Workspace.properties).sort()).toEqual([...Object.keys(STORIES), ...Object.keys(fixed)].sort());
 });

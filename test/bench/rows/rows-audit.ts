@@ -119,8 +119,10 @@ export const audit: Row = {
         ["first", "p50", "p99"].map((figure) => [`${name}_${figure}`, `${name.replaceAll("_", " ")} ${figure} ms`]),
       ),
     ),
-    ...{ all_p50: "all p50 ms", all_p99: "all p99 ms, the first of each among them" },
-    ...{ processor: "processor time of a page, ms", seeded: "seconds to make the log" },
+    all_p50: "all p50 ms",
+    all_p99: "all p99 ms, the first of each among them",
+    processor: "processor time of a page, ms",
+    seeded: "seconds to make the log",
   },
   verdicts: [
     {
@@ -210,13 +212,11 @@ export const auditCost: Row = {
     };
   },
   figures: {
-    ...{
-      share: "lines for the same processor time, with figures / without, median of pairs",
-      plain: "processor time of a batch of 100 lines without figures, ms",
-      metered: "the same with figures, ms",
-      lowest: "lowest pair",
-      highest: "highest pair",
-    },
+    share: "lines for the same processor time, with figures / without, median of pairs",
+    plain: "processor time of a batch of 100 lines without figures, ms",
+    metered: "the same with figures, ms",
+    lowest: "lowest pair",
+    highest: "highest pair",
     faults: "faults",
   },
   verdicts: [

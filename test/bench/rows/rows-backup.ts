@@ -130,16 +130,28 @@ const ownBackup = async (folder: string): Promise<string> => {
 };
 
 const SEEN = {
-  ...{ ack_p50: "ack p50 ms", ack_p99: "ack p99 ms", follow_p99: "follower p99 ms", get_p99: "GET p99 ms" },
-  ...{ ack_p999: "ack p99.9 ms", ack_max: "ack longest ms", get_max: "GET longest ms" },
-  ...{ wal_mib: "file of the write-ahead log MiB", growth_mib: "server's memory growth MiB" },
+  ack_p50: "ack p50 ms",
+  ack_p99: "ack p99 ms",
+  follow_p99: "follower p99 ms",
+  get_p99: "GET p99 ms",
+  ack_p999: "ack p99.9 ms",
+  ack_max: "ack longest ms",
+  get_max: "GET longest ms",
+  wal_mib: "file of the write-ahead log MiB",
+  growth_mib: "server's memory growth MiB",
   cpu_ms: "server's processor ms for 1,000 lines",
 };
 
 const figuresOf = (seen: Seen): Record<keyof typeof SEEN, number> => ({
-  ...{ ack_p50: seen.ack.p50, ack_p99: seen.ack.p99, follow_p99: seen.follow.p99, get_p99: seen.probe.p99 },
-  ...{ ack_p999: seen.ack.p999, ack_max: seen.ack.max, get_max: seen.probe.max },
-  ...{ wal_mib: seen.wal_mib, growth_mib: seen.growth_mib },
+  ack_p50: seen.ack.p50,
+  ack_p99: seen.ack.p99,
+  follow_p99: seen.follow.p99,
+  get_p99: seen.probe.p99,
+  ack_p999: seen.ack.p999,
+  ack_max: seen.ack.max,
+  get_max: seen.probe.max,
+  wal_mib: seen.wal_mib,
+  growth_mib: seen.growth_mib,
   cpu_ms: seen.cpu_ms,
 });
 
@@ -235,8 +247,12 @@ export const backup: Row = {
         Object.entries(SEEN).map(([name, label]) => [`${kind}_${name}`, `${words}: ${label}`]),
       ),
     ),
-    ...{ backup_s: "a backup takes s", backup_mib: "its database MiB", restore_s: "its restore takes s" },
-    ...{ lost: "lines missing in restored backups", lines_per_s: "lines/s, at least", faults: "faults" },
+    backup_s: "a backup takes s",
+    backup_mib: "its database MiB",
+    restore_s: "its restore takes s",
+    lost: "lines missing in restored backups",
+    lines_per_s: "lines/s, at least",
+    faults: "faults",
   },
   verdicts: [
     {

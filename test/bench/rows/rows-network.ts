@@ -91,11 +91,19 @@ const echoes = async (network: Network, port: number, name: string): Promise<Fig
 };
 
 const below = (what: string, figure: string, bound: number, unit: "ms") => ({
-  ...{ what, target: `<= ${bound} ms`, value: productFigure(figure), bound, unit },
+  what,
+  target: `<= ${bound} ms`,
+  value: productFigure(figure),
+  bound,
+  unit,
   better: "lower" as const,
 });
 const above = (what: string, figure: string, bound: number) => ({
-  ...{ what, target: `>= ${bound}`, value: productFigure(figure), bound, unit: "count" as const },
+  what,
+  target: `>= ${bound}`,
+  value: productFigure(figure),
+  bound,
+  unit: "count" as const,
   better: "higher" as const,
 });
 

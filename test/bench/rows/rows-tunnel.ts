@@ -23,7 +23,10 @@ export const startReachable = async ({ sides }: Bench) => {
   for (const made of [home, folder]) mkdirSync(made);
   const daemon = Bun.spawn(pinned(sides.core, [...sides.productCommand, "agent"]), {
     env: {
-      ...{ PATH: process.env.PATH ?? "", HOME: home, TMPDIR: folder, SHELL: "/bin/sh" },
+      PATH: process.env.PATH ?? "",
+      HOME: home,
+      TMPDIR: folder,
+      SHELL: "/bin/sh",
       SLIPWAY_AGENT_TOKEN: agent.token,
       SLIPWAY_AGENT_URL: product.url,
     },
@@ -41,7 +44,8 @@ export const startReachable = async ({ sides }: Bench) => {
   const apps = `/@me/${name}.agent-0/apps`;
   const addLines = async (count: number): Promise<void> => {
     const made = range(count).map((n) => ({
-      ...{ created_at: new Date().toISOString(), level: "info" },
+      created_at: new Date().toISOString(),
+      level: "info",
       output: `step ${n}: \u001b[32mok\u001b[0m in ${n % 97} ms`,
     }));
     for (let at = 0; at < count; at += 100) {

@@ -57,12 +57,18 @@ const browse = async (product: Product, scenario: string, options: object = {}, 
 };
 
 const atMost = (what: string, figure: string, bound: number, unit: Verdict["unit"]): Verdict => ({
-  ...{ what, target: `<= ${bound}${unit === "count" ? "" : ` ${unit}`}`, bound, unit },
-  ...{ value: productFigure(figure), better: "lower" },
+  what,
+  target: `<= ${bound}${unit === "count" ? "" : ` ${unit}`}`,
+  bound,
+  unit,
+  value: productFigure(figure),
+  better: "lower",
 });
 
 const row = (name: string, more: Pick<Row, "title" | "measure" | "figures" | "verdicts">): Row => ({
-  ...{ name: `web-${name}`, sides: ["product"], maxRounds: 3 },
+  name: `web-${name}`,
+  sides: ["product"],
+  maxRounds: 3,
   ...more,
 });
 

@@ -86,16 +86,31 @@ const chatOf = (member: { owner_id: string; organization_id: string }, place: Pl
     const said = sentence();
     const text = (first + index) % 100 === 0 ? `${said} ${MIDDLING}` : said;
     return {
-      ...{ id: first + index, chat: key, revision: 1, created_at: at, created_by: null, model_config_id: null },
-      ...{ role: index % 2 === 0 ? ("user" as const) : ("assistant" as const), visibility: "both" as const },
-      ...{ content: [{ type: "text" as const, text }], usage: null },
+      id: first + index,
+      chat: key,
+      revision: 1,
+      created_at: at,
+      created_by: null,
+      model_config_id: null,
+      role: index % 2 === 0 ? ("user" as const) : ("assistant" as const),
+      visibility: "both" as const,
+      content: [{ type: "text" as const, text }],
+      usage: null,
     };
   });
   return [
     insertChat({
-      ...{ ...member, id, key, title, client_type: "api", status: "waiting" },
-      ...{ last_model_config_id: "00000000-0000-4000-8000-0000000000d0", created_at: at, updated_at: at },
-      ...{ snapshot_version: 1, history_version: 1 },
+      ...member,
+      id,
+      key,
+      title,
+      client_type: "api",
+      status: "waiting",
+      last_model_config_id: "00000000-0000-4000-8000-0000000000d0",
+      created_at: at,
+      updated_at: at,
+      snapshot_version: 1,
+      history_version: 1,
     }),
     insertMessages(rows),
     ...indexMessages(key, rows),

@@ -75,11 +75,15 @@ class Writer {
 /** What the consumer makes of everything, each a little late, so that kills fall around it. */
 const RULES: readonly Rule[] = [
   {
-    ...{ event: "user_prompt_submit", how: "slow", seconds: 0.01 },
+    event: "user_prompt_submit",
+    how: "slow",
+    seconds: 0.01,
     answer: { model_context: "CTX-PROMPT", user_message: "NOTE-PROMPT" },
   },
   {
-    ...{ event: "pre_tool_use", how: "slow", seconds: 0.02 },
+    event: "pre_tool_use",
+    how: "slow",
+    seconds: 0.02,
     answer: { permission: { decision: "allow", input_override: { query: "hooked" } }, model_context: "CTX-PRE" },
   },
   { event: "post_tool_use", how: "slow", seconds: 0.01, answer: { user_message: "NOTE-POST" } },

@@ -204,7 +204,12 @@ describe("scheduled backups", () => {
   const schedule = (clock: ManualClock, fails: () => boolean = () => false) => {
     const folder = join(place.path, "scheduled");
     const backups = new ScheduledBackups({
-      ...{ clock, data_dir: data, folder, interval: 6 * HOUR, keep: 2, rateMb: 0 },
+      clock,
+      data_dir: data,
+      folder,
+      interval: 6 * HOUR,
+      keep: 2,
+      rateMb: 0,
       async make() {
         if (fails()) throw new Error("no space");
         await makeBackup({

@@ -58,11 +58,14 @@ test("[TF-2] parameters keep names with blanks, limits only where they count, an
   expect(byName.get("notes")).toMatchObject({ default: "", styling: { placeholder: "anything" } });
   expect(byName.get("required_one")?.default).toBeUndefined();
   expect(byName.get("cpus")?.validation).toEqual({
-    ...{ min: 1, max: 16, monotonic: "increasing" },
+    min: 1,
+    max: 16,
+    monotonic: "increasing",
     error: "{value} is not between {min} and {max}",
   });
   expect(byName.get("project")?.validation).toEqual({
-    ...{ regex: "^[a-z0-9-]+$", error: "small letters, digits and hyphens" },
+    regex: "^[a-z0-9-]+$",
+    error: "small letters, digits and hyphens",
   });
 });
 

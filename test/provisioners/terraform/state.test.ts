@@ -229,8 +229,12 @@ resource "terraform_data" "loud" {
 testNeeding(wanted, "[TF-12] a template sees the variables on the list and nothing of the server's own", async () => {
   using place = tempPlace();
   const environment = {
-    ...{ AWS_PROFILE: "mine", SLIPWAY_ADMIN_PASSWORD: "hush", CODER_AGENT_TOKEN: "server's own" },
-    ...{ DATABASE_PASSWORD: "hush", TF_LOG: "TRACE", TF_VAR_x: "no" },
+    AWS_PROFILE: "mine",
+    SLIPWAY_ADMIN_PASSWORD: "hush",
+    CODER_AGENT_TOKEN: "server's own",
+    DATABASE_PASSWORD: "hush",
+    TF_LOG: "TRACE",
+    TF_VAR_x: "no",
   };
   await using other = await openTerraformWorld({ environment });
   const main = `${HEAD}resource "terraform_data" "x" {

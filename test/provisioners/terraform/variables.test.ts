@@ -33,8 +33,11 @@ variable "kept" {
 variable "required" {}`;
   expect(declaredVariables([{ name: "a.tf", text }])).toEqual([
     {
-      ...{ name: "kept", description: "", sensitive: true },
-      ...{ type: "object({ a = string, b = optional(number, 1) })", default: '{ a = "}${"{"}" }' },
+      name: "kept",
+      description: "",
+      sensitive: true,
+      type: "object({ a = string, b = optional(number, 1) })",
+      default: '{ a = "}${"{"}" }',
     },
     { name: "required", description: "", type: "", default: undefined, sensitive: false },
   ]);

@@ -57,12 +57,20 @@ const open = async (env: Record<string, string> = {}) => {
   };
   const start = (name: string, more: Partial<Parameters<typeof startWorker>[0]> = {}) =>
     startWorker({
-      ...{ url: world.server.url, key, name, directory: folderOf(name), kinds: "terraform", tags: { region: "eu" } },
+      url: world.server.url,
+      key,
+      name,
+      directory: folderOf(name),
+      kinds: "terraform",
+      tags: { region: "eu" },
       env: { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc") },
       ...more,
     });
   return {
-    ...{ ...world, parts, start, folderOf },
+    ...world,
+    parts,
+    start,
+    folderOf,
     has: (name: string) => existsSync(join(parts, name)),
     async [Symbol.asyncDispose]() {
       await world[Symbol.asyncDispose]();

@@ -95,7 +95,8 @@ const endOf = (dialect: Dialect, { finish, usage }: Extract<Said, { finish: unkn
       choices: [],
       usage: {
         ...counted,
-        ...{ prompt_cache_hit_tokens: cached, prompt_cache_miss_tokens: input - cached },
+        prompt_cache_hit_tokens: cached,
+        prompt_cache_miss_tokens: input - cached,
         completion_tokens_details: { reasoning_tokens: thought },
       },
     },
@@ -125,7 +126,9 @@ export const tooLong = (dialect: Dialect): { status: number; body: unknown } => 
     error: {
       vllm: {
         message: "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
-        ...{ type: "BadRequestError", param: null, code: 400 },
+        type: "BadRequestError",
+        param: null,
+        code: 400,
       },
       ollama: {
         message: "the input length exceeds the context length",
@@ -135,11 +138,16 @@ export const tooLong = (dialect: Dialect): { status: number; body: unknown } => 
       },
       llamacpp: {
         message: "the request exceeds the available context size, try increasing it",
-        ...{ type: "exceed_context_size_error", code: 400, n_prompt_tokens: 5_000, n_ctx: 4_096 },
+        type: "exceed_context_size_error",
+        code: 400,
+        n_prompt_tokens: 5_000,
+        n_ctx: 4_096,
       },
       deepseek: {
         message: "This model's maximum context length is 131072 tokens. However, you requested 140000 tokens.",
-        ...{ type: "invalid_request_error", param: null, code: "invalid_request_error" },
+        type: "invalid_request_error",
+        param: null,
+        code: "invalid_request_error",
       },
     }[dialect],
   },

@@ -44,7 +44,12 @@ export const opening = (protocol: Protocol): string => {
         {
           type: "message_start",
           message: {
-            ...{ id: "msg_1", type: "message", role: "assistant", content: [], model: "m", stop_reason: null },
+            id: "msg_1",
+            type: "message",
+            role: "assistant",
+            content: [],
+            model: "m",
+            stop_reason: null,
             usage: { input_tokens: 7, output_tokens: 0 },
           },
         },
@@ -81,7 +86,9 @@ const openAiFrame = (said: Said, index: number): string => {
   if ("search" in said) throw new Error("chat completions search nothing");
   const { input = 7, output = 5, cached, thought } = said.usage ?? {};
   const usage = {
-    ...{ prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
     ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
     ...(thought === undefined ? {} : { completion_tokens_details: { reasoning_tokens: thought } }),
   };
@@ -123,7 +130,9 @@ const responsesFrame = (said: Said, index: number): string => {
   const { input: input_tokens = 7, output: output_tokens = 5, cached = 0, thought = 0 } = said.usage ?? {};
   const reason = ENDS.responses[said.finish];
   const usage = {
-    ...{ input_tokens, output_tokens, input_tokens_details: { cached_tokens: cached } },
+    input_tokens,
+    output_tokens,
+    input_tokens_details: { cached_tokens: cached },
     output_tokens_details: { reasoning_tokens: thought },
   };
   const response = { usage, incomplete_details: reason ? { reason } : null };
@@ -193,8 +202,11 @@ const googleFrame = (said: Said): string => {
   }
   const { input = 7, output = 5, cached = 0, thought = 0 } = said.usage ?? {};
   const usageMetadata = {
-    ...{ promptTokenCount: input, cachedContentTokenCount: cached, thoughtsTokenCount: thought },
-    ...{ candidatesTokenCount: output - thought, totalTokenCount: input + output },
+    promptTokenCount: input,
+    cachedContentTokenCount: cached,
+    thoughtsTokenCount: thought,
+    candidatesTokenCount: output - thought,
+    totalTokenCount: input + output,
   };
   return sse({
     candidates: [{ index: 0, content: { role: "model", parts: [] }, finishReason: ENDS.google[said.finish] }],

@@ -23,7 +23,10 @@ export const openModelWorld = async (options: TestServerOptions = {}) => {
   const [organization] = await owner.get<{ id: string }[]>("/api/v2/organizations");
   const organization_id = organization?.id ?? "";
   return {
-    ...{ server, upstream, owner, organization_id },
+    server,
+    upstream,
+    owner,
+    organization_id,
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       await upstream[Symbol.asyncDispose]();
@@ -41,10 +44,16 @@ export const addModel = async (
   base = BASES[kind],
 ): Promise<{ provider: ModelProvider; model: ModelConfig }> => {
   const provider = await owner.post<ModelProvider>("/api/v2/chats/providers", {
-    ...{ provider: kind, display_name, base_url: `${upstream.url}${base}`, api_key: MODEL_KEY },
+    provider: kind,
+    display_name,
+    base_url: `${upstream.url}${base}`,
+    api_key: MODEL_KEY,
   });
   const model = await owner.post<ModelConfig>("/api/v2/chats/model-configs", {
-    ...{ provider_id: provider.id, model: "test-model", is_default: true, context_limit: 64_000 },
+    provider_id: provider.id,
+    model: "test-model",
+    is_default: true,
+    context_limit: 64_000,
     ...more,
   });
   return { provider, model };

@@ -10,7 +10,10 @@ import { readJunit, slowestFiles, type TestCase } from "./junit.ts";
 import { judge, unsteadyLines } from "./second-tries.ts";
 
 const one = (file: string, title: string, outcome: TestCase["outcome"], seconds = 1): TestCase => ({
-  ...{ file, title, outcome, seconds },
+  file,
+  title,
+  outcome,
+  seconds,
 });
 
 test("[RP-14] a file whose failures are all gone in the second try is unsteady, with its counts and the seed; any other has failed", () => {

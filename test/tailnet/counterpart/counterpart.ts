@@ -67,9 +67,15 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
     "the counterpart",
     { key: other.public, disco: undefined, addresses: [THEIRS] },
     {
-      ...{ clock, random, disco: keyPair(), endOfTurn: (run) => void setImmediate(run) },
+      clock,
+      random,
+      disco: keyPair(),
+      endOfTurn: (run) => void setImmediate(run),
       tunnels: {
-        ...{ clock, random, key: own, stamps: new Tai64n(clock) },
+        clock,
+        random,
+        key: own,
+        stamps: new Tai64n(clock),
         cookies: new CookieIssuer(clock, new MacKeys(own.public)),
         isUnderLoad: () => load.add() || isLoaded,
       },
@@ -110,7 +116,14 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
   const ends = { source: OURS, target: THEIRS };
   let requests = 0;
   return {
-    ...{ clock, remote, passed, own, other, say, hear, ends },
+    clock,
+    remote,
+    passed,
+    own,
+    other,
+    say,
+    hear,
+    ends,
     dial: (port: number) => remote.tcp.connect(ends, port),
     /** It dials us, sends so much, waits before it reads, and says what it got. */
     exchange(port: number, bytes: number, wait = 0): Promise<Exchange> {

@@ -53,8 +53,17 @@ describe("segments", () => {
           );
           expect(checksum(packet)).toBe(0);
           expect(parseSegment(parsed(packet).payload)).toEqual({
-            ...{ sourcePort, targetPort, seq, ack, window, blocks, data, flags: FLAG.ack },
-            ...{ mss: undefined, scale: undefined, mayBlocks: false },
+            sourcePort,
+            targetPort,
+            seq,
+            ack,
+            window,
+            blocks,
+            data,
+            flags: FLAG.ack,
+            mss: undefined,
+            scale: undefined,
+            mayBlocks: false,
           });
         },
       ),

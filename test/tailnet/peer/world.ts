@@ -81,7 +81,9 @@ export const seededWorld = async (server: TestServer) => {
   const agent = await agentPeer(server, seeded);
   const client = await clientPeer(server, seeded.agent_id, seeded.owner_token);
   return {
-    ...{ seeded, agent, client },
+    seeded,
+    agent,
+    client,
     async [Symbol.asyncDispose](): Promise<void> {
       await client[Symbol.asyncDispose]();
       await agent[Symbol.asyncDispose]();

@@ -45,7 +45,12 @@ export const stacks = (options: { seed?: number; faults?: Faults; accept?: Accep
     into(() => client),
   );
   return {
-    ...{ sim, random, client, server, accepted, carried },
+    sim,
+    random,
+    client,
+    server,
+    accepted,
+    carried,
     /** From now on the links do this. */
     become(next: Faults): void {
       faults = next;

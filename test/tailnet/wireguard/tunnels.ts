@@ -10,7 +10,10 @@ export const hostOf = (clock: Simulation, seed: number): TunnelHost => {
   const key = keyPair(Uint8Array.from({ length: 32 }, (_, i) => (seed * 37 + i * 11) % 256));
   const load = new HandshakeLoad(clock);
   return {
-    ...{ key, clock, random: seeded(seed), stamps: new Tai64n(clock) },
+    key,
+    clock,
+    random: seeded(seed),
+    stamps: new Tai64n(clock),
     cookies: new CookieIssuer(clock, new MacKeys(key.public)),
     isUnderLoad: () => load.add(),
   };
@@ -50,7 +53,12 @@ export const tunnels = (options: { faults?: Faults; seed?: number } = {}) => {
   });
   const say = (from: "a" | "b", text: string): void => ends[from].send(new TextEncoder().encode(text));
   return {
-    ...{ sim, hosts, got, sent, ends, say },
+    sim,
+    hosts,
+    got,
+    sent,
+    ends,
+    say,
     become(next: Faults): void {
       faults = next;
     },

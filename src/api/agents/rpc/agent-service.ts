@@ -27,7 +27,9 @@ const MONITORING = { numDatapoints: 20, collectionIntervalSeconds: 10 };
 const PIECE = 1000;
 
 const bannerOf = ({ enabled, message, background_color }: Banner) => ({
-  ...{ enabled, message, backgroundColor: background_color },
+  enabled,
+  message,
+  backgroundColor: background_color,
 });
 
 export const agentService = (

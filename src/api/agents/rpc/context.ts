@@ -66,7 +66,9 @@ const bodyOf = (body: ContextResource["body"]): Partial<StoredResource> => {
     case "mcpServer":
       return {
         tools: body.value.tools.map(({ name, description, inputSchema }) => ({
-          ...{ name, description, input_schema: inputSchema ?? { type: "object" } },
+          name,
+          description,
+          input_schema: inputSchema ?? { type: "object" },
         })),
       };
     default:

@@ -49,7 +49,10 @@ export const manifestOf = async (
     apps: apps.map(appOf),
     scripts: scripts.map((script) => scriptOf(script, open)),
     devcontainers: agent.devcontainers.map(({ id, name, workspace_folder, config_path }) => ({
-      ...{ id: uuidBytes(id), name, workspaceFolder: workspace_folder, configPath: config_path },
+      id: uuidBytes(id),
+      name,
+      workspaceFolder: workspace_folder,
+      configPath: config_path,
     })),
     metadata: metadata.map(({ display_name, key, script, interval, timeout }) => ({
       displayName: display_name,

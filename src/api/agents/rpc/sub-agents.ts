@@ -23,7 +23,12 @@ export const subAgentService = (
   async createSubAgent({ name, directory, architecture, operatingSystem, apps, displayApps }) {
     const [id, token] = [uuid(), uuid()];
     const { refused } = await agents.ask(agent_id, "createSubAgent", {
-      ...{ id, token_hash: sha256(token), name, directory, architecture, operating_system: operatingSystem },
+      id,
+      token_hash: sha256(token),
+      name,
+      directory,
+      architecture,
+      operating_system: operatingSystem,
       display_apps: [...new Set(displayApps.map((one) => wordOf(DISPLAY_APPS, one, 0, "display_apps")))],
       apps: apps.map(appOf),
     });

@@ -25,7 +25,8 @@ export const userChatConfig = (ctx: ApiContext) =>
       "/user-prompt",
       async ({ caller }) => ({ custom_prompt: await readUserChatSetting(ctx.store, caller.user_id, "prompt") }),
       {
-        ...{ user, response: { 200: t.Object({ custom_prompt }), ...fails(401) } },
+        user,
+        response: { 200: t.Object({ custom_prompt }), ...fails(401) },
         detail: { tags, summary: "Read what one's chats are told" },
       },
     )
@@ -37,7 +38,8 @@ export const userChatConfig = (ctx: ApiContext) =>
         return { custom_prompt: text };
       },
       {
-        ...{ user, body: t.Object({ custom_prompt }) },
+        user,
+        body: t.Object({ custom_prompt }),
         response: { 200: t.Object({ custom_prompt }), ...fails(400, 401, 413) },
         detail: operation({
           tags,
@@ -76,7 +78,8 @@ export const userChatConfig = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, body: t.Object({ debug_logging_enabled }) },
+        user,
+        body: t.Object({ debug_logging_enabled }),
         response: { 204: NoContent, ...fails(400, 401, 403, 409, 413) },
         detail: operation({
           tags,
@@ -95,7 +98,8 @@ export const userChatConfig = (ctx: ApiContext) =>
         };
       },
       {
-        ...{ user, response: { 200: thresholds, ...fails(401) } },
+        user,
+        response: { 200: thresholds, ...fails(401) },
         detail: { tags, summary: "Read when one's chats are compacted, by model" },
       },
     )
@@ -106,7 +110,9 @@ export const userChatConfig = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: modelPath, body: t.Pick(CompactionThreshold, ["threshold_percent"]) },
+        user,
+        params: modelPath,
+        body: t.Pick(CompactionThreshold, ["threshold_percent"]),
         response: { 204: NoContent, ...fails(400, 401, 404, 413) },
         detail: operation({
           tags,
@@ -122,7 +128,9 @@ export const userChatConfig = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: modelPath, response: { 204: NoContent, ...fails(400, 401, 404) } },
+        user,
+        params: modelPath,
+        response: { 204: NoContent, ...fails(400, 401, 404) },
         detail: operation({
           tags,
           summary: "Let the model decide again when one's chats are compacted",

@@ -50,32 +50,55 @@ type Single = {
 
 const SINGLES: readonly Single[] = [
   {
-    ...{ path: "auto-archive-days", setting: "auto_archive_days", member: "auto_archive_days", check: days },
-    ...{ forAll: true, summary: "days after which silent chats are archived" },
+    path: "auto-archive-days",
+    setting: "auto_archive_days",
+    member: "auto_archive_days",
+    check: days,
+    forAll: true,
+    summary: "days after which silent chats are archived",
   },
   {
-    ...{ path: "debug-retention-days", setting: "debug_retention_days", member: "debug_retention_days", check: days },
-    ...{ summary: "days that recorded model calls are kept" },
+    path: "debug-retention-days",
+    setting: "debug_retention_days",
+    member: "debug_retention_days",
+    check: days,
+    summary: "days that recorded model calls are kept",
   },
   {
-    ...{ path: "retention-days", setting: "retention_days", member: "retention_days", check: days },
-    ...{ forAll: true, summary: "days that archived chats are kept" },
+    path: "retention-days",
+    setting: "retention_days",
+    member: "retention_days",
+    check: days,
+    forAll: true,
+    summary: "days that archived chats are kept",
   },
   {
-    ...{ path: "workspace-ttl", setting: "workspace_ttl_ms", member: "workspace_ttl_ms", check: ttl },
-    ...{ forAll: true, summary: "time to live of workspaces that chats make" },
+    path: "workspace-ttl",
+    setting: "workspace_ttl_ms",
+    member: "workspace_ttl_ms",
+    check: ttl,
+    forAll: true,
+    summary: "time to live of workspaces that chats make",
   },
   {
-    ...{ path: "personal-model-overrides", setting: "allow_model_overrides", member: "allow_users" },
+    path: "personal-model-overrides",
+    setting: "allow_model_overrides",
+    member: "allow_users",
     summary: "whether users may choose models of their own",
   },
   {
-    ...{ path: "plan-mode-instructions", setting: "plan_mode_instructions", member: "plan_mode_instructions" },
-    ...{ check: promptOf, summary: "what chats in plan mode are told" },
+    path: "plan-mode-instructions",
+    setting: "plan_mode_instructions",
+    member: "plan_mode_instructions",
+    check: promptOf,
+    summary: "what chats in plan mode are told",
   },
   {
-    ...{ path: "default-permissions", setting: "permissions", member: "permissions", forAll: true },
-    ...{ check: (_: string, given: never) => permissionsOf(given) },
+    path: "default-permissions",
+    setting: "permissions",
+    member: "permissions",
+    forAll: true,
+    check: (_: string, given: never) => permissionsOf(given),
     summary: "permissions of new chats of people who have set none",
   },
 ];
@@ -102,7 +125,9 @@ const single = (ctx: ApiContext, { path, setting, member, summary, forAll, check
         return status(204, undefined);
       },
       {
-        ...{ user, body: shape, response: { 204: NoContent, ...fails(400, 401, 403, 413) } },
+        user,
+        body: shape,
+        response: { 204: NoContent, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,
           summary: `Set the ${summary}`,
@@ -151,7 +176,9 @@ export const chatConfig = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, body: SystemPromptBody, response: { 204: NoContent, ...fails(400, 401, 403, 413) } },
+        user,
+        body: SystemPromptBody,
+        response: { 204: NoContent, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,
           summary: "Set what every chat is told",
@@ -172,7 +199,8 @@ export const chatConfig = (ctx: ApiContext) =>
         };
       },
       {
-        ...{ user, response: { 200: t.Object({ allow_users, forced_by_deployment }), ...fails(401, 404) } },
+        user,
+        response: { 200: t.Object({ allow_users, forced_by_deployment }), ...fails(401, 404) },
         detail: { tags, summary: "Read whether users may record model calls" },
       },
     )
@@ -185,7 +213,9 @@ export const chatConfig = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, body: t.Object({ allow_users }), response: { 204: NoContent, ...fails(400, 401, 403, 409, 413) } },
+        user,
+        body: t.Object({ allow_users }),
+        response: { 204: NoContent, ...fails(400, 401, 403, 409, 413) },
         detail: operation({
           tags,
           summary: "Set whether users may record model calls",

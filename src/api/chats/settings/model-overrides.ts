@@ -47,7 +47,8 @@ export const modelOverrides = (ctx: ApiContext) => {
         return { overrides: await Promise.all(OVERRIDE_CONTEXTS.map(of)) };
       },
       {
-        ...{ user, params: path },
+        user,
+        params: path,
         response: { 200: t.Object({ overrides: t.Array(ModelOverride) }), ...fails(400, 401, 403, 404) },
         detail: { tags, summary: "See which models one wants for one's chats" },
       },
@@ -60,7 +61,8 @@ export const modelOverrides = (ctx: ApiContext) => {
         return status(204, undefined);
       },
       {
-        ...{ user, body: PutModelOverride },
+        user,
+        body: PutModelOverride,
         params: t.Object({
           ...path.properties,
           context: oneOf(OVERRIDE_CONTEXTS, "What the model is for: the chat itself, a sub-chat, or looking around."),

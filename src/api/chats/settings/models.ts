@@ -11,11 +11,18 @@ import { fails } from "../../http/responses.ts";
 const DEMO_ALONE: AvailableModels = {
   providers: [
     {
-      ...{ provider: "demo", display_name: "Demo", available: true },
+      provider: "demo",
+      display_name: "Demo",
+      available: true,
       models: [
         {
-          ...{ id: DEMO.id, provider: "demo", model: "demo", display_name: DEMO.display_name, is_default: true },
-          ...{ context_limit: DEMO_CONTEXT_LIMIT, reasoning_efforts: [] },
+          id: DEMO.id,
+          provider: "demo",
+          model: "demo",
+          display_name: DEMO.display_name,
+          is_default: true,
+          context_limit: DEMO_CONTEXT_LIMIT,
+          reasoning_efforts: [],
         },
       ],
     },
@@ -34,13 +41,19 @@ export const availableModels = (ctx: ApiContext) =>
           .map(({ id, provider, display_name, sealed_api_key }) => {
             const available = !needsKey(provider) || sealed_api_key !== "";
             return {
-              ...{ provider, display_name, available },
+              provider,
+              display_name,
+              available,
               ...(available ? {} : { unavailable_reason: "missing_api_key" as const }),
               models: models
                 .filter((one) => one.provider_id === id && one.enabled)
                 .map((one) => ({
-                  ...{ id: one.id, provider, model: one.model, display_name: one.display_name },
-                  ...{ is_default: one.is_default, context_limit: one.context_limit },
+                  id: one.id,
+                  provider,
+                  model: one.model,
+                  display_name: one.display_name,
+                  is_default: one.is_default,
+                  context_limit: one.context_limit,
                   reasoning_efforts: effortsOf(one.model_config),
                 })),
             };

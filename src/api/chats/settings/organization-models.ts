@@ -35,7 +35,8 @@ export const organizationModels = (ctx: ApiContext) =>
         return { overrides: await Promise.all(overrides) };
       },
       {
-        ...{ user, params: organizationPath },
+        user,
+        params: organizationPath,
         response: { 200: t.Object({ overrides: t.Array(OrganizationOverride) }), ...fails(400, 401, 404) },
         detail: { tags, summary: "See which models an organization wants beside its chats" },
       },
@@ -48,7 +49,8 @@ export const organizationModels = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, body: PutOrganizationOverride },
+        user,
+        body: PutOrganizationOverride,
         params: t.Object({ ...organizationPath.properties, context: oneOf(ORGANIZATION_CONTEXTS, "What for.") }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: operation({

@@ -21,7 +21,8 @@ export const chatUsageLimits = (ctx: ApiContext) =>
   new Elysia({ prefix: "/usage-limits" })
     .use(callers)
     .get("", ({ caller }) => usageLimits(ctx, caller), {
-      ...{ user, response: { 200: UsageLimits, ...fails(401, 403) } },
+      user,
+      response: { 200: UsageLimits, ...fails(401, 403) },
       detail: { tags, summary: "See the spend limits", description: "For administrators." },
     })
     .put(
@@ -31,7 +32,9 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, body: PutUsageLimits, response: { 204: NoContent, ...fails(400, 401, 403, 413) } },
+        user,
+        body: PutUsageLimits,
+        response: { 204: NoContent, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,
           summary: "Set everybody's spend limit",
@@ -42,7 +45,8 @@ export const chatUsageLimits = (ctx: ApiContext) =>
       },
     )
     .get("/status", ({ caller }) => usageLimitStatus(ctx, caller.user_id), {
-      ...{ user, response: { 200: UsageLimitStatus, ...fails(401) } },
+      user,
+      response: { 200: UsageLimitStatus, ...fails(401) },
       detail: { tags, summary: "See one's own spend limit and what is spent" },
     })
     .put(
@@ -52,7 +56,10 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: userPath, body: PutLimit, response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) } },
+        user,
+        params: userPath,
+        body: PutLimit,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: operation({
           tags,
           summary: "Set the spend limit of a user",
@@ -67,7 +74,9 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: userPath, response: { 204: NoContent, ...fails(400, 401, 403, 404) } },
+        user,
+        params: userPath,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
           summary: "Take a user's own spend limit away",
@@ -82,7 +91,10 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: groupPath, body: PutLimit, response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) } },
+        user,
+        params: groupPath,
+        body: PutLimit,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: operation({
           tags,
           summary: "Set the spend limit of each member of an organization",
@@ -98,7 +110,9 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         return status(204, undefined);
       },
       {
-        ...{ user, params: groupPath, response: { 204: NoContent, ...fails(400, 401, 403, 404) } },
+        user,
+        params: groupPath,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
           summary: "Take the spend limit of an organization's members away",

@@ -36,7 +36,10 @@ export const join = (
   refused.promise.catch(() => {});
   const over = new AbortController();
   const peer = new NetworkPeer({
-    ...{ clock, random: systemRandom, role: "client", addresses: [clientAddress()] },
+    clock,
+    random: systemRandom,
+    role: "client",
+    addresses: [clientAddress()],
     link: (key, receive) => new RelayLink({ url: client.url, key, clock, random: systemRandom, receive }),
     // Nobody is offered anything here.
     accept: (connection) => connection.reset("This is a client."),

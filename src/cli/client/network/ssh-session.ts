@@ -34,8 +34,13 @@ export const sshSession = async (
   ]);
   const client = new ssh.Client();
   await connected(client, {
-    ...{ sock: nodeStream(connection) as never, username: "slipway", authHandler: ["none"], hostVerifier: () => true },
-    ...{ keepaliveInterval: KEEPALIVE_MS, keepaliveCountMax: 4, ...(agent ? { agent } : {}) },
+    sock: nodeStream(connection) as never,
+    username: "slipway",
+    authHandler: ["none"],
+    hostVerifier: () => true,
+    keepaliveInterval: KEEPALIVE_MS,
+    keepaliveCountMax: 4,
+    ...(agent ? { agent } : {}),
     algorithms: { compress: ["none"] },
   } as ConnectConfig);
   const hasTerminal = options.command === undefined && streams.inputIsTerminal && streams.outputIsTerminal;

@@ -23,7 +23,8 @@ export class UdpForward {
   async open({ bind, local, remote }: PortPair): Promise<number> {
     try {
       const socket = await Bun.udpSocket({
-        ...{ hostname: bind, port: local },
+        hostname: bind,
+        port: local,
         socket: { data: (from, data, port, address) => this.#send({ socket: from, port, address }, remote, data) },
       });
       this.#sockets.push(socket);

@@ -22,7 +22,10 @@ const opening =
       const workspace = await workspaceNamed(client, own);
       const agent = agentNamed(workspace, agentName);
       const place = {
-        ...{ url: client.url, owner: workspace.owner_name, workspace: workspace.name, agent: agent.name },
+        url: client.url,
+        owner: workspace.owner_name,
+        workspace: workspace.name,
+        agent: agent.name,
         folder: folder ?? (agent.expanded_directory || undefined),
       };
       const link = linkOf({ ...place, token: has["with-token"] ? await keyOf(client) : undefined });

@@ -17,8 +17,12 @@ export const run: RunVerb = async (input) => {
 };
 
 const factsOf = ({ id, name, autostart_schedule, next_start_at, ttl_ms, latest_build }: Workspace) => ({
-  ...{ id, name, autostart_schedule: autostart_schedule ?? null, next_start_at: next_start_at ?? null },
-  ...{ ttl_ms: ttl_ms ?? null, deadline: latest_build.deadline ?? null },
+  id,
+  name,
+  autostart_schedule: autostart_schedule ?? null,
+  next_start_at: next_start_at ?? null,
+  ttl_ms: ttl_ms ?? null,
+  deadline: latest_build.deadline ?? null,
 });
 
 /** For people: one row for each fact. */

@@ -79,8 +79,9 @@ const imported = async (
   const { hash } = await client.post<{ hash: string }>("/api/v2/files", body, { headers });
   const { version: name, message } = given.value;
   const version = await client.post<TemplateVersion>(`/api/v2/organizations/${organization}/templateversions`, {
-    ...{ storage_method: "file", file_id: hash },
-    ...{ user_variable_values: pairs("--variable", given.list.variable) },
+    storage_method: "file",
+    file_id: hash,
+    user_variable_values: pairs("--variable", given.list.variable),
     ...(known ? { template_id: known.id } : {}),
     ...(name === undefined ? {} : { name }),
     ...(message === undefined ? {} : { message }),

@@ -35,14 +35,17 @@ const withVersion =
   };
 
 export const promote = withVersion({
-  ...{ verb: "promote", said: "is the active version" },
+  verb: "promote",
+  said: "is the active version",
   act: (client, template, { id }) => client.patch(`/api/v2/templates/${template.id}/versions`, { id }),
 });
 export const archive = withVersion({
-  ...{ verb: "archive", said: "is archived" },
+  verb: "archive",
+  said: "is archived",
   act: (client, _, { id }) => client.post(`/api/v2/templateversions/${id}/archive`),
 });
 export const unarchive = withVersion({
-  ...{ verb: "unarchive", said: "is offered again" },
+  verb: "unarchive",
+  said: "is offered again",
   act: (client, _, { id }) => client.post(`/api/v2/templateversions/${id}/unarchive`),
 });

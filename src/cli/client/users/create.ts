@@ -29,7 +29,9 @@ export const run: RunVerb = async (input) => {
     const email = isProgram ? undefined : await orAsked(input, address, "E-mail");
     const organization_ids = await idsOf(client, given.list.organization);
     const user = await client.post<User>("/api/v2/users", {
-      ...{ username, ...(email === undefined ? {} : { email }), ...(name === undefined ? {} : { name }) },
+      username,
+      ...(email === undefined ? {} : { email }),
+      ...(name === undefined ? {} : { name }),
       ...(isProgram ? { service_account: true } : { login_type }),
       ...(secret ? { password: secret.password } : {}),
       ...(roles === undefined ? {} : { roles: listed(roles) }),

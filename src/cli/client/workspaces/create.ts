@@ -32,7 +32,8 @@ export const run: RunVerb = async (input) => {
     const template = await templateAsked(input, client, value.template);
     const preset = value.preset === undefined ? undefined : await presetNamed(client, template, value.preset);
     const workspace = await client.post<Workspace>("/api/v2/users/me/workspaces", {
-      ...{ name, rich_parameter_values },
+      name,
+      rich_parameter_values,
       ...(preset
         ? { template_version_preset_id: preset, template_version_id: template.active_version_id }
         : { template_id: template.id }),

@@ -49,7 +49,10 @@ const placeOf = async (
   const { workspace, agent_id } = await startedAgent(input, remote, name);
   const { container, "container-user": container_user } = value;
   return {
-    ...{ workspace, agent_id, id, container },
+    workspace,
+    agent_id,
+    id,
+    container,
     command: behind?.join(" "),
     query: { reconnect: id, ...(container ? { container } : {}), ...(container_user ? { container_user } : {}) },
   };

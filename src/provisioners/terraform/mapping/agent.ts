@@ -97,8 +97,15 @@ const monitorsOf = (value: unknown): Monitors => {
 };
 
 const ownScript = (display_name: string, icon: string, script: string, log_path: string): MappedScript => ({
-  ...{ display_name, icon, script, log_path, cron: "", timeout: 0 },
-  ...{ run_on_start: false, run_on_stop: false, start_blocks_login: false },
+  display_name,
+  icon,
+  script,
+  log_path,
+  cron: "",
+  timeout: 0,
+  run_on_start: false,
+  run_on_stop: false,
+  start_blocks_login: false,
 });
 
 const ownScripts = (values: Values): MappedScript[] => {
@@ -111,7 +118,8 @@ const ownScripts = (values: Values): MappedScript[] => {
       : [
           {
             ...ownScript("Startup Script", "/emojis/25b6-fe0f.png", start, "coder-startup-script.log"),
-            ...{ run_on_start: true, start_blocks_login },
+            run_on_start: true,
+            start_blocks_login,
           },
         ]),
     ...(stop === ""

@@ -42,7 +42,19 @@ export const Parameter = ({ parameter, value, touched, disabled, onValue }: Para
       />
     );
   }
-  if (type === "list(string)") return <Lists {...{ parameter, value, label, hint, error, disabled, onValue }} />;
+  if (type === "list(string)") {
+    return (
+      <Lists
+        parameter={parameter}
+        value={value}
+        label={label}
+        hint={hint}
+        error={error}
+        disabled={disabled}
+        onValue={onValue}
+      />
+    );
+  }
   if (options.length > 0) {
     const choices = options.map((one) => ({ value: one.value.value, label: one.name || one.value.value }));
     const chosen = options.find((one) => one.value.value === value);

@@ -35,7 +35,8 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
           default: fallback.value as PermissionAction,
           // A rule without words of a command has no such member.
           rules: rules.value.map(({ tool, command, action }) => ({
-            ...{ tool: tool.trim(), action },
+            tool: tool.trim(),
+            action,
             ...(command?.trim() ? { command: command.trim() } : {}),
           })),
         }

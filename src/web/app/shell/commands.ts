@@ -16,7 +16,9 @@ export type Entry = {
 };
 
 const command = (icon: IconName, label: string, what: Pick<Entry, "href" | "act">): Entry => ({
-  ...{ group: "Commands", icon, label },
+  group: "Commands",
+  icon,
+  label,
   ...what,
 });
 
@@ -73,7 +75,10 @@ const SECTIONS: readonly {
 ];
 
 const page = (icon: IconName, label: string, href: string, note?: string): Entry => ({
-  ...{ group: "Pages", icon, label, href },
+  group: "Pages",
+  icon,
+  label,
+  href,
   ...(note ? { note } : {}),
 });
 

@@ -42,7 +42,8 @@ describeInside("an answer that is not whole", () => {
     const call = await world.upstream.next();
     call.say({ text: "I will look" }).raw(error("quota used up")).end();
     expect(await errorOf(follower)).toMatchObject({
-      ...{ kind: "usage_limit", message: "The quota at the model provider My openai-compat is used up." },
+      kind: "usage_limit",
+      message: "The quota at the model provider My openai-compat is used up.",
     });
     expect(await historyOf(world.owner, chat.id)).toEqual(["user: look it up", "assistant: I will look"]);
     await sendMessage(world, chat.id, "again");
@@ -113,7 +114,9 @@ describeInside("an answer that is not whole", () => {
     const message = "This model's maximum context length is 10 tokens";
     (await world.upstream.next()).answer(400, { error: { message, type: "invalid_request_error" } });
     expect(await errorOf(follower)).toMatchObject({
-      ...{ kind: "config", retryable: false, detail: expect.stringContaining(message) },
+      kind: "config",
+      retryable: false,
+      detail: expect.stringContaining(message),
       message: expect.stringContaining("This chat is too long for its model at the model provider My openai-compat"),
     });
   });
@@ -172,7 +175,8 @@ describeInside("an answer that is not whole", () => {
     clock.advance(1_000);
     (await world.upstream.next()).say({ finish: "stop" }).end();
     expect(await errorOf(follower)).toMatchObject({
-      ...{ kind: "generic", message: "The model provider My openai-compat sent an empty answer, twice in a row." },
+      kind: "generic",
+      message: "The model provider My openai-compat sent an empty answer, twice in a row.",
     });
     await sendMessage(world, chat.id, "and now?");
     (await world.upstream.next()).say({ text: "Here." }, { finish: "stop" }).end();
@@ -210,7 +214,9 @@ describeInside("an answer that is not whole", () => {
     using follower = await Follower.open(world.owner, chat.id);
     (await world.upstream.next()).say({ reasoning: "hm, " }, { finish: "length" }).end();
     expect(await errorOf(follower)).toMatchObject({
-      ...{ kind: "config", retryable: false, message: expect.stringContaining("Raise the limit or lower") },
+      kind: "config",
+      retryable: false,
+      message: expect.stringContaining("Raise the limit or lower"),
     });
   });
 });

@@ -20,7 +20,8 @@ type Failure = {
 const answering = (status: number, kind: ChatErrorKind, message = "no"): Failure => ({
   name: `${status} ${message}`,
   fail: (call) => call.answer(status, { error: { message, type: "some_error", code: null, param: null } }),
-  ...{ kind, status },
+  kind,
+  status,
 });
 
 const error = (message: string) => `data: ${JSON.stringify({ error: { message, type: "some_error" } })}\n\n`;

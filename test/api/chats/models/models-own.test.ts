@@ -20,7 +20,13 @@ const openPrivateChat = async () => {
   const provider = `${PROVIDERS}/${mine.provider.id}`;
   const model = `${MODELS}/${mine.model.id}`;
   return {
-    ...{ world, chat, follower, fallback, mine, provider, model },
+    world,
+    chat,
+    follower,
+    fallback,
+    mine,
+    provider,
+    model,
     async [Symbol.asyncDispose]() {
       follower[Symbol.dispose]();
       await world[Symbol.asyncDispose]();

@@ -90,7 +90,11 @@ describe("a conversation", () => {
     await sendMessage(world, chat.id, "second");
     const { body } = await world.upstream.next();
     expect(body).toMatchObject({
-      ...{ model: "test-model", stream: true, reasoning_effort: "medium", temperature: 0.5, max_tokens: 99 },
+      model: "test-model",
+      stream: true,
+      reasoning_effort: "medium",
+      temperature: 0.5,
+      max_tokens: 99,
     });
     expect((body.messages as { role: string; content: string }[]).filter(({ role }) => role !== "system")).toEqual([
       { role: "user", content: "first" },

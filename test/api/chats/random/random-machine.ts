@@ -78,7 +78,13 @@ const shown = ({ state, inserted, reset }: Moved): ChatNotice => ({ ...pictureOf
 const withoutColumns = (notice: ChatNotice): ChatNotice => ({
   ...notice,
   queue: notice.queue.map(({ id, position, content, created_by, model_config_id, reasoning_effort, created_at }) => ({
-    ...{ id, position, content, created_by, model_config_id, reasoning_effort, created_at },
+    id,
+    position,
+    content,
+    created_by,
+    model_config_id,
+    reasoning_effort,
+    created_at,
   })),
 });
 

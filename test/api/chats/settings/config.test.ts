@@ -76,7 +76,9 @@ test("[CC-4] a user's prompt is their own, and comes back as it was stored", asy
 test("[CC-5] recording one's model calls needs an administrator's word first", async () => {
   const read = () => member.get<unknown>(`${CONFIG}/user-debug-logging`);
   expect(await read()).toEqual({
-    ...{ debug_logging_enabled: false, user_toggle_allowed: false, forced_by_deployment: false },
+    debug_logging_enabled: false,
+    user_toggle_allowed: false,
+    forced_by_deployment: false,
   });
   expect(await statusOf(member, "PUT", "user-debug-logging", { debug_logging_enabled: true })).toBe(403);
   expect(await statusOf(member, "PUT", "debug-logging", { allow_users: true })).toBe(403);
@@ -95,7 +97,9 @@ test("[CC-5] a server that records everything lets nobody switch", async () => {
     forced_by_deployment: true,
   });
   expect(await owner.get<unknown>(`${CONFIG}/user-debug-logging`)).toEqual({
-    ...{ debug_logging_enabled: true, user_toggle_allowed: false, forced_by_deployment: true },
+    debug_logging_enabled: true,
+    user_toggle_allowed: false,
+    forced_by_deployment: true,
   });
   expect(await statusOf(owner, "PUT", "debug-logging", { allow_users: true })).toBe(409);
   expect(await statusOf(owner, "PUT", "user-debug-logging", { debug_logging_enabled: false })).toBe(409);
@@ -123,12 +127,19 @@ test("[CC-6] compaction thresholds are kept by model, two at once as well", asyn
 /** Two models of a provider that is never called. */
 const openModels = async (): Promise<{ models: string[] }> => {
   const provider = await admin.post<{ id: string }>("/api/v2/chats/providers", {
-    ...{ provider: "openai-compat", display_name: "Nobody", base_url: "http://127.0.0.1:9/v1", api_key: "k" },
+    provider: "openai-compat",
+    display_name: "Nobody",
+    base_url: "http://127.0.0.1:9/v1",
+    api_key: "k",
     enabled: true,
   });
   const make = (model: string) =>
     admin.post<{ id: string }>("/api/v2/chats/model-configs", {
-      ...{ provider_id: provider.id, model, display_name: model, enabled: true, context_limit: 1000 },
+      provider_id: provider.id,
+      model,
+      display_name: model,
+      enabled: true,
+      context_limit: 1000,
     });
   return { models: [(await make("one")).id, (await make("two")).id] };
 };

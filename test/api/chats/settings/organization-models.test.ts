@@ -20,7 +20,9 @@ testInside(
     await using world = await openModelWorld({ env: { SLIPWAY_CHAT_TITLES: "true" } });
     const { provider } = await addModel(world, "openai-compat", { context_limit: 1_000, compression_threshold: 50 });
     const other = await world.owner.post<ModelConfig>("/api/v2/chats/model-configs", {
-      ...{ provider_id: provider.id, model: "small", context_limit: 64_000 },
+      provider_id: provider.id,
+      model: "small",
+      context_limit: 64_000,
     });
     const path = `/api/v2/organizations/${world.organization_id}/chats/model-overrides`;
     const wish = { mode: "model", model_config_id: other.id };

@@ -38,7 +38,8 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
     if (isLimited && chosen.value.size === 0) throw new Error("Choose what the token may do.");
     const allowed_addresses = addresses.split(/[\s,]+/).filter(Boolean);
     const body = {
-      ...{ token_name, lifetime: lifetimeOf(days.value, date) },
+      token_name,
+      lifetime: lifetimeOf(days.value, date),
       ...(isLimited ? { scopes: [...chosen.value] } : {}),
       ...(allowed_addresses.length > 0 ? { allowed_addresses } : {}),
     };

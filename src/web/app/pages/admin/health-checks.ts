@@ -15,7 +15,10 @@ const ORDER: readonly HealthReport["severity"][] = ["error", "warning", "ok"];
 type Section = { severity: Check["severity"]; dismissed: boolean; error?: string; warnings: { message: string }[] };
 
 const sectionOf = (name: string, title: string, section: Section, well: string): Check => ({
-  ...{ name, title, severity: section.severity, dismissed: section.dismissed },
+  name,
+  title,
+  severity: section.severity,
+  dismissed: section.dismissed,
   detail: section.error ?? section.warnings[0]?.message ?? well,
 });
 

@@ -38,7 +38,10 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
     const { slug = "", url = "", display_name = "", api_key = "", api_key_header = "", deny = "" } = values;
     const { client_id = "", auth_url = "", token_url = "", scopes = "", oauth2_client_secret = "" } = values;
     const body = {
-      ...{ url, transport: transport.value, auth_type: auth.value, availability: available.value },
+      url,
+      transport: transport.value,
+      auth_type: auth.value,
+      availability: available.value,
       ...(display_name ? { display_name } : {}),
       tool_deny_list: wordsIn(deny),
       ...(auth.value === "api_key" ? { api_key_header, ...(api_key ? { api_key } : {}) } : {}),

@@ -178,8 +178,19 @@ const Link = ({ link }: { link: Tokens.Link }) => {
 };
 
 const NAMED: Readonly<Record<string, string>> = {
-  ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", hellip: "…", mdash: "—" },
-  ...{ ndash: "–", rarr: "→", larr: "←", times: "×" },
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: "\u00a0",
+  copy: "©",
+  hellip: "…",
+  mdash: "—",
+  ndash: "–",
+  rarr: "→",
+  larr: "←",
+  times: "×",
 };
 
 /** Character references stand for characters; there is no HTML parser here to do it. */

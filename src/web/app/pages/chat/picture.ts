@@ -27,8 +27,16 @@ export type Picture = {
 };
 
 export const EMPTY: Picture = {
-  ...{ messages: [], queue: [], status: undefined, warnings: [], waitsForSlot: false },
-  ...{ error: undefined, asked: undefined, retry: undefined, live: [], liveResults: new Map() },
+  messages: [],
+  queue: [],
+  status: undefined,
+  warnings: [],
+  waitsForSlot: false,
+  error: undefined,
+  asked: undefined,
+  retry: undefined,
+  live: [],
+  liveResults: new Map(),
 };
 
 const NO_LIVE = { live: EMPTY.live, liveResults: EMPTY.liveResults };

@@ -27,7 +27,10 @@ export default function ChatsPage() {
   const begin = async (content: InputPart[]): Promise<void> => {
     const { id } = await call("POST /chats", {
       body: {
-        ...{ organization_id: organization, content, client_type: "ui", ...choice.value },
+        organization_id: organization,
+        content,
+        client_type: "ui",
+        ...choice.value,
         ...(workspace.value === "" ? {} : { workspace_id: workspace.value }),
       },
     });
@@ -39,7 +42,9 @@ export default function ChatsPage() {
   const places = (): MenuItem[] => [
     { label: "Without a workspace", act: () => choose("") },
     ...workspacesByUse.value.slice(0, OFFERED).map(({ id, name, owner_name }) => ({
-      ...{ label: name, note: owner_name, icon: "box" as const },
+      label: name,
+      note: owner_name,
+      icon: "box" as const,
       act: () => choose(id),
     })),
   ];

@@ -217,7 +217,9 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
     void import("../../parts/code-editor.ts").then(({ CodeEditor }) => {
       if (isOver || !box.current) return;
       editor = new CodeEditor(box.current, {
-        ...{ path, text, isReadOnly: false },
+        path,
+        text,
+        isReadOnly: false,
         changed: (next) => latest.current.changed(next),
         save: () => latest.current.save(),
       });

@@ -44,7 +44,11 @@ const bodyOf = (form: HTMLFormElement): PatchTemplate => {
   const values = Object.fromEntries(data) as Record<string, string>;
   const { name = "", display_name = "", description = "", icon = "", deprecation_message = "" } = values;
   return {
-    ...{ name, display_name, description, icon, deprecation_message },
+    name,
+    display_name,
+    description,
+    icon,
+    deprecation_message,
     ...Object.fromEntries(LENGTHS.map(({ name, unit }) => [name, Math.round(Number(values[name]) * unit)])),
     autostop_requirement: { days_of_week: daysOf(data, "autostop"), weeks: Number(values.weeks) },
     autostart_requirement: { days_of_week: daysOf(data, "autostart") },

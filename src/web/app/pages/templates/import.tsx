@@ -117,6 +117,9 @@ type DropProps = {
   readonly take: (archive: Blob | undefined) => void;
 };
 
+/** It is no member of the type of an input; every browser has it. */
+const WHOLE_FOLDER = { webkitdirectory: true };
+
 const Drop = ({ archive, tried, take }: DropProps) => (
   <fieldset
     class="field drop"
@@ -139,8 +142,7 @@ const Drop = ({ archive, tried, take }: DropProps) => (
       Folder{" "}
       <input
         type="file"
-        // It is no member of the type; every browser has it.
-        {...{ webkitdirectory: true }}
+        {...WHOLE_FOLDER}
         onChange={(event) => {
           const files = [...(event.currentTarget.files ?? [])];
           void tried(async () => take(await packFolder(files)));

@@ -6,7 +6,9 @@ import { failed, say } from "../../shell/toasts.tsx";
 const send = async (agent: string, terminal: string, file: File, replace: boolean): Promise<string> => {
   const query = new URLSearchParams({ name: file.name, terminal, replace: String(replace) });
   const response = await fetch(`/api/v2/workspaceagents/${agent}/files?${query}`, {
-    ...{ method: "POST", body: file, headers: { "content-type": "application/octet-stream" } },
+    method: "POST",
+    body: file,
+    headers: { "content-type": "application/octet-stream" },
   });
   const answer = (await response.json().catch(() => ({}))) as { path?: string; message?: string; detail?: string };
   if (answer.path) return answer.path;
@@ -25,8 +27,12 @@ export const uploadFiles = async (agent: string, terminal: string, files: readon
       if (!(error instanceof Problem) || error.status !== 409) failed(error);
       else {
         ask({
-          ...{ title: `Replace ${file.name}?`, text: "The folder of this terminal has a file of this name." },
-          ...{ yes: "Replace file", no: "Keep it", isDanger: true, act: () => bring(true) },
+          title: `Replace ${file.name}?`,
+          text: "The folder of this terminal has a file of this name.",
+          yes: "Replace file",
+          no: "Keep it",
+          isDanger: true,
+          act: () => bring(true),
         });
       }
     }

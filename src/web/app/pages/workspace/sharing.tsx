@@ -33,11 +33,17 @@ export const Sharing = ({ workspace }: { workspace: Workspace }) => {
   };
   const rows = [
     ...data.groups.map((one) => ({
-      ...{ id: one.id, of: "group_roles" as const, role: one.role, icon: "layers" as const },
+      id: one.id,
+      of: "group_roles" as const,
+      role: one.role,
+      icon: "layers" as const,
       name: `Everybody in ${one.organization_display_name || one.organization_name}`,
     })),
     ...data.users.map((one) => ({
-      ...{ id: one.id, of: "user_roles" as const, role: one.role, icon: "user" as const },
+      id: one.id,
+      of: "user_roles" as const,
+      role: one.role,
+      icon: "user" as const,
       name: one.name || one.username,
     })),
   ];

@@ -48,7 +48,9 @@ export class Drawing {
     const colour = (index: number) => () => colourOf(box, `--plot-${index + 1}`);
     this.#plot = new UPlot(
       {
-        ...{ width: Math.max(1, box.clientWidth), height: HEIGHT_PX, padding: [8, 12, 0, 0] },
+        width: Math.max(1, box.clientWidth),
+        height: HEIGHT_PX,
+        padding: [8, 12, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
         scales: {
@@ -57,23 +59,27 @@ export class Drawing {
         },
         axes: [
           {
-            ...{ ...axis, grid, space: 72, size: 24, incrs: [1, 2, 5, 7, 10, 14, 30, 60, 90] },
+            ...axis,
+            grid,
+            space: 72,
+            size: 24,
+            incrs: [1, 2, 5, 7, 10, 14, 30, 60, 90],
             values: (_, marks) => marks.map((mark) => days[mark] ?? ""),
           },
           {
-            ...{
-              ...axis,
-              grid,
-              space: 40,
-              size: (_, values) => 12 + 7 * Math.max(1, ...(values ?? []).map((one) => one.length)),
-            },
+            ...axis,
+            grid,
+            space: 40,
+            size: (_, values) => 12 + 7 * Math.max(1, ...(values ?? []).map((one) => one.length)),
             values: (_, marks) => marks.map(format),
           },
         ],
         series: [
           {},
           ...lines.map(({ label, values }, index) => ({
-            ...{ label, stroke: colour(index), width: 1.5 },
+            label,
+            stroke: colour(index),
+            width: 1.5,
             ...(index === 0 ? { fill: () => faint(colour(index)()) } : {}),
             // A line of one day would not be seen.
             points: { show: values.filter((value) => value !== null).length < 3, size: 6, fill: colour(index) },

@@ -61,14 +61,17 @@ const themeOf = (box: HTMLElement) => {
     Object.entries(colours).map(([name, shade]) => [`bright${name.charAt(0).toUpperCase()}${name.slice(1)}`, shade]),
   );
   return {
-    ...{
-      background: of("--bg-inset"),
-      foreground: of("--text"),
-      cursor: of("--accent"),
-      cursorAccent: of("--bg-inset"),
-    },
-    ...{ selectionBackground: of("--accent-line"), black: of("--text-3"), brightBlack: of("--text-3") },
-    ...{ white: of("--text-2"), brightWhite: of("--text"), ...colours, ...bright },
+    background: of("--bg-inset"),
+    foreground: of("--text"),
+    cursor: of("--accent"),
+    cursorAccent: of("--bg-inset"),
+    selectionBackground: of("--accent-line"),
+    black: of("--text-3"),
+    brightBlack: of("--text-3"),
+    white: of("--text-2"),
+    brightWhite: of("--text"),
+    ...colours,
+    ...bright,
   };
 };
 
@@ -93,14 +96,15 @@ export class TerminalSession {
     styleLettersByObject();
     this.terminal = withAdoptedStyles(() => {
       const terminal = new Terminal({
-        ...{ fontFamily: value("--font-mono"), fontSize: options.fontSize ?? 13, lineHeight: 1.25, cursorBlink: true },
-        ...{
-          scrollback: 10_000,
-          theme: themeOf(box),
-          screenReaderMode: false,
-          allowProposedApi: true,
-          minimumContrastRatio: CONTRAST,
-        },
+        fontFamily: value("--font-mono"),
+        fontSize: options.fontSize ?? 13,
+        lineHeight: 1.25,
+        cursorBlink: true,
+        scrollback: 10_000,
+        theme: themeOf(box),
+        screenReaderMode: false,
+        allowProposedApi: true,
+        minimumContrastRatio: CONTRAST,
       });
       terminal.loadAddon(this.#fit);
       terminal.loadAddon(new WebLinksAddon((_event, url) => void window.open(url, "_blank", "noreferrer")));

@@ -61,8 +61,16 @@ export const TerminalBox = (props: TerminalProps) => {
       const { TerminalSession } = await import("./terminal-session.ts");
       if (isOver || !box.current) return;
       session = new TerminalSession({
-        ...{ box: box.current, agent_id, reconnect, command, fontSize },
-        ...{ onTitle, onSize, onFocus, onKey, onModifier },
+        box: box.current,
+        agent_id,
+        reconnect,
+        command,
+        fontSize,
+        onTitle,
+        onSize,
+        onFocus,
+        onKey,
+        onModifier,
         onState: (next, reason) => {
           state.value = next;
           why.value = reason;

@@ -1,0 +1,29 @@
+// Objects are written plainly: members that are known where they are written stand in their object by themselves.
+import { expect, test } from "bun:test";
+import { page } from "#test/support/documents.ts";
+
+/** `...{ a, b }` in an object, in JSX, or wrapped in parentheses for an `as const`. */
+const SPREAD_LITERAL = /\.\.\.\(?\{/;
+
+const linesWith = (file: string, text: string): string[] =>
+  text.split("\n").flatMap((line, at) => (SPREAD_LITERAL.test(line) ? [`${file}:${at + 1}: ${line.trim()}`] : []));
+
+const files = ["src", "actors", "db", "test"].flatMap((folder) => [
+  ...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: `${import.meta.dir}/../..` }),
+]);
+
+test("[RP-19] no object literal is spread into another", () => {
+  expect(files.length).toBeGreaterThan(1_000);
+  const found = files.filter((file) => file !== "test/house/plain.test.ts");
+  expect(found.flatMap((file) => linesWith(file, page(file)))).toEqual([]);
+});
+
+// biome-ignore format: a table of cases
+const spreads: string[] = ["  ...{ a, b },", "  ...({ kind: \"x\" } as const),", "  {...{ hidden: true }}", "  ...{", "f({ ...{ a }, b })"];
+test.each(spreads)("[RP-19] is found: %s", (line) => {
+  expect(linesWith("x.ts", line)).toHaveLength(1);
+});
+
+test("[RP-19] what depends on something may be spread, and so may what has a name", () => {
+  expect(linesWith("x.ts", "{ ...rest, ...(is ? { a } : {}), ...[a, b], ...of({ a }) }")).toEqual([]);
+});
