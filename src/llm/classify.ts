@@ -27,6 +27,10 @@ type Rule = Verdict & { readonly name: string; readonly statuses?: readonly numb
 const TOO_LONG =
   /context[-_ ](length|window)|context[-_ ]size|exceed_context|(prompt|input|request) is too long|maximum (context|number of tokens)|too many tokens|token count.{0,40}exceeds|input length.{0,60}exceed|request.{0,8}too[-_ ]large/i;
 
+/** What providers say when a filter has refused the prompt or ended the answer. */
+const FILTERED =
+  /\bcontent[-_ ]?filter(ed|ing)?\b|content[-_ ](management[-_ ])?policy|responsible ?ai ?policy|data_inspection_failed|content exists risk|prohibited_content|flagged as potentially violating/;
+
 /** In the order in which they are tried. */
 export const RULES: readonly Rule[] = [
   {
@@ -41,6 +45,8 @@ export const RULES: readonly Rule[] = [
     words: /previous[_ ]response.{0,120}not[_ ]found|item with id.{0,120}not found/,
     ...yes("generic"),
   },
+  // A filter that speaks by an error in the place of a finish reason.
+  { name: "filtered", words: FILTERED, ...no("content_filter") },
   { name: "overloaded", statuses: [529], words: /overloaded/, ...yes("overloaded") },
   {
     name: "quota",

@@ -12,6 +12,7 @@ import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts"
 import { ModelError, type ModelEvent, type ModelRequest, type ModelUsage, type ProviderMetadata } from "./model.ts";
 import { promptOf } from "./prompt.ts";
 import { keptWith, providerTools, shownResult, withoutOurs } from "./provider-tools.ts";
+import { saidOnce } from "./said.ts";
 import { withoutSecrets } from "./secrets.ts";
 import { ThinkTags } from "./think-tags.ts";
 
@@ -243,11 +244,11 @@ const uncached = ({ total, noCache, cacheRead = 0, cacheWrite = 0 }: Finish["usa
 /** Anything that was thrown while a provider answered, as what callers may know of it. */
 const modelErrorOf = (error: unknown, { provider, key, now }: Call): ModelError => {
   if (error instanceof ModelError) return error;
-  const { status, headers, words } = signalsOf(error);
+  const { status, headers, words, detail } = signalsOf(error);
   const ended_early = /without a finish reason/.test(words);
   const signal = { status, text: words, ended_early };
   const { kind, retryable } = classify(signal);
-  return new ModelError(kind, withoutSecrets(words, key), {
+  return new ModelError(kind, withoutSecrets(detail, key), {
     retryable,
     provider: provider.provider,
     display_name: provider.display_name,
@@ -267,13 +268,21 @@ type Thrown = {
   cause?: unknown;
 };
 
-/** The packages throw errors of their own, plain objects from inside a stream, and what the network throws. */
+/**
+ * The packages throw errors of their own, plain objects from inside a stream, and what the network throws. `words` is all that was said,
+ * to tell the kind by; `detail` says it once, for people.
+ */
 const signalsOf = (error: unknown) => {
   const thrown = (typeof error === "object" && error !== null ? error : { message: String(error) }) as Thrown;
   const isPlain = !(error instanceof Error) && typeof error === "object";
   const cause = thrown.cause as Thrown | undefined;
   const said = [thrown.message, thrown.responseBody, isPlain ? JSON.stringify(error) : "", thrown.code, cause?.code];
-  const words = [...new Set(said)].filter((one): one is string => typeof one === "string" && one !== "").join(" ");
+  const texts = [...new Set(said)].filter((one): one is string => typeof one === "string" && one !== "");
   const code = [thrown.statusCode, thrown.code].find((one) => typeof one === "number" && one >= 300 && one < 600);
-  return { status: code as number | undefined, headers: thrown.responseHeaders, words };
+  return {
+    status: code as number | undefined,
+    headers: thrown.responseHeaders,
+    words: texts.join(" "),
+    detail: saidOnce(texts),
+  };
 };

@@ -1,13 +1,25 @@
-// How tools are told times: "10s", "1m30s", "500ms", as people write them.
+// How tools are told times: "10s", "1m30s", "500ms", as people write them; a bare number, as weaker models give it, is seconds.
+import type { ToolResult } from "./result.ts";
 import { ToolError } from "./tool.ts";
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** A number without a unit. */
+const BARE = /^\d+(\.\d+)?$/;
+
+/** What the result says of a time without a unit; nothing where the unit was given or does not matter. */
+export const unitNote = (name: string, text: string | undefined): ToolResult => {
+  const plain = text?.trim() ?? "";
+  return BARE.test(plain) && Number(plain) !== 0
+    ? { [`${name}_note`]: `"${name}" has no unit: ${plain} was taken as ${plain} seconds.` }
+    : {};
+};
 
 /** Milliseconds, at most `limit_ms`. Throws `ToolError` for anything else than a duration. */
 export const durationOf = (text: string | undefined, otherwise_ms: number, limit_ms: number): number => {
   if (text === undefined || text.trim() === "") return otherwise_ms;
   const plain = text.trim().toLowerCase();
-  if (plain === "0") return 0;
+  if (BARE.test(plain)) return Math.min(Math.round(Number(plain) * 1_000), limit_ms);
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(plain)) {
     throw new ToolError(`"${text.slice(0, 40)}" is no duration: write it as "10s", "2m" or "1h30m".`);
   }

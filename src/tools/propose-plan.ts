@@ -22,6 +22,7 @@ export const proposePlan = tool({
     if (!path.toLowerCase().endsWith(".md")) throw new ToolError("The plan must be a file that ends in .md.");
     const query = new URLSearchParams({ path, offset: "1", limit: ALL_LINES });
     const read = await agent.call<FileLines>({ method: "GET", path: `/read-file-lines?${query}`, signal });
+    if (read.media_type !== undefined) throw new ToolError(`The plan must be text; this is ${read.media_type}.`);
     const bytes = new TextEncoder().encode(read.content);
     if (Math.max(bytes.byteLength, read.file_size) > MOST_BYTES) {
       throw new ToolError(`The plan has ${read.file_size} bytes; ${MOST_BYTES} are the most. Make it shorter.`);

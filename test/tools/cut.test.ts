@@ -60,7 +60,9 @@ test("[TO-4] times are written as people write them", () => {
   expect([undefined, "", "0s", "0", "10s", "1m30s", "1.5h", "500ms", "9h"].map(read)).toEqual([
     ...[7, 7, 0, 0, 10_000, 90_000, 5_400_000, 500, 14_400_000],
   ]);
-  for (const wrong of ["soon", "10", "-1s", "10 s", "1s;"]) expect(() => read(wrong)).toThrow("is no duration");
+  expect(["5", " 2.5 ", "99999999"].map(read)).toEqual([5_000, 2_500, 14_400_000]);
+  for (const wrong of ["soon", "-1", "1e3", "-1s", "10 s", "1s;", "NaN"])
+    expect(() => read(wrong)).toThrow("is no duration");
 });
 
 test("[TO-10] a diff says what was removed and added, and where", () => {

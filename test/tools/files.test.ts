@@ -33,6 +33,45 @@ test("[TO-9] read_file answers lines with their numbers, from where it is asked,
   expect(parts.map(({ is_error }) => is_error)).toEqual([false, false, false, false, true, true]);
 }, 30_000);
 
+test("[TO-9] [TO-10] a picture, a PDF or a program is no text: read_file names its type and size, edit_files refuses it, and other encodings are not damaged", async () => {
+  await using world = await openToolWorld();
+  const { call } = await openChat(world);
+  const at = (name: string): string => join(world.home, name);
+  const png = Buffer.concat([Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"), Buffer.alloc(121_000, 0xd7)]);
+  await Bun.write(at("photo.txt"), png);
+  await Bun.write(at("paper.md"), "%PDF-1.7\nno byte of it is zero\n");
+  await Bun.write(at("program"), Buffer.concat([Buffer.from("\u007fELF"), Buffer.alloc(40_000_000)]));
+  await Bun.write(at("old.txt"), Buffer.from("caf\u00e9\n", "latin1"));
+  await Bun.write(at("marked.txt"), "\ufeffone\n");
+  const edit = (path: string, old_text: string) =>
+    ["edit_files", { files: [{ path, edits: [{ old_text, new_text: "x" }] }] }] as const;
+  const { results } = await callTools(
+    world,
+    call,
+    ["read_file", { path: "photo.txt" }],
+    ["read_file", { path: "paper.md", offset: 2 }],
+    ["read_file", { path: "program" }],
+    ["read_file", { path: "old.txt" }],
+    ["read_file", { path: "marked.txt" }],
+    edit("photo.txt", "PNG"),
+    edit("old.txt", "caf"),
+    edit("marked.txt", "one"),
+  );
+  expect(results[0]?.error).toContain("image/png, 121016 bytes");
+  expect(results[0]?.error).toContain("attach_file");
+  expect(results[0]).not.toHaveProperty("content");
+  expect(results[1]?.error).toContain("application/pdf, 31 bytes");
+  expect(results[2]?.error).toContain("application/octet-stream, 40000004 bytes");
+  expect(results[2]?.error).not.toContain("attach_file");
+  expect(results[3]).toMatchObject({ content: expect.stringContaining("caf"), lines_read: 1 });
+  expect(results[4]).toMatchObject({ content: "1\tone" });
+  expect(results[5]?.error).toContain("image/png");
+  expect(results[6]?.error).toContain("not in UTF-8");
+  expect(readFileSync(at("photo.txt")).equals(png)).toBe(true);
+  expect(readFileSync(at("old.txt"), "latin1")).toBe("caf\u00e9\n");
+  expect(readFileSync(at("marked.txt"), "utf8")).toBe("\ufeffx\n");
+}, 30_000);
+
 test("[TO-10] write_file replaces the whole file; edit_files replaces passages, forgives blanks and line endings, and answers a diff", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);

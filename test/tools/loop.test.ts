@@ -81,11 +81,21 @@ test("[TO-30] arguments that are nearly right are mended once: rules, history an
     ["execute", { command: "echo 1", run_in_background: "false" }],
     ["execute", JSON.stringify({ command: "touch here", reason: "none" })],
     ["write_file", { path: "n.txt", content: 42, mode: "w" }],
+    ["execute", { command: "echo 2", timeout: 5 }],
+    ["execute", { command: "sleep 20", timeout: "0.2" }],
+    ["process_output", { process_id: "none", wait_timeout: 1 }],
   );
   expect(results).toMatchObject([
     { output: "1\n", arguments_note: '"run_in_background" was taken as the boolean false.' },
     { error: expect.stringContaining("rules") },
     { arguments_note: expect.stringContaining('"mode" is unknown and was ignored.') },
+    {
+      output: "2\n",
+      arguments_note: '"timeout" was taken as text.',
+      timeout_note: '"timeout" has no unit: 5 was taken as 5 seconds.',
+    },
+    { error: expect.stringContaining("after 0.2 s"), timeout_note: expect.stringContaining("0.2 seconds") },
+    { error: expect.stringContaining("no process") },
   ]);
   expect(readFileSync(join(world.home, "n.txt"), "utf8")).toBe("42");
   const calls = (await messagesOf(world.owner, id)).flatMap(({ content }) => content.filter(({ args }) => args));
@@ -93,6 +103,9 @@ test("[TO-30] arguments that are nearly right are mended once: rules, history an
     { command: "echo 1", run_in_background: false },
     { command: "touch here" },
     { path: "n.txt", content: "42" },
+    { command: "echo 2", timeout: "5" },
+    { command: "sleep 20", timeout: "0.2" },
+    { process_id: "none", wait_timeout: "1" },
   ]);
   expect(JSON.stringify(calls)).not.toContain("slipway_call");
   next.say("done").finish();

@@ -1,8 +1,8 @@
 // Files for chats: uploading one, and reading it again. What was answered is on disk. What a file is, is told by its bytes, and a browser
 // that opens one is told to believe nothing else (rules FL-1 to FL-6).
 import { Elysia, t } from "elysia";
+import { ANY_TYPE } from "#base/file-signature.ts";
 import { dispositionOf } from "#domain/chats/file-name.ts";
-import { ANY_TYPE } from "#domain/chats/file-type.ts";
 import { findFile, keepChatFile } from "#domain/chats/files.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chats/chat-file.ts";

@@ -4,6 +4,7 @@ import { constants } from "node:fs";
 import { mkdir, open, opendir, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AppError, invalidField } from "#base/errors.ts";
+import { binaryTypeOf, LOOKED_AT } from "#base/file-signature.ts";
 import { uuid } from "#base/ids.ts";
 import type { DirectoryListing, EditedFiles, EditFiles, FileLines } from "#schema/agents/agent-files.ts";
 import { unifiedDiff } from "../git/unified-diff.ts";
@@ -44,9 +45,15 @@ export const readFile = async (path: string, offset: number, limit: number): Pro
   });
 };
 
-/** Lines from the `offset`-th on (counted from 1), at most `limit` lines and 1 MiB. 413 for a file above 32 MiB. */
+/**
+ * Lines from the `offset`-th on (counted from 1), at most `limit` lines and 1 MiB. 413 for a text above 32 MiB; what is no text has no
+ * lines but a media type.
+ */
 export const readFileLines = async (path: string, offset: number, limit: number): Promise<FileLines> => {
-  const text = await textOf(path);
+  const file_size = await sizeOf(path);
+  const media_type = await binaryTypeAt(path);
+  if (media_type !== undefined) return { content: "", file_size, lines_read: 0, total_lines: 0, media_type };
+  const text = new TextDecoder().decode(await bytesOf(path));
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
   const read: string[] = [];
   let bytes = 0;
@@ -57,7 +64,7 @@ export const readFileLines = async (path: string, offset: number, limit: number)
   }
   return {
     content: read.join("\n"),
-    file_size: await sizeOf(path),
+    file_size,
     lines_read: read.length,
     total_lines: lines.length,
   };
@@ -101,7 +108,7 @@ export const editFiles = async (
 ): Promise<EditedFiles> => {
   const texts = new Map<string, { path: string; before: string; text: string }>();
   for (const [i, { path, absolute_path, edits }] of files.entries()) {
-    const before = texts.get(absolute_path)?.before ?? (await textOf(absolute_path));
+    const before = texts.get(absolute_path)?.before ?? (await editableText(absolute_path));
     let text = texts.get(absolute_path)?.text ?? before;
     for (const [j, edit] of edits.entries()) {
       const edited = applyEdit(text, edit);
@@ -117,9 +124,27 @@ export const editFiles = async (
   };
 };
 
-const textOf = async (path: string): Promise<string> => {
+/** Text that is written back as it was, but for what is edited: with its byte order mark, and never in another encoding. */
+const editableText = async (path: string): Promise<string> => {
+  const bytes = await bytesOf(path);
+  const type = binaryTypeOf(bytes);
+  if (type !== undefined) throw noText(`${path}: ${type}, ${bytes.byteLength} bytes.`);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw noText(`${path}: it is not in UTF-8.`);
+  }
+};
+
+const noText = (detail: string): AppError =>
+  new AppError("unsupported_media", "Only text in UTF-8 can be edited.", { detail });
+
+const binaryTypeAt = (path: string): Promise<string | undefined> =>
+  explained(path, async () => binaryTypeOf(await Bun.file(path).slice(0, LOOKED_AT).bytes()));
+
+const bytesOf = async (path: string): Promise<Uint8Array> => {
   if ((await sizeOf(path)) > MAX_FILE) throw tooLarge();
-  return explained(path, () => Bun.file(path).text());
+  return explained(path, () => Bun.file(path).bytes());
 };
 
 // A pipe or a device would be read for ever.

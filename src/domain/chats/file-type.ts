@@ -1,22 +1,13 @@
 // What a file is, told by its bytes; its name only decides between kinds of text (facts/chats 4.14). Nothing is opened or unpacked:
 // an image of absurd size is as good as any other. Pure.
 import { invalid, invalidField } from "#base/errors.ts";
+import { ANY_TYPE, signatureOf } from "#base/file-signature.ts";
 import { CHAT_FILE_TYPES, type ChatFileType } from "#schema/chats/chat-file.ts";
 
-const SIGNATURES: readonly (readonly [ChatFileType, (head: string) => boolean])[] = [
-  ["image/png", (head) => head.startsWith("\u0089PNG\r\n\u001a\n")],
-  ["image/jpeg", (head) => head.startsWith("\u00ff\u00d8\u00ff")],
-  ["image/gif", (head) => head.startsWith("GIF87a") || head.startsWith("GIF89a")],
-  ["image/webp", (head) => head.startsWith("RIFF") && head.slice(8, 12) === "WEBP"],
-  ["application/pdf", (head) => head.startsWith("%PDF-")],
-];
 const SVG_LOOKED_AT = 65_536;
 /** Control characters of texts: blanks, line ends, escape sequences. */
 const IN_TEXT = new Set([9, 10, 11, 12, 13, 27]);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** For clients that do not know what they send. */
-export const ANY_TYPE = "application/octet-stream";
 
 /** What the request says it sends, without parameters. 400 for what is never taken. */
 export const declaredType = (header: string | null): ChatFileType | typeof ANY_TYPE => {
@@ -42,9 +33,8 @@ export const checkedType = (
 };
 
 const typeOf = (bytes: Uint8Array, name: string): ChatFileType | undefined => {
-  const head = String.fromCharCode(...bytes.subarray(0, 16));
-  const signed = SIGNATURES.find(([, fits]) => fits(head));
-  if (signed) return signed[0];
+  const signed = signatureOf(bytes);
+  if (signed !== undefined) return CHAT_FILE_TYPES.find((type) => type === signed);
   const text = bytes.some((byte) => byte < 32 && !IN_TEXT.has(byte)) ? undefined : decoded(bytes);
   if (text === undefined || isSvg(text.slice(0, SVG_LOOKED_AT))) return undefined;
   const extension = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase();

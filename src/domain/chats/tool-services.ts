@@ -2,6 +2,7 @@
 // the chat's workspace (facts/chats 5.1). Put together in src/context/context.ts.
 
 import { AppError } from "#base/errors.ts";
+import { ANY_TYPE } from "#base/file-signature.ts";
 import { uuidFor } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -26,7 +27,7 @@ import { templateAt } from "../templates/template.ts";
 import { userAt } from "../users/user.ts";
 import { createWorkspace } from "../workspaces/create.ts";
 import { readWorkspace } from "../workspaces/workspace.ts";
-import { ANY_TYPE, checkedType } from "./file-type.ts";
+import { checkedType } from "./file-type.ts";
 import { knownSecrets } from "./known-secrets.ts";
 
 const PAGE = 10;

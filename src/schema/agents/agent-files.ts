@@ -12,7 +12,14 @@ export const DirectoryListing = t.Object({
 });
 export type DirectoryListing = Static<typeof DirectoryListing>;
 
-export type FileLines = { content: string; file_size: number; lines_read: number; total_lines: number };
+export type FileLines = {
+  content: string;
+  file_size: number;
+  lines_read: number;
+  total_lines: number;
+  /** Of what is no text; absent for text. */
+  media_type?: string;
+};
 
 export const EditFiles = t.Object({
   /** The same edits again get the first answer: whoever was cut off from it may ask twice. */

@@ -1,7 +1,8 @@
 // The tool `read_file`: lines of a text file in the workspace, with their numbers (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import type { FileLines } from "#schema/agents/agent-files.ts";
-import { tool } from "../tool.ts";
+import { CHAT_FILE_TYPES } from "#schema/chats/chat-file.ts";
+import { ToolError, tool } from "../tool.ts";
 import description from "./read-file.txt" with { type: "text" };
 
 const MOST_LINES = 2_000;
@@ -25,7 +26,18 @@ export const readFile = tool({
       signal,
       patient: true,
     });
+    if (read.media_type !== undefined) throw new ToolError(noText(path, read.media_type, read.file_size));
     const lines = read.lines_read === 0 ? [] : read.content.split("\n");
     return { ...read, content: lines.map((line, index) => `${offset + index}\t${line}`).join("\n") };
   },
 });
+
+const noText = (path: string, media_type: string, size: number): string =>
+  `${path} is no text but ${media_type}, ${size} bytes: nothing of it was read. ${
+    isShown(media_type)
+      ? "attach_file shows it to the person; to look into it yourself run a program with execute."
+      : "To look into it run a program with execute."
+  }`;
+
+/** What attach_file takes. */
+const isShown = (media_type: string): boolean => CHAT_FILE_TYPES.some((type) => type === media_type);

@@ -2,7 +2,7 @@
 // time goes on and can be looked at later, one whose turn is interrupted is ended with all it has started (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import type { ProcessInfo, ProcessLimits, StartProcess } from "#schema/agents/agent-files.ts";
-import { durationOf } from "../duration.ts";
+import { durationOf, unitNote } from "../duration.ts";
 import type { ToolResult } from "../result.ts";
 import { INTERRUPTED, type ToolContext, ToolError, tool } from "../tool.ts";
 import description from "./execute.txt" with { type: "text" };
@@ -52,7 +52,7 @@ export const execute = tool({
       signal.throwIfAborted();
       const asked = background ? 0 : timeout_ms;
       const { process, output, truncated } = await followProcess(context, run_id, asked, signal);
-      const said = { output, ...(truncated ? { truncated } : {}) };
+      const said = { output, ...(truncated ? { truncated } : {}), ...unitNote("timeout", args.timeout) };
       const wall_duration_ms = took(process) ?? Math.round(context.clock.monotonic() - begun);
       return { ...said, wall_duration_ms, ...verdict(process, { background, timeout_ms }), ...noteOf(context.again) };
     } catch (error) {

@@ -1,6 +1,6 @@
 // The tool `process_output`: what a program in the background has printed, and whether it has ended (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { durationOf } from "../duration.ts";
+import { durationOf, unitNote } from "../duration.ts";
 import { tool } from "../tool.ts";
 import description from "./process-output.txt" with { type: "text" };
 import { followProcess } from "./processes.ts";
@@ -23,7 +23,7 @@ export const processOutput = tool({
   async run(context, { process_id, wait_timeout }, signal) {
     const wait_ms = durationOf(wait_timeout, WAIT_MS, MOST_MS);
     const { process, output, truncated } = await followProcess(context, process_id, wait_ms, signal);
-    const said = { output, ...(truncated ? { truncated } : {}) };
+    const said = { output, ...(truncated ? { truncated } : {}), ...unitNote("wait_timeout", wait_timeout) };
     return process.running
       ? { success: true, ...said, running: true }
       : { success: process.exit_code === 0, ...said, running: false, exit_code: process.exit_code };

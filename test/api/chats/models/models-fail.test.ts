@@ -94,6 +94,34 @@ const endedBy = async (follower: Follower) => {
   return event?.type === "error" ? event.error : undefined;
 };
 
+/** As servers of the same protocol word it in the middle of a stream. */
+const filterIn = (shape: (said: object) => object) => (call: ModelCall) =>
+  call
+    .say({ text: "Well" })
+    .raw(`data: ${JSON.stringify(shape({ message: "The answer was stopped.", code: "content_filter" }))}\n\n`)
+    .end();
+
+describe("a filter that speaks by an error", () => {
+  test.each([
+    ["an error", (said: object) => ({ error: said })],
+    ["an error with its type", (said: object) => ({ error: { ...said, type: "invalid_request_error", param: null } })],
+  ])(
+    "[MO-13] in the middle of the answer, %s: the beginning is kept, the kind is content_filter, and its words are said once",
+    async (_, shape) => {
+      await using world = await openModelWorld();
+      await addModel(world);
+      const chat = await createChat(world, "hello");
+      using follower = await Follower.open(world.owner, chat.id);
+      filterIn(shape)(await world.upstream.next());
+      const error = await endedBy(follower);
+      expect(error).toMatchObject({ kind: "content_filter", retryable: false });
+      expect(error?.message).toContain("declined to answer");
+      expect(error?.detail).toBe("The answer was stopped. (content_filter)");
+      expect(follower.history).toContain("assistant: Well");
+    },
+  );
+});
+
 describe("a failure for good", () => {
   test.each(FOR_GOOD)("[MO-13] $name ends the turn as $kind", async ({ fail, kind, status }) => {
     await using world = await openModelWorld();

@@ -1,0 +1,47 @@
+// What a file is by its first bytes. Pure; used by uploads to chats and by the daemon, which never hands bytes out as text.
+
+const SIGNATURES: readonly (readonly [type: string, fits: (head: string) => boolean])[] = [
+  ["image/png", (head) => head.startsWith("\u0089PNG\r\n\u001a\n")],
+  ["image/jpeg", (head) => head.startsWith("\u00ff\u00d8\u00ff")],
+  ["image/gif", (head) => head.startsWith("GIF87a") || head.startsWith("GIF89a")],
+  ["image/webp", (head) => head.startsWith("RIFF") && head.slice(8, 12) === "WEBP"],
+  ["application/pdf", (head) => head.startsWith("%PDF-")],
+  ["application/zip", (head) => head.startsWith("PK\u0003\u0004") || head.startsWith("PK\u0005\u0006")],
+  ["application/gzip", (head) => head.startsWith("\u001f\u008b")],
+];
+const LONGEST = 16;
+/** Control characters of texts: blanks, line ends, escape sequences. */
+const IN_TEXT = new Set([8, 9, 10, 11, 12, 13, 27]);
+
+/** For what nobody knows. */
+export const ANY_TYPE = "application/octet-stream";
+/** So many bytes from the beginning of a file tell whether it is text. */
+export const LOOKED_AT = 8_192;
+
+/** The media type that the first bytes name; undefined for texts and everything else. */
+export const signatureOf = (bytes: Uint8Array): string | undefined => {
+  const head = String.fromCharCode(...bytes.subarray(0, LONGEST));
+  return SIGNATURES.find(([, fits]) => fits(head))?.[0];
+};
+
+/**
+ * The media type of what is no text, by the beginning of a file; undefined for text. Text in an older encoding is text: it has no
+ * control characters.
+ */
+export const binaryTypeOf = (head: Uint8Array): string | undefined => {
+  const looked = head.subarray(0, LOOKED_AT);
+  const signed = signatureOf(looked);
+  if (signed !== undefined) return signed;
+  const hasControl = looked.some((byte) => byte < 32 && !IN_TEXT.has(byte));
+  return looked.includes(0) || (hasControl && !isUtf8(looked)) ? ANY_TYPE : undefined;
+};
+
+/** Also when the last character is cut. */
+const isUtf8 = (bytes: Uint8Array): boolean => {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,37 @@
+// What a provider said of a failure, once and in its own words: the packages hand on the same sentence as a message, as the JSON it stood
+// in, and as its code. Pure.
+
+/** The texts without those that only say an earlier one again, or wrap it in JSON; a code behind the sentence it belongs to. */
+export const saidOnce = (texts: readonly string[]): string => {
+  const said: string[] = [];
+  for (const text of texts) {
+    for (const one of plainOf(text)) {
+      if (!said.some((before) => before.toLowerCase().includes(one.toLowerCase()))) said.push(one);
+    }
+  }
+  return said.join(" ");
+};
+
+/** The sentence and the code inside of an error in JSON; any other text as it is. */
+const plainOf = (text: string): readonly string[] => {
+  const error = errorIn(text);
+  const message = error?.message;
+  if (typeof message !== "string" || message === "") return [text];
+  const code = [error?.code, error?.type].find((one) => typeof one === "string" && one !== "");
+  return [...plainOf(message), ...(code === undefined ? [] : [`(${code})`])];
+};
+
+type Said = { readonly message?: unknown; readonly code?: unknown; readonly type?: unknown };
+
+/** `{"error": {"message": ...}}` or `{"message": ...}`, also in a list of one. */
+const errorIn = (text: string): Said | undefined => {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    const outer = (Array.isArray(value) ? value[0] : value) as { error?: unknown } | null;
+    const inner = typeof outer?.error === "object" && outer.error !== null ? outer.error : outer;
+    return typeof inner === "object" && inner !== null ? (inner as Said) : undefined;
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,15 @@
+// What people read of a provider's error: its sentence once, however often the packages hand it on.
+import { expect, test } from "bun:test";
+import { saidOnce } from "#src/llm/said.ts";
+
+test.each<[texts: string[], said: string]>([
+  [["no", '{"error":{"message":"no","type":"bad"}}'], "no (bad)"],
+  [['{"message":"no","code":"content_filter"}', "content_filter"], "no (content_filter)"],
+  [["Unable to connect.", "ConnectionRefused"], "Unable to connect. ConnectionRefused"],
+  [["Bad Gateway", "<html>Bad Gateway"], "Bad Gateway <html>Bad Gateway"],
+  [['{"error":{"message":"{\\"message\\":\\"inner\\"}"}}'], "inner"],
+  [['[{"error":{"message":"from a list"}}]'], "from a list"],
+  [['{"detail":"of another shape"}'], '{"detail":"of another shape"}'],
+  [["{half of"], "{half of"],
+  [[], ""],
+])("[MO-13] %p is said as %p", (texts, said) => expect(saidOnce(texts)).toBe(said));
