@@ -83,7 +83,7 @@ export const createApp = (ctx: Context): AnyElysia => {
         return ctx.requests.mismatches.answer(error, { request, route, status: set.status });
       }
       const response = errorResponse(error, request);
-      ctx.refused.note(request, response.status, error, () => attemptOf(operations, request));
+      ctx.refused.note(request, response.status, () => attemptOf(operations, request));
       return response;
     })
     .use(rememberRoute(ctx.metrics))

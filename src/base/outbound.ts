@@ -3,9 +3,10 @@
 // time and size are bounded (rules EA-1 to EA-3). Refuses addresses that are not public unless a setting allows their network.
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { placeOfAddress } from "./address-place.ts";
 import type { Clock } from "./clock.ts";
-import { NetworkList, NOT_PUBLIC } from "./networks.ts";
+import { placeOfAddress } from "./network/address-place.ts";
+import { failureWords } from "./network/failure-words.ts";
+import { NetworkList, NOT_PUBLIC } from "./network/networks.ts";
 
 /** Why nothing usable came back. `refused`: never sent. `failed`: no connection, silence, or too much of an answer. */
 export class OutboundError extends Error {
@@ -74,7 +75,7 @@ export class Outbound {
     } catch (error) {
       if (error instanceof OutboundError) throw error;
       if (late.signal.aborted) throw new OutboundError("failed", `${url.host} did not answer in time.`);
-      throw new OutboundError("failed", `${url.host} cannot be reached (${codeOf(error)}).`, error);
+      throw new OutboundError("failed", `${url.host} cannot be reached (${failureWords(error)}).`, error);
     } finally {
       limit.cancel();
     }
@@ -96,7 +97,7 @@ export class Outbound {
       return new Response(body, { status, statusText, headers: response.headers });
     } catch (error) {
       if (error instanceof OutboundError || init.signal?.aborted) throw error;
-      throw new OutboundError("failed", `${url.host} cannot be reached (${codeOf(error)}).`, error);
+      throw new OutboundError("failed", `${url.host} cannot be reached (${failureWords(error)}).`, error);
     }
   }
 
@@ -195,8 +196,3 @@ const bounded = (url: URL, max_bytes: number) => {
 
 const ended = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
-
-const codeOf = (error: unknown): string => {
-  const { code } = error as { code?: unknown };
-  return typeof code === "string" ? code : "no connection";
-};

@@ -3,8 +3,8 @@
 // (rules MO-20 to MO-22).
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { placeOfAddress } from "#base/address-place.ts";
 import type { Clock } from "#base/clock.ts";
+import { placeOfAddress } from "#base/network/address-place.ts";
 import { ModelError } from "./model.ts";
 
 export type GuardedFetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;

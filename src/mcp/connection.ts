@@ -110,10 +110,34 @@ const MOST_WORDS = 500;
 
 /** One line, without addresses that may carry a secret. */
 const wordsOf = (error: unknown): string => {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = answerOf(error) ?? (error instanceof Error ? error.message : String(error));
   return text
     .replace(/(https?:\/\/[^\s?#"']+)[?#][^\s"']*/g, "$1")
     .replace(/\s+/g, " ")
     .trim()
     .slice(0, MOST_WORDS);
+};
+
+/** What a server that answered something else than MCP said; its status where it said nothing. Undefined for what was no answer. */
+const answerOf = (error: unknown): string | undefined => {
+  const { data } = (typeof error === "object" && error !== null ? error : {}) as { readonly data?: unknown };
+  const { status, text } = (typeof data === "object" && data !== null ? data : {}) as {
+    readonly status?: unknown;
+    readonly text?: unknown;
+  };
+  if (typeof status !== "number") return undefined;
+  const said = typeof text === "string" ? saidIn(text.trim()) : "";
+  return said === "" ? `it answered ${status}` : `it answered ${status}: ${said}`;
+};
+
+/** The message of an error in JSON; any other text as it is, but no page. */
+const saidIn = (text: string): string => {
+  if (text.startsWith("<")) return "";
+  try {
+    const { message, error } = JSON.parse(text) as { readonly message?: unknown; readonly error?: unknown };
+    const inner = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;
+    return [message, inner].find((one) => typeof one === "string" && one !== "")?.toString() ?? text;
+  } catch {
+    return text;
+  }
 };

@@ -16,7 +16,10 @@ test("[OP-19] health asks the server of an address, says when it is not ready, a
   const busy = await runHere(["health", "--url", other.url.origin]);
   expect(busy).toMatchObject({ code: 1, printed: "", errors: `not ready: ${other.url}readyz answered 503\n` });
   const away = await runHere(["health", "--url", "http://127.0.0.1:1"]);
-  expect(away).toMatchObject({ code: 1, errors: expect.stringContaining("does not answer") });
+  const nobody = "not ready: http://127.0.0.1:1/readyz does not answer (nothing listens there)\n";
+  expect(away).toMatchObject({ code: 1, errors: nobody });
+  const unknown = await runHere(["health", "--url", "http://nowhere.invalid"]);
+  expect(unknown.errors).toMatch(/does not answer \(its name (leads nowhere|cannot be looked up now)\)/);
   for (const wrong of [["--url", "nowhere"], ["--url", url, "--data-dir", "x"], ["now"]]) {
     expect((await runHere(["health", ...wrong])).code).toBe(2);
   }

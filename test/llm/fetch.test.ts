@@ -1,7 +1,7 @@
 // Where a base URL may lead. A listener on this machine stands for everything that must not be reached.
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { placeOfAddress } from "#base/address-place.ts";
+import { placeOfAddress } from "#base/network/address-place.ts";
 import { guardedFetch, type MayReach, type Resolve } from "#src/llm/fetch.ts";
 import { ModelError } from "#src/llm/model.ts";
 

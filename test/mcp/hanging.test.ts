@@ -172,6 +172,11 @@ test("[MC-7] while only this machine uses the server its MCP servers may stand o
   call.finish("stop");
 });
 
+const PRIVATE = [
+  ...["http://10.1.2.3/", "http://172.16.0.1/", "http://172.31.9.9/mcp", "http://192.168.1.1/", "http://100.64.0.1/"],
+  ...["http://[fd00::1]/", "http://[::ffff:10.1.2.3]/", "http://0x0a010203/"],
+];
+
 test("[MC-7] [MC-10] elsewhere an address that would not be called is refused when it is entered, and metadata services everywhere", async () => {
   await using world = await openChatWorld({ env: { SLIPWAY_ACCESS_URL: "https://slipway.example" } });
   await using alone = await openChatWorld();
@@ -181,7 +186,7 @@ test("[MC-7] [MC-10] elsewhere an address that would not be called is refused wh
     const response = await client.fetch("POST", at, { slug, url, ...more });
     return [response.status, (await response.text()).match(/"field":"([^"]*)"/)?.[1]];
   };
-  for (const url of ["http://127.0.0.1:9/mcp", "http://localhost:9/mcp", "http://[::1]/", "http://10.1.2.3/"]) {
+  for (const url of ["http://127.0.0.1:9/mcp", "http://localhost:9/mcp", "http://[::1]/", ...PRIVATE]) {
     expect([url, ...(await add(admin, path, "near", url))]).toEqual([url, 400, "url"]);
   }
   const oauth2 = {

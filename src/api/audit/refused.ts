@@ -1,6 +1,5 @@
 // Tells in the audit log of changes that were refused: who tried to do what to a thing there is (rules AU-16 to AU-19). The entry is
 // written after the answer, which neither waits for it nor fails with it; so much a minute for each caller, so that nobody can fill a disk.
-import { ParseError, ValidationError } from "elysia";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type OriginOf, originNow } from "#base/origin.ts";
@@ -48,11 +47,11 @@ export class RefusedChanges {
   }
 
   /**
-   * Takes note of a request that is answered with this status because of this error; returns at once. `attemptOf` says what the request
-   * was about to change, undefined where that leaves no entry.
+   * Takes note of a request that is answered with this status; returns at once. `attemptOf` says what the request was about to change,
+   * undefined where that leaves no entry.
    */
-  note(request: Request, status_code: number, error: unknown, attemptOf: () => Attempt | undefined): void {
-    if (status_code < 400 || status_code >= 500 || UNAUDITED.has(status_code) || isMalformed(error)) return;
+  note(request: Request, status_code: number, attemptOf: () => Attempt | undefined): void {
+    if (status_code < 400 || status_code >= 500 || UNAUDITED.has(status_code)) return;
     const found = attemptOf();
     const origin = found && originNow();
     // Made now: later the connection may be gone, and the address with it.
@@ -105,6 +104,3 @@ export class RefusedChanges {
     }
   }
 }
-
-/** Refused before anybody looked at what it is about. */
-const isMalformed = (error: unknown): boolean => error instanceof ParseError || error instanceof ValidationError;

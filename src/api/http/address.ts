@@ -1,7 +1,7 @@
 // The address a request comes from: the connection's, or what a trusted proxy says it was. Used where tries are counted and where
 // somebody asks who did it; never to decide what a caller may do.
 import { isIP } from "node:net";
-import { NetworkList, plainAddress } from "#base/networks.ts";
+import { NetworkList, plainAddress } from "#base/network/networks.ts";
 
 export class Addresses {
   readonly #proxies: NetworkList;

@@ -133,16 +133,35 @@ const fromValidation = (error: ValidationError, path: string): AppError => {
   return new AppError("invalid", MESSAGES[on] as string, { validations });
 };
 
+type Schema = {
+  error?: unknown;
+  format?: string;
+  type?: string;
+  const?: unknown;
+  minimum?: number;
+  maximum?: number;
+  anyOf?: readonly Schema[];
+};
 type Broken = {
   summary?: string;
   message?: string;
   value?: unknown;
-  schema?: { error?: unknown; format?: string; anyOf?: readonly { type?: string; const?: unknown }[] };
+  schema?: Schema;
 };
 
 /** A word where an id ends the path: somebody asks for a route that is not there, such as `/chats/usage` (rule HT-14). */
 const isWord = ({ value, schema }: Broken): boolean =>
   schema?.format === "uuid" && typeof value === "string" && /^[a-z]+(?:[-_][a-z]+)*$/.test(value);
+
+const NUMBERS = new Set(["integer", "number"]);
+
+/** What a number must be, with both of its bounds where it has them. */
+const numberWords = ({ type, minimum, maximum }: Schema): string => {
+  const kind = type === "integer" ? "a whole number" : "a number";
+  if (minimum !== undefined && maximum !== undefined) return `${kind} from ${minimum} to ${maximum}`;
+  if (minimum !== undefined) return `${kind}, at least ${minimum}`;
+  return maximum === undefined ? kind : `${kind}, at most ${maximum}`;
+};
 
 const describe = (one: Broken): string => {
   if (typeof one.schema?.error === "string") return one.schema.error;
@@ -154,7 +173,8 @@ const describe = (one: Broken): string => {
   if (values.length > 0) return values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(", ")}`;
   // A number in a query may come as text, so its schema is a union, of which nothing more would be said.
   const types = one.schema?.anyOf?.map(({ type }) => type) ?? [];
-  if (types.includes("integer")) return "must be a whole number";
+  const number = [one.schema, ...(one.schema?.anyOf ?? [])].find((each) => NUMBERS.has(each?.type ?? ""));
+  if (number) return `must be ${numberWords(number)}${types.includes("null") ? ", or null" : ""}`;
   if (types.includes("boolean")) return "must be true or false";
   return String(one.message ?? one.summary ?? "is invalid").slice(0, 300);
 };

@@ -2,6 +2,7 @@
 // (rules CV-2 to CV-4). Refuses to send a kept session to another server than the one it came from.
 import { type Clock, holdProcess } from "#base/clock.ts";
 import { loadClientConfig } from "#base/config.ts";
+import { failureWords } from "#base/network/failure-words.ts";
 import { pause } from "#base/retry.ts";
 import { UsageError } from "#base/usage-error.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
@@ -93,8 +94,10 @@ const wordsOf = (error: unknown, where: string): string | undefined => {
   if (error instanceof UsageError) return undefined;
   if (error instanceof VerbFailure) return error.message;
   if (error instanceof ApiError) return wordsOfAnswer(error);
-  const { code, message = "" } = error as { code?: unknown; message?: string };
-  return typeof code === "string" && isOfNetwork(code) ? `${where} does not answer (${plain(message)})` : undefined;
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" && isOfNetwork(code)
+    ? `${where} does not answer (${plain(failureWords(error))})`
+    : undefined;
 };
 
 const wordsOfAnswer = ({ status, body, message }: ApiError): string => {

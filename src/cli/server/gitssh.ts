@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadDaemonConfig } from "#base/config.ts";
+import { failureWords } from "#base/network/failure-words.ts";
 import type { AgentGitSshKey } from "#schema/users/git-ssh-key.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
@@ -36,8 +37,7 @@ export const run: RunVerb = async (input) => {
     return await child.exited;
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    const words =
-      error instanceof ApiError ? error.message : `the server does not answer (${(error as Error).message})`;
+    const words = error instanceof ApiError ? error.message : `the server does not answer (${failureWords(error)})`;
     input.printError(`slipway gitssh: ${words}\n`);
     return EXIT.failed;
   } finally {

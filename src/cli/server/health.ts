@@ -1,6 +1,7 @@
 // `slipway health [--url URL] [--json]`: asks a server for /readyz, the one on this machine or that of an address. For HEALTHCHECK in the
 // image and for scripts.
 import { accessUrl, loadClientConfig, loadConfig } from "#base/config.ts";
+import { failureWords } from "#base/network/failure-words.ts";
 import { usageError } from "#base/usage-error.ts";
 import { takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
@@ -33,7 +34,7 @@ export const run: RunVerb = async (input) => {
     return answer(response.ok, url, response.ok ? "ready" : `answered ${response.status}`);
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    return answer(false, url, `does not answer (${error instanceof Error ? error.message : String(error)})`);
+    return answer(false, url, `does not answer (${failureWords(error)})`);
   } finally {
     timer.cancel();
   }

@@ -57,11 +57,13 @@ export const tryModel = async (
   } catch (error) {
     stop.throwIfAborted();
     const failure = signal.aborted ? signal.reason : error;
-    const { message } = chatErrorOf(failure, model, clock.now());
+    const { message, detail } = chatErrorOf(failure, model, clock.now());
+    // Where the words already say why, those of the network would only repeat it.
+    const isSaid = detail === undefined || (failure instanceof ModelError && failure.reason !== undefined);
     return {
       works: false,
       answer: "",
-      problem: message,
+      problem: isSaid ? message : `${message} ${detail}`,
       first_ms: 0,
       total_ms: Math.round(clock.monotonic() - begun),
       output_tokens: 0,

@@ -14,8 +14,7 @@ export const wrongQuery = (field: string, detail: string) =>
 /** Whole hours from UTC, -12 to 14. Undefined when there is none. */
 export const offsetOf = (text: string | undefined): number | undefined => {
   if (text === undefined) return undefined;
-  // A plus sign in a query is a blank.
-  const hours = /^[ +-]?\d{1,2}$/.test(text) ? Number(text.trim()) : Number.NaN;
+  const hours = /^-?\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
   if (hours >= -12 && hours <= 14) return hours;
   throw wrongQuery("tz_offset", "must be a whole number of hours from -12 to 14");
 };

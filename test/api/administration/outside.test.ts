@@ -55,7 +55,17 @@ test("[AD-6] an MCP server that is tried lists its tools and which chats have, o
   expect(tried.tools.find(({ name }) => name === "fail")?.offered).toBe(false);
   host.refuse = () => new Response("no", { status: 500 });
   const refused = await owner.post<TriedMcpServer>(`${base}/${id}/try`);
-  expect([refused.works, refused.tools, refused.problem === ""]).toEqual([false, [], false]);
+  expect([refused.works, refused.tools, refused.problem]).toEqual([false, [], "it answered 500: no"]);
+  const problemAt = async (slug: string, url: string) => {
+    const made = await owner.post<McpServerConfig>(base, { slug, url });
+    return (await owner.post<TriedMcpServer>(`${base}/${made.id}/try`)).problem;
+  };
+  expect(await problemAt("other", `${server.url.origin}/api/v2/none`)).toBe("it answered 404: Route not found.");
+  expect(await problemAt("dead", "http://127.0.0.1:1/mcp")).toBe(
+    "127.0.0.1:1 cannot be reached (nothing listens there).",
+  );
+  host.refuse = () => new Response("", { status: 502 });
+  expect(await problemAt("silent", `${host.url}/mcp`)).toBe("it answered 502");
 }, 60_000);
 
 testNeeding(

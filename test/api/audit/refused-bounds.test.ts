@@ -2,7 +2,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { forbidden } from "#base/errors.ts";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -38,7 +37,7 @@ const openPlace = (failing = 0) => {
     const origin = lazyOrigin(() => ({ user_id, ip: null, user_agent: "", request_id: "r" }));
     const request = new Request("http://localhost/api/v2/audit/retention", { method: "PUT" });
     const target = writes(settingOf("audit_settings", "retention"));
-    withOrigin(origin, () => refused.note(request, status, forbidden(), () => ({ target, params: {} })));
+    withOrigin(origin, () => refused.note(request, status, () => ({ target, params: {} })));
   };
   return Object.assign(place, { refused, refuse });
 };

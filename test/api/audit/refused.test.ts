@@ -110,13 +110,12 @@ test("[AU-16] a key that may not do it is refused with an entry, too, though the
   expect(entries).toMatchObject([{ ...about, user: { username: "ann" }, status_code: 403 }]);
 }, 30_000);
 
-test("[AU-17] nothing is told of what is not there, was not understood, only looked at, or made anew", async () => {
+test("[AU-17] nothing is told of what is not there, only looked at, or made anew", async () => {
   const known = `/workspaces/${workspace.id}`;
   const calls: [number, Client, string, string, unknown?][] = [
     [404, bob.client, "PUT", `/workspaces/${uuid()}/ttl`, { ttl_ms: null }],
     [404, bob.client, "DELETE", `${known}/port-share`, { agent_name: "dev", port: 9999 }],
-    [400, bob.client, "PUT", `${known}/ttl`, { ttl_ms: "soon" }],
-    [400, bob.client, "PUT", `${known}/ttl`, []],
+    [400, bob.client, "PUT", "/workspaces/no-id-at-all-1/ttl", { ttl_ms: "soon" }],
     [404, bob.client, "GET", known],
     [405, bob.client, "PUT", known, {}],
     [403, bob.client, "POST", "/users", { email: "c@example.com", username: "c", password: PASSWORD }],
@@ -160,6 +159,16 @@ test("[AU-16] whoever may change a workspace and is refused a time to live, a de
     [400, "PUT", "ttl", { ttl_ms: 7_200_000 }, "workspace"],
     [400, "PUT", "ttl", { ttl_ms: 1 }, "workspace"],
     [409, "PUT", "extend", { deadline: "2100-01-01T00:00:00Z" }, "workspace"],
+    [400, "PUT", "ttl", { ttl_ms: "soon" }, "workspace"],
+    [400, "PUT", "ttl", { ttl_ms: 1, more: 1 }, "workspace"],
+    [400, "PUT", "ttl", [], "workspace"],
+    [400, "PUT", "extend", { deadline: 5 }, "workspace"],
+    [400, "PUT", "extend", { deadline: "2100-01-01" }, "workspace"],
+    [400, "PUT", "autostart", { schedule: 7 }, "workspace"],
+    [400, "PATCH", "acl", { user_roles: "all" }, "workspace"],
+    [400, "POST", "port-share", { ...port, share_level: "everybody" }, "port_share"],
+    [400, "POST", "port-share", { ...port, port: "8080x", share_level: "owner" }, "port_share"],
+    [400, "POST", "port-share", {}, "port_share"],
     [400, "PATCH", "acl", { user_roles: { [uuid()]: "use" } }, "workspace"],
     [400, "PATCH", "acl", { user_roles: { [workspace.owner_id]: "king" } }, "workspace"],
     [400, "POST", "port-share", { ...port, share_level: "public" }, "port_share"],

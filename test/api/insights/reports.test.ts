@@ -158,7 +158,7 @@ testInside("[IN-7] sixty days and today, at any offset; a template's own counts 
     expect([path, await read(path, "-3")]).toEqual([path, [1, 1]]);
   }
   expect(await read(`/api/v2/templates/${other}/daus`, "0")).toEqual([0, 0]);
-  for (const offset of ["5.5", "15", "-13", "x", "1.0", "", "1e1"]) {
+  for (const offset of ["5.5", "15", "-13", "x", "1.0", "", "1e1", "+5", "%2B5", "%205", "--5", "5%20"]) {
     expect([offset, await statusOf(admin.get(`/api/v2/insights/daus?tz_offset=${offset}`))]).toEqual([offset, 400]);
   }
 });

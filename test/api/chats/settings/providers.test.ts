@@ -221,6 +221,11 @@ describe("models", () => {
   });
 });
 
+const PRIVATE = [
+  ...["https://10.1.2.3/v1", "http://172.16.0.1/v1", "http://172.31.9.9", "http://192.168.1.1/v1", "http://100.64.0.1"],
+  ...["http://[fd00::1]/v1", "https://[::ffff:10.1.2.4]/v1"],
+];
+
 test("[MO-46] where others use the server, too, a base URL that would not be called is refused when it is entered, and metadata services everywhere", async () => {
   await using shared = await openModelWorld({ env: { SLIPWAY_ACCESS_URL: "https://slipway.example" } });
   await using alone = await openModelWorld();
@@ -229,7 +234,7 @@ test("[MO-46] where others use the server, too, a base URL that would not be cal
     const answer = await owner.fetch("POST", "/api/v2/chats/providers", body);
     return [answer.status, (await answer.text()).match(/"field":"([^"]*)"/)?.[1]];
   };
-  for (const url of ["http://127.0.0.1:9/v1", "http://localhost:9", "http://[::1]/v1", "https://10.1.2.3/v1"]) {
+  for (const url of ["http://127.0.0.1:9/v1", "http://localhost:9", "http://[::1]/v1", ...PRIVATE]) {
     expect([url, ...(await add(shared, url))]).toEqual([url, 400, "base_url"]);
     expect([url, ...(await add(alone, url))]).toEqual([url, 201, undefined]);
   }

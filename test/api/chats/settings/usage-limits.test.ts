@@ -157,6 +157,13 @@ testInside(
     ]) {
       await expect(admin.put(LIMITS, body)).rejects.toMatchObject({ status: 400 });
     }
+    const words = async (path: string, body: unknown) => {
+      const said = (await (await admin.fetch("PUT", path, body)).json()) as { validations?: { detail: string }[] };
+      return said.validations?.[0]?.detail;
+    };
+    const range = "must be a whole number from 0 to 1000000000000000, or null";
+    expect(await words(LIMITS, { spend_limit_micros: -5, period: "day" })).toBe(range);
+    expect(await words(mine, { spend_limit_micros: -5 })).toBe("must be a whole number from 1 to 1000000000000000");
     await expect(owner.put(mine, { spend_limit_micros: 9 })).rejects.toMatchObject({ status: 403 });
     const nobody = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
     await expect(admin.put(`${LIMITS}/overrides/${nobody}`, { spend_limit_micros: 9 })).rejects.toMatchObject({

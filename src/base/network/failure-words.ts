@@ -1,0 +1,26 @@
+// Why a connection could not be made, in words for people in the place of the system's code. Pure.
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens there",
+  ConnectionRefused: "nothing listens there",
+  ECONNRESET: "the connection broke off",
+  ConnectionClosed: "the connection broke off",
+  ENOTFOUND: "its name leads nowhere",
+  EAI_AGAIN: "its name cannot be looked up now",
+  EHOSTUNREACH: "no way leads there",
+  ENETUNREACH: "no way leads there",
+  ETIMEDOUT: "there is no answer",
+  EPROTO: "it does not speak TLS there",
+};
+
+/** Words for a thrown error of the network; its own message where there are none, and its code where it says nothing. */
+export const failureWords = (error: unknown): string => {
+  const { code, message } = (typeof error === "object" && error !== null ? error : { message: error }) as {
+    readonly code?: unknown;
+    readonly message?: unknown;
+  };
+  const known = WORDS[String(code)];
+  if (known !== undefined) return known;
+  if (typeof message === "string" && message !== "") return message;
+  return typeof code === "string" && code !== "" ? code : "no connection";
+};
