@@ -61,10 +61,10 @@ export const takeContext = async (
 /** Its digest with everything in it, and the one without MCP that decides whether chats are dirty. */
 export const snapshotOf = (resources: readonly StoredResource[], error: string) => {
   const sorted = [...resources].sort((a, b) => (`${a.kind} ${a.source}` < `${b.kind} ${b.source}` ? -1 : 1));
-  const told = sorted.filter(({ kind }) => kind === "instruction_file" || kind === "skill");
+  const hashed = sorted.filter(({ kind }) => kind === "instruction_file" || kind === "skill");
   return {
     id: sha256(JSON.stringify([error, resources])),
-    hash: sha256(JSON.stringify(told)),
+    hash: sha256(JSON.stringify(hashed)),
     resources: [...resources],
     error,
   };

@@ -32,7 +32,7 @@ export type SubAgentApp = {
   url: string;
 };
 
-/** An app that was not made, by its place in the wish. */
+/** An app that was not made, by its index in the input. */
 export type AppRefusal = { index: number; field: string; error: string };
 
 const MOST_CHILDREN = 50;
@@ -43,16 +43,17 @@ const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const CONNECTION_TIMEOUT = 120;
 
 /** 400 for a name no agent can have and for too many; 409 when another agent of the build has it. */
-export const checkSubAgent = (wish: SubAgentInput, siblings: readonly AgentRow[], parent: AgentRow): void => {
+export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[], parent: AgentRow): void => {
   if (parent.parent_id !== null) throw conflict("An agent inside another one has none inside itself.");
-  if (wish.name.length > 64 || !NAME.test(wish.name)) throw invalidField("name", "must be letters, digits and hyphens");
+  if (input.name.length > 64 || !NAME.test(input.name))
+    throw invalidField("name", "must be letters, digits and hyphens");
   for (const field of ["directory", "architecture", "operating_system"] as const) {
-    if (wish[field].length > MAX_TEXT) throw invalidField(field, "is too long");
+    if (input[field].length > MAX_TEXT) throw invalidField(field, "is too long");
   }
-  if (wish.apps.length > MOST_APPS) throw invalidField("apps", `An agent has at most ${MOST_APPS} apps.`);
-  const name = wish.name.toLowerCase();
+  if (input.apps.length > MOST_APPS) throw invalidField("apps", `An agent has at most ${MOST_APPS} apps.`);
+  const name = input.name.toLowerCase();
   if (siblings.some((one) => one.name.toLowerCase() === name)) {
-    throw conflict(`The workspace has an agent named ${wish.name} already.`);
+    throw conflict(`The workspace has an agent named ${input.name} already.`);
   }
   if (siblings.filter(({ parent_id }) => parent_id === parent.id).length >= MOST_CHILDREN) {
     throw conflict(`An agent has at most ${MOST_CHILDREN} agents inside it.`);

@@ -227,7 +227,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /**
-   * Metadata, and into the archive or back: one commit, for a root chat with its sub-chats (rules SB-1, SB-3). 400, 409. `pin` is the wished
+   * Metadata, and into the archive or back: one commit, for a root chat with its sub-chats (rules SB-1, SB-3). 400, 409. `pin` is the asked
    * place among the owner's pinned chats, 0 for none. `silent_since`: only when it has not moved since then and is not pinned (rule RT-1).
    */
   change(args: ChangeChat): Promise<void> {
@@ -287,8 +287,8 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   unshare(_: Record<string, never>): Promise<void> {
     const after = () => tellReaders(this.#deps.topics, this.id);
     return this.handle(async (state) => {
-      const told = await auditSharing(this.#deps.store, state, null, this.#deps.clock.now());
-      return { state, writes: [clearChatShares(state.key), told], after, reply: undefined };
+      const entry = await auditSharing(this.#deps.store, state, null, this.#deps.clock.now());
+      return { state, writes: [clearChatShares(state.key), entry], after, reply: undefined };
     });
   }
 

@@ -4,7 +4,7 @@ import { originNow } from "#base/origin.ts";
 import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { type AuditEntry, audited, isTold } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, audited, isAudited } from "#db/reports/audit/audit.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 
 const about = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
@@ -25,14 +25,14 @@ export const chatEntries = (
   if (gone) return [chatDeleted(state, now)];
   if (!before) return NONE;
   // Most turns change nothing of this. A title that the server has made up is no news.
-  const watched = originNow() === undefined ? OWN : TOLD;
+  const watched = originNow() === undefined ? OWN : OWN_AND_TITLE;
   if (watched.every((column) => before[column] === state[column])) return NONE;
-  return isTold("chat", before, state) ? [{ ...about(state, now), action: "write", before, after: state }] : NONE;
+  return isAudited("chat", before, state) ? [{ ...about(state, now), action: "write", before, after: state }] : NONE;
 };
 
 const NONE: readonly AuditEntry[] = [];
 const OWN = ["archived", "labels", "permissions", "workspace_id"] as const;
-const TOLD = [...OWN, "title"] as const;
+const OWN_AND_TITLE = [...OWN, "title"] as const;
 
 export const chatDeleted = (state: ChatState, now: number): AuditEntry => ({
   ...about(state, now),

@@ -1,4 +1,4 @@
-// Puts the parts of chats together: their actors, and the turns that run outside of the actors' mailboxes. Called by src/context/context.ts.
+// Constructs what chats are made of: their actors, and the turns that run outside of the actors' mailboxes. Called by src/context/context.ts.
 import type { Clock } from "#base/clock.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { Topics } from "#base/topics.ts";

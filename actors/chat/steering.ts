@@ -17,17 +17,17 @@ type Steered = Promise<Outcome<ChatState, void>>;
 export const compacted = async (deps: ChatDeps, state: ChatState, request: CompactionRequest): Steered => {
   const is_empty = await hasNoAnswer(deps.store, state.key);
   const change = await decide(deps, state, { type: "request_compaction", request, is_empty });
-  return told(deps, state, change, "compact");
+  return withAudit(deps, state, change, "compact");
 };
 
 /** From here on a model is given nothing of what was said before. 409. */
 export const cleared = async (deps: ChatDeps, state: ChatState): Steered => {
   const is_empty = await isCleared(deps.store, state.key);
   const rows = clearedRows({ call_id: `clearing-${uuid()}`, now: deps.clock.now() });
-  return told(deps, state, await decide(deps, state, { type: "clear", rows, is_empty }), "clear");
+  return withAudit(deps, state, await decide(deps, state, { type: "clear", rows, is_empty }), "clear");
 };
 
-const told = (deps: ChatDeps, before: ChatState, change: Change<ChatState>, operation: "compact" | "clear") => {
+const withAudit = (deps: ChatDeps, before: ChatState, change: Change<ChatState>, operation: "compact" | "clear") => {
   const outcome = outcomeOf<void>(deps, before, change, undefined);
   const entry = audited(chatSteered(before, operation, deps.clock.now()));
   return { ...outcome, writes: [...(outcome.writes ?? []), entry] };

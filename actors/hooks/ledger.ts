@@ -30,8 +30,8 @@ export class HookLedger implements Chore {
   /** Resolves when it is on disk. */
   async record(entry: DispatchRecord): Promise<void> {
     const { store } = this.#deps;
-    const told = SILENT.has(entry.result) ? undefined : await this.#entry(entry);
-    await store.commit([insertHookDispatch(entry), ...(told ? [audited(told)] : [])]);
+    const audit = SILENT.has(entry.result) ? undefined : await this.#entry(entry);
+    await store.commit([insertHookDispatch(entry), ...(audit ? [audited(audit)] : [])]);
   }
 
   sweep(): void {

@@ -66,7 +66,7 @@ export class ModelSettings {
       const now = this.#parts.clock.now();
       const id = uuid();
       const row = { id, ...given, sealed_api_key: this.#seal(id, api_key), created_at: now, updated_at: now };
-      await this.#write([insertModelProvider(row), tellProvider(row, "create", { after: row }, now)], PROVIDER_TAKEN);
+      await this.#write([insertModelProvider(row), auditProvider(row, "create", { after: row }, now)], PROVIDER_TAKEN);
       return { ...row, deleted: false };
     });
   }
@@ -86,8 +86,8 @@ export class ModelSettings {
       }
       const sealed = api_key === undefined ? {} : { sealed_api_key: this.#seal(id, api_key) };
       const changed = { ...patch, ...sealed, updated_at: this.#parts.clock.now() };
-      const told = tellProvider(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
-      await this.#write([updateModelProvider(id, changed, { expect: 1 }), told], PROVIDER_TAKEN);
+      const entry = auditProvider(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
+      await this.#write([updateModelProvider(id, changed, { expect: 1 }), entry], PROVIDER_TAKEN);
       return { ...row, ...changed };
     });
   }
@@ -110,8 +110,8 @@ export class ModelSettings {
         ...gone.map((one) => updateModelConfig(one.id, { deleted: true, is_default: false, updated_at: now })),
         ...heirOf(gone, left),
         updateModelProvider(id, { deleted: true, sealed_api_key: "", updated_at: now }, { expect: 1 }),
-        tellProvider(row, "delete", { before: row }, now),
-        ...gone.map((one) => tellModel(one, "delete", { before: one }, now)),
+        auditProvider(row, "delete", { before: row }, now),
+        ...gone.map((one) => auditModel(one, "delete", { before: one }, now)),
       ]);
     });
   }
@@ -124,8 +124,8 @@ export class ModelSettings {
       const now = this.#parts.clock.now();
       const is_default = given.is_default || !models.some((one) => one.is_default);
       const row = { ...given, id: uuid(), is_default, created_at: now, updated_at: now, deleted: false };
-      const told = tellModel(row, "create", { after: row }, now);
-      await this.#write([...(is_default ? [clearDefaultModel({})] : []), insertModelConfig(row), told], MODEL_TAKEN);
+      const entry = auditModel(row, "create", { after: row }, now);
+      await this.#write([...(is_default ? [clearDefaultModel({})] : []), insertModelConfig(row), entry], MODEL_TAKEN);
       return row;
     });
   }
@@ -145,8 +145,8 @@ export class ModelSettings {
       const changed = { ...patch, updated_at: this.#parts.clock.now() };
       const becomes = patch.is_default === true && !row.is_default;
       const update = updateModelConfig(id, changed, { expect: 1 });
-      const told = tellModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
-      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, told], MODEL_TAKEN);
+      const entry = auditModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
+      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, entry], MODEL_TAKEN);
       return { ...row, ...changed };
     });
   }
@@ -159,8 +159,8 @@ export class ModelSettings {
       if (!row) throw notFound();
       const left = models.filter((one) => one.id !== id);
       const gone = { deleted: true, is_default: false, updated_at: this.#parts.clock.now() };
-      const told = tellModel(row, "delete", { before: row }, gone.updated_at);
-      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...heirOf([row], left), told]);
+      const entry = auditModel(row, "delete", { before: row }, gone.updated_at);
+      await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...heirOf([row], left), entry]);
     });
   }
 
@@ -231,20 +231,20 @@ const unusable = (): AppError => new AppError("precondition_failed", "The provid
 
 const originOf = (base_url: string | undefined): string => (base_url ? new URL(base_url).origin : "");
 
-type Told = "create" | "write" | "delete";
+type Action = "create" | "write" | "delete";
 type Rows = { readonly before?: object; readonly after?: object };
 
-const tellProvider = (
+const auditProvider = (
   { id, display_name, provider }: Pick<ModelProviderRow, "id" | "display_name" | "provider">,
-  action: Told,
+  action: Action,
   rows: Rows,
   now: number,
 ): Statement =>
   audited({ now, action, resource_type: "ai_provider", resource_id: id, target: display_name || provider, ...rows });
 
-const tellModel = (
+const auditModel = (
   { id, display_name, model }: Pick<ModelConfigRow, "id" | "display_name" | "model">,
-  action: Told,
+  action: Action,
   rows: Rows,
   now: number,
 ): Statement =>

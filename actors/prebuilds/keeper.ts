@@ -127,8 +127,8 @@ export class PrebuildKeeper {
     const workspace = await store.get(findWorkspace({ id: workspace_id }));
     const last = await store.get(findBuild({ id: build_id }));
     if (!workspace || !last) return;
-    const wish = { transition: "delete", reason: "initiator", initiator_id: PREBUILDS_USER_ID } as const;
-    const build = await automatic.plan(workspace, last, wish);
+    const input = { transition: "delete", reason: "initiator", initiator_id: PREBUILDS_USER_ID } as const;
+    const build = await automatic.plan(workspace, last, input);
     await workspaces().ask(workspace_id, "createBuild", { build, after: build_id });
   }
 

@@ -72,7 +72,7 @@ export class JobQueue {
 
   /**
    * Call after the pending job is on disk. Starts it at once when a slot is free. A job that still runs here is begun anew once that
-   * run has ended; one that no worker can take waits aside until one comes.
+   * run has ended; one that no worker can take waits until one comes.
    */
   submit(job: QueuedJob): void {
     const running = this.#running.get(job.id);

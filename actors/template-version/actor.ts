@@ -236,9 +236,9 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
       const look = lookAtPrebuilds(template_id, patch.updated_at);
-      const told = template ? [templateActivated(template, patch)] : [];
+      const entries = template ? [templateActivated(template, patch)] : [];
       return {
-        ...this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...told]),
+        ...this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...entries]),
         after: () => this.#parts.topics.publish("shown_changed", template_id, {}),
       };
     });

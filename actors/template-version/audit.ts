@@ -2,7 +2,7 @@
 // actor of a version alone. The values of variables are not told.
 
 import type { Statement } from "#db/engine/sql.ts";
-import { type AuditEntry, audited, isTold } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, audited, isAudited } from "#db/reports/audit/audit.ts";
 import type { VersionState } from "./state.ts";
 
 /** What a turn has changed; `before` is undefined for a version that was just made. */
@@ -16,7 +16,7 @@ export const versionEntries = (
   const after = { ...version, canceled_at: job.canceled_at };
   if (!before) return [{ ...about, action: "create", after }];
   const was = { ...before.version, canceled_at: before.job.canceled_at };
-  return isTold("template_version", was, after) ? [{ ...about, action: "write", before: was, after }] : [];
+  return isAudited("template_version", was, after) ? [{ ...about, action: "write", before: was, after }] : [];
 };
 
 type Template = { readonly id: string; readonly name: string; readonly icon: string; readonly organization_id: string };

@@ -19,7 +19,7 @@ import type { Worker } from "../runtime/job-queue.ts";
 import { outsideTurn } from "../runtime/mailbox.ts";
 import type { ActivityReport } from "./activity.ts";
 import type { By } from "./activity-note.ts";
-import { auditExtension, tellState, workspaceEntries } from "./audit.ts";
+import { auditExtension, auditState, workspaceEntries } from "./audit.ts";
 import { type Claim, claimed, isClaim } from "./claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
@@ -206,7 +206,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const isLatest = build_id === state.build.id;
       return {
         state: isLatest ? { ...state, build: { ...state.build, ...patch } } : state,
-        writes: [updateBuild(build_id, patch, { expect: 1 }), tellState(state, build_id, patch.updated_at)],
+        writes: [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)],
         reply: undefined,
       };
     });

@@ -3,7 +3,7 @@
 
 import { originNow } from "#base/origin.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { type AuditEntry, audited, isTold } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, audited, isAudited } from "#db/reports/audit/audit.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 
 /** Builds that nobody has asked for. */
@@ -23,7 +23,7 @@ export const workspaceEntries = (
   // What only follows from other things by the clock is told together with those.
   const derived = { next_start_at: workspace.next_start_at, deleting_at: workspace.deleting_at };
   const isChanged =
-    was !== undefined && !ends && was !== workspace && isTold("workspace", { ...was, ...derived }, workspace);
+    was !== undefined && !ends && was !== workspace && isAudited("workspace", { ...was, ...derived }, workspace);
   if (was && !isNewBuild && !isCancelled && !ends && !isChanged) return [];
   const asked = originNow() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
   const place = { now, organization_id: workspace.organization_id, workspace_id: workspace.id };
@@ -55,7 +55,7 @@ export const workspaceEntries = (
 /** Moving the deadline is told of when somebody asked for it; that use moves it, too, is not. */
 export const auditExtension = ({ workspace, build }: WorkspaceState, decision: Decision, now: number): Decision => {
   if (decision.kind !== "change") return decision;
-  const told = audited({
+  const entry = audited({
     now,
     action: "write",
     resource_type: "workspace",
@@ -66,11 +66,11 @@ export const auditExtension = ({ workspace, build }: WorkspaceState, decision: D
     before: { deadline: build.deadline },
     after: { deadline: decision.state.build.deadline },
   });
-  return { ...decision, writes: [...decision.writes, told] };
+  return { ...decision, writes: [...decision.writes, entry] };
 };
 
 /** What a build has left behind may hold secrets: that it was replaced is all that is told. */
-export const tellState = ({ workspace }: WorkspaceState, build_id: string, now: number): Statement =>
+export const auditState = ({ workspace }: WorkspaceState, build_id: string, now: number): Statement =>
   audited({
     now,
     action: "write",

@@ -6,7 +6,7 @@ import { type Notice, notified } from "#db/notifications/notifications.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { WorkspaceState } from "./decision.ts";
 
-type Told = Pick<Notice, "kind" | "values" | "dedupe"> & { readonly path?: string };
+type Draft = Pick<Notice, "kind" | "values" | "dedupe"> & { readonly path?: string };
 
 /** Milliseconds since 1970. `before` is undefined for a workspace that was just made. */
 export const workspaceNotices = (
@@ -15,25 +15,25 @@ export const workspaceNotices = (
   now: number,
 ): readonly Statement[] => {
   if (!before || workspace.owner_id === PREBUILDS_USER_ID) return [];
-  const told: Told[] = [];
+  const drafts: Draft[] = [];
   const about = { workspace: workspace.name };
   const isSame = before.build.id === build.id;
   if (isSame && before.job.completed_at === null && job.completed_at !== null && job.error !== "") {
     const values = { ...about, transition: build.transition, number: String(build.build_number), error: job.error };
-    told.push({ kind: "workspace_build_failed", values, dedupe: `build_failed:${build.id}` });
+    drafts.push({ kind: "workspace_build_failed", values, dedupe: `build_failed:${build.id}` });
   }
   if (before.workspace.dormant_at === null && workspace.dormant_at !== null && build.reason === "dormancy") {
     const { deleting_at } = workspace;
     const deletion = deleting_at === null ? "" : `It will be deleted at ${rfc3339(deleting_at).slice(0, 10)}.`;
-    told.push({
+    drafts.push({
       kind: "workspace_dormant",
       values: { ...about, deletion },
       dedupe: `dormant:${workspace.id}:${workspace.dormant_at}`,
     });
   }
   if (!before.workspace.deleted && workspace.deleted && build.reason === "autodelete") {
-    told.push({ kind: "workspace_deleted", values: about, dedupe: `deleted:${workspace.id}`, path: "/workspaces" });
+    drafts.push({ kind: "workspace_deleted", values: about, dedupe: `deleted:${workspace.id}`, path: "/workspaces" });
   }
   const common = { now, user_id: workspace.owner_id, targets: [workspace.id], path: `/workspaces/${workspace.id}` };
-  return told.map((one) => notified({ ...common, ...one }));
+  return drafts.map((one) => notified({ ...common, ...one }));
 };

@@ -40,8 +40,8 @@ export const sharePort = (
   }
   const { template_id, id } = state.workspace;
   const guard = guardShareLevel({ id: template_id, level: most });
-  const told = tellPort(state, shares.find(isOf(share)), share, now);
-  return unseen(state, [guard, savePortShare({ ...share, workspace_id: id }), told]);
+  const entry = auditPort(state, shares.find(isOf(share)), share, now);
+  return unseen(state, [guard, savePortShare({ ...share, workspace_id: id }), entry]);
 };
 
 /** 404 when it is not shared. */
@@ -53,8 +53,8 @@ export const unsharePort = (
   const before = shares.find(isOf(port));
   if (!before) return { kind: "refused", error: notFound() };
   const { agent_name, port: number } = port;
-  const told = tellPort(state, before, undefined, now);
-  return unseen(state, [deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number }), told]);
+  const entry = auditPort(state, before, undefined, now);
+  return unseen(state, [deletePortShare({ workspace_id: state.workspace.id, agent_name, port: number }), entry]);
 };
 
 /** Lowers what is shared more openly than the template allows by now (rule SH-12). */
@@ -65,14 +65,14 @@ export const lowerPorts = (
   const above = shares.filter(({ share_level }) => isMoreOpen(share_level, most));
   if (above.length === 0) return { kind: "stale" };
   const lowered = above.map((share) => ({ ...share, share_level: most }));
-  const told = lowered.map((share, i) => tellPort(state, above[i], share, now));
-  return unseen(state, [savePortShare(lowered), ...told]);
+  const entry = lowered.map((share, i) => auditPort(state, above[i], share, now));
+  return unseen(state, [savePortShare(lowered), ...entry]);
 };
 
 type Share = Pick<PortShareRow, "agent_name" | "port" | "protocol" | "share_level">;
 
 /** The entry of the audit log for one port (rule AU-7). */
-const tellPort = (
+const auditPort = (
   { workspace }: WorkspaceState,
   before: Share | undefined,
   after: Share | undefined,

@@ -27,7 +27,7 @@ export type BackupOptions = {
   /** MiB a second; 0 for as fast as it goes. */
   rateMb: number;
   /** Hears how many bytes were read so far. */
-  told?: (bytes: number) => void;
+  onProgress?: (bytes: number) => void;
   signal: AbortSignal;
   /** Called when the database is copied and its log is free again: nothing waits for what is left, which wants the processor most. */
   copied?(): void;
@@ -48,7 +48,7 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupMade> =>
   if (existsSync(path)) throw new BackupError(`${path} exists already`);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const part = join(dirname(path), `.${basename(path)}.part`);
-  const flow = new Flow(clock, options.rateMb, options.signal, options.told);
+  const flow = new Flow(clock, options.rateMb, options.signal, options.onProgress);
   try {
     const manifest = await fill(part, options, flow);
     const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);

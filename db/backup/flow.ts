@@ -33,11 +33,11 @@ export class Flow {
   #began: number;
   #moved = 0;
   #total = 0;
-  readonly #told: ((bytes: number) => void) | undefined;
+  readonly #onProgress: ((bytes: number) => void) | undefined;
 
   /** `rateMb` in MiB a second; 0 for as fast as it goes. An abort of `signal` ends what is under way with its reason. `told` hears how many bytes were read so far. */
-  constructor(clock: Clock, rateMb: number, signal: AbortSignal, told?: (bytes: number) => void) {
-    this.#told = told;
+  constructor(clock: Clock, rateMb: number, signal: AbortSignal, onProgress?: (bytes: number) => void) {
+    this.#onProgress = onProgress;
     this.#clock = clock;
     this.#bytesPerMs = (rateMb * 1024 * 1024) / 1000;
     this.#signal = signal;
@@ -69,7 +69,7 @@ export class Flow {
       await use(this.#buffer.subarray(0, bytesRead), read);
       read += bytesRead;
       this.#total += bytesRead;
-      this.#told?.(this.#total);
+      this.#onProgress?.(this.#total);
       await this.pass(bytesRead * share);
     }
     return read;

@@ -1,4 +1,4 @@
-// Puts a backup into an empty folder. Everything is copied aside, compared with the checksums of the manifest and looked at by SQLite
+// Puts a backup into an empty folder. Everything is copied into a folder beside it, compared with the checksums of the manifest and looked at by SQLite
 // first; only then does it get its names, the database last. So a folder with a database holds all of the backup or none.
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
@@ -18,7 +18,7 @@ import {
 import { checkDatabase } from "./snapshot.ts";
 import { tarEntries } from "./tar.ts";
 
-const ASIDE = ".restore";
+const STAGING = ".restore";
 const MANIFEST_LIMIT = 256 * 1024 * 1024;
 
 /** What a backup is made of, whatever its form. */
@@ -33,15 +33,15 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
   await using source = await openBackup(backup, flow);
   refuseNewer(source.manifest, backup);
   await refuseFull(data_dir);
-  const aside = join(data_dir, ASIDE);
-  await mkdir(aside, { recursive: true, mode: 0o700 });
+  const staging = join(data_dir, STAGING);
+  await mkdir(staging, { recursive: true, mode: 0o700 });
   // Whatever made the folder, what is restored into it is for the server's user alone.
   await chmod(data_dir, 0o700);
   try {
-    await copyChecked(source, backup, aside);
-    await moveIn(aside, data_dir);
+    await copyChecked(source, backup, staging);
+    await moveIn(staging, data_dir);
   } finally {
-    await rm(aside, { recursive: true, force: true });
+    await rm(staging, { recursive: true, force: true });
   }
   return source.manifest;
 };
@@ -64,15 +64,15 @@ const copyChecked = async ({ manifest, copy }: Source, backup: string, to: strin
   checkDatabase(join(to, DATABASE));
 };
 
-const moveIn = async (aside: string, data_dir: string): Promise<void> => {
-  const names = await readdir(aside);
+const moveIn = async (staging: string, data_dir: string): Promise<void> => {
+  const names = await readdir(staging);
   for (const name of [...names.filter((one) => one !== DATABASE), DATABASE]) {
-    for (const folder of name === "files" ? await readdir(join(aside, name)) : []) {
-      await flushFolder(join(aside, name, folder));
+    for (const folder of name === "files" ? await readdir(join(staging, name)) : []) {
+      await flushFolder(join(staging, name, folder));
     }
-    if (name === "files") await flushFolder(join(aside, name));
+    if (name === "files") await flushFolder(join(staging, name));
     if (name === DATABASE) await flushFolder(data_dir);
-    await rename(join(aside, name), join(data_dir, name));
+    await rename(join(staging, name), join(data_dir, name));
   }
   await flushFolder(data_dir);
 };
@@ -89,8 +89,8 @@ const refuseFull = async (data_dir: string): Promise<void> => {
   if (!(await stat(data_dir)).isDirectory()) throw new BackupError(`${data_dir} is no folder`);
   const names = await readdir(data_dir);
   // What a restore that was broken off has left is taken away: it began in an empty folder, and the database would have come last.
-  const isHalf = names.includes(ASIDE) && !names.includes(DATABASE);
-  const left = isHalf ? [ASIDE, "files", KEY] : [];
+  const isHalf = names.includes(STAGING) && !names.includes(DATABASE);
+  const left = isHalf ? [STAGING, "files", KEY] : [];
   // A file system of its own has lost+found.
   const others = names.filter((name) => !left.includes(name) && name !== "lost+found");
   if (others.length > 0) throw new BackupError(`${data_dir} is not empty: a backup is restored into an empty folder`);

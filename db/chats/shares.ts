@@ -9,7 +9,7 @@ import { organizations } from "../schema/users.ts";
 import { findSharingOff } from "../workspaces/sharing.ts";
 
 export type ChatShareRow = typeof chat_shares.$inferSelect;
-/** A wish: who is to be what; null takes it away. */
+/** Who is to be what; null takes it away. */
 export type ChatShareChange = Pick<ChatShareRow, "subject" | "kind"> & { readonly role: "read" | null };
 
 /** {chat}: the key of a root chat. */

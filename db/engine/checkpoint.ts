@@ -21,7 +21,7 @@ export class Checkpointer {
   readonly #worker: Worker;
   readonly #db: Database;
   readonly #options: CheckpointerOptions;
-  #told = false;
+  #isReported = false;
   /** Cutting was of no use: a reader holds the log. */
   #held = false;
   #ended = false;
@@ -39,8 +39,8 @@ export class Checkpointer {
 
   /** Called after each committed group; one message is under way at a time. */
   committed(): void {
-    if (this.#told || this.#ended) return;
-    this.#told = true;
+    if (this.#isReported || this.#ended) return;
+    this.#isReported = true;
     this.#worker.postMessage({ committed: true });
   }
 
@@ -66,7 +66,7 @@ export class Checkpointer {
       this.#closed?.();
       return;
     }
-    this.#told = false;
+    this.#isReported = false;
     if (report.error) {
       const error = Object.assign(new Error(report.error), { code: report.code });
       if (isDistrusted(error)) this.#options.fatal(error);

@@ -8,7 +8,7 @@ const about = { id: workspaces.id, owner_id: workspaces.owner_id, name: workspac
 const MOST = 500;
 
 /** A notice of this deadline was written: the minutes until then tell of others. */
-const isUntold = (name: string, at: typeof workspaces.deleting_at | typeof workspace_builds.deadline) =>
+const isUnannounced = (name: string, at: typeof workspaces.deleting_at | typeof workspace_builds.deadline) =>
   sql`not exists (select 1 from notifications n where n.user_id = ${workspaces.owner_id}
     and n.dedupe = ${name} || ':' || ${workspaces.id} || ':' || ${at})`;
 
@@ -25,7 +25,7 @@ export const listStoppedSoon = query(
         isNull(workspaces.dormant_at),
         gt(workspace_builds.deadline, sql.placeholder("now")),
         lte(workspace_builds.deadline, sql.placeholder("until")),
-        isUntold("stops_soon", workspace_builds.deadline),
+        isUnannounced("stops_soon", workspace_builds.deadline),
       ),
     )
     .limit(MOST),
@@ -41,7 +41,7 @@ export const listDeletedSoon = query(
         eq(workspaces.deleted, false),
         gt(workspaces.deleting_at, sql.placeholder("now")),
         lte(workspaces.deleting_at, sql.placeholder("until")),
-        isUntold("deleted_soon", workspaces.deleting_at),
+        isUnannounced("deleted_soon", workspaces.deleting_at),
       ),
     )
     .limit(MOST),

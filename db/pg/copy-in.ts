@@ -32,11 +32,11 @@ type Options = {
   readonly url: string;
   readonly now: number;
   /** Called with the name of each table that was copied and compared. */
-  told?(table: string, rows: number): void;
+  onTable?(table: string, rows: number): void;
 };
 
 /** Throws CopyError, LockedError, NewerDatabaseError, UnsafeDatabaseError. The data directory is left as it is, but for migrations. */
-export const copyIntoPostgres = async ({ directory, url, now, told = () => {} }: Options): Promise<Copied> => {
+export const copyIntoPostgres = async ({ directory, url, now, onTable = () => {} }: Options): Promise<Copied> => {
   const { db, unlock } = openDatabase(directory, { cacheMb: 16, now });
   const primary = new Primary(url);
   try {
@@ -76,7 +76,7 @@ export const copyIntoPostgres = async ({ directory, url, now, told = () => {} }:
         if (table.name === WRITTEN_BY_TRIGGERS) await sql.unsafe(`delete from ${table.name}`);
         const count = await copyTable(sql, table, rowsOfTable(db, table));
         rows += count;
-        told(table.name, count);
+        onTable(table.name, count);
       }
       for (const search of SEARCHES) {
         for (const piece of inPieces(wordsOf(db, search))) await insertWords(sql, search, piece);

@@ -22,11 +22,11 @@ type Options = {
   /** postgres://user:password@host:port/database. Holds a password: never logged. */
   readonly url: string;
   readonly now: number;
-  told?(table: string, rows: number): void;
+  onTable?(table: string, rows: number): void;
 };
 
 /** Throws CopyError, LockedError, UnsafeDatabaseError. The PostgreSQL database is left as it is. */
-export const copyIntoSqlite = async ({ directory, url, now, told = () => {} }: Options): Promise<Copied> => {
+export const copyIntoSqlite = async ({ directory, url, now, onTable = () => {} }: Options): Promise<Copied> => {
   if (inspectDatabase(directory).exists) {
     throw new CopyError(`${directory} holds a database already: name an empty folder with --data-dir`);
   }
@@ -64,7 +64,7 @@ export const copyIntoSqlite = async ({ directory, url, now, told = () => {} }: O
           );
         }
         rows += sent.rows;
-        told(table.name, sent.rows);
+        onTable(table.name, sent.rows);
       }
       for (const search of SEARCHES) {
         // The places of words are kept as far as PostgreSQL keeps them.

@@ -16,7 +16,7 @@ export const jobs = sqliteTable(
     type: text().notNull(),
     provisioner: text().notNull(),
     file_id: text().notNull(),
-    /** {template_version_id, workspace_build_id}; a dry run has its wishes here, too. */
+    /** {template_version_id, workspace_build_id}; a dry run has its input here, too. */
     input: text({ mode: "json" }).$type<JobInput>().notNull(),
     tags: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
     worker_id: text(),

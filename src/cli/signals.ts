@@ -1,8 +1,8 @@
 // What a signal means to the program: the first one asks it to stop in order, a second Ctrl-C ends it (rule CF-9).
 import type { Clock } from "#base/clock.ts";
 
-// A terminal sends Ctrl-C to every process of the job, and npm passes it on once more: that is one wish, not two.
-const SAME_WISH_MS = 300;
+// A terminal sends Ctrl-C to every process of the job, and npm passes it on once more: that is one signal, not two.
+const SAME_SIGNAL_MS = 300;
 
 /** The listener for SIGINT and SIGTERM. `stop` is called once; `end` when the person insists. */
 export const onSignal = (
@@ -15,6 +15,6 @@ export const onSignal = (
     if (first === undefined) {
       first = now;
       act.stop(signal);
-    } else if (signal === "SIGINT" && now - first > SAME_WISH_MS) act.end();
+    } else if (signal === "SIGINT" && now - first > SAME_SIGNAL_MS) act.end();
   };
 };

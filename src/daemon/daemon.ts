@@ -44,8 +44,8 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const asked = new AbortController();
   const unwanted = new AbortController();
   const over = new AbortController();
-  const told = AbortSignal.any([options.signal, unwanted.signal]);
-  const signal = AbortSignal.any([told, asked.signal]);
+  const stopped = AbortSignal.any([options.signal, unwanted.signal]);
+  const signal = AbortSignal.any([stopped, asked.signal]);
   const held = holdProcess();
   let work: AgentSession | undefined;
   const connection = new Connection({
@@ -125,7 +125,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     connection.stop();
     await running;
     // A process that ends by itself is started again by a container engine, before its container is stopped.
-    if (asked.signal.aborted) await pause(clock, LINGER_MS, told);
+    if (asked.signal.aborted) await pause(clock, LINGER_MS, stopped);
     over.abort();
     held.cancel();
   }

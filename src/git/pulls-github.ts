@@ -28,8 +28,8 @@ export const githubPulls = (http: PullHttp, project: string): Pulls => {
         verdictIn(json, pull.author_login),
       );
       const { asked, ...shown } = pull;
-      const { reviewers, ...told } = verdict;
-      return { ...shown, ...told, reviewer_count: new Set([...asked, ...reviewers]).size };
+      const { reviewers, ...reviewed } = verdict;
+      return { ...shown, ...reviewed, reviewer_count: new Set([...asked, ...reviewers]).size };
     },
     diff: (number) => http.text(`${repo}/pulls/${number}`, DIFF),
     async branchDiff(branch) {

@@ -46,9 +46,9 @@ const PLAIN: PromptForm = { kind: "", pictures: "inside", documents: true, thoug
 export const promptOf = async (
   messages: readonly PromptMessage[],
   attachments: Attachments,
-  wish: Partial<PromptForm> = {},
+  options: Partial<PromptForm> = {},
 ): Promise<LanguageModelV4Prompt> => {
-  const form = { ...PLAIN, ...wish };
+  const form = { ...PLAIN, ...options };
   const prompt: LanguageModelV4Prompt = [];
   const newest = newestFiles(messages);
   const thinking = form.thoughts.endsWith("tools") ? withCalls(messages) : undefined;

@@ -100,10 +100,10 @@ const optionsOf = async (
   manner: Manner,
   abortSignal: AbortSignal,
 ): Promise<LanguageModelV4CallOptions> => {
-  const { model_config: wish } = config;
-  const effort = manner.effort ? effortFor(reasoning_effort, wish.reasoning) : undefined;
+  const { model_config: wanted } = config;
+  const effort = manner.effort ? effortFor(reasoning_effort, wanted.reasoning) : undefined;
   const form = { ...manner, kind: provider.provider };
-  const own = wish.provider_options;
+  const own = wanted.provider_options;
   const offered = [
     ...tools.map(({ name, description, input_schema }) => ({
       type: "function" as const,
@@ -119,12 +119,12 @@ const optionsOf = async (
     prompt: withCacheMarks(provider.provider, await promptOf(messages, attachments, form)),
     abortSignal,
     ...(offered.length > 0 ? { tools: offered } : {}),
-    ...(wish.max_output_tokens === undefined ? {} : { maxOutputTokens: wish.max_output_tokens }),
-    ...(wish.temperature === undefined ? {} : { temperature: wish.temperature }),
-    ...(wish.top_p === undefined ? {} : { topP: wish.top_p }),
-    ...(wish.top_k === undefined ? {} : { topK: wish.top_k }),
-    ...(wish.presence_penalty === undefined ? {} : { presencePenalty: wish.presence_penalty }),
-    ...(wish.frequency_penalty === undefined ? {} : { frequencyPenalty: wish.frequency_penalty }),
+    ...(wanted.max_output_tokens === undefined ? {} : { maxOutputTokens: wanted.max_output_tokens }),
+    ...(wanted.temperature === undefined ? {} : { temperature: wanted.temperature }),
+    ...(wanted.top_p === undefined ? {} : { topP: wanted.top_p }),
+    ...(wanted.top_k === undefined ? {} : { topK: wanted.top_k }),
+    ...(wanted.presence_penalty === undefined ? {} : { presencePenalty: wanted.presence_penalty }),
+    ...(wanted.frequency_penalty === undefined ? {} : { frequencyPenalty: wanted.frequency_penalty }),
     ...(effort === undefined ? {} : { reasoning: effort }),
     providerOptions: providerOptions(provider.provider, own) as NonNullable<
       LanguageModelV4CallOptions["providerOptions"]
@@ -139,9 +139,9 @@ const providerOptions = (kind: string, own: Readonly<Record<string, unknown>> = 
   return { [kind === "openai-compat" ? "openaiCompatible" : kind]: options };
 };
 
-/** The chat's wish, else the model's default, never above its maximum (facts/chats 4.3). */
-export const effortFor = (wish: string, limits: { default?: Effort; max?: Effort } = {}): Effort | undefined => {
-  const asked = EFFORTS.find((one) => one === wish) ?? limits.default;
+/** The chat's choice, else the model's default, never above its maximum (facts/chats 4.3). */
+export const effortFor = (effort: string, limits: { default?: Effort; max?: Effort } = {}): Effort | undefined => {
+  const asked = EFFORTS.find((one) => one === effort) ?? limits.default;
   if (asked === undefined || limits.max === undefined) return asked;
   return EFFORTS.indexOf(asked) > EFFORTS.indexOf(limits.max) ? limits.max : asked;
 };

@@ -54,9 +54,9 @@ export class Coordinator {
   }
 
   /** Told whenever a peer says what it is. Returns how to stop listening. */
-  listen(told: (id: string) => void): () => void {
-    this.#listeners.add(told);
-    return () => this.#listeners.delete(told);
+  listen(listener: (id: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   nodeChanged(peer: Peer): void {
@@ -83,7 +83,7 @@ export class Coordinator {
     if (!this.#from.get(peer.id)?.has(id)) return;
     this.#forget(peer.id, id);
     // The other may have a tunnel back; then they still see each other.
-    if (this.#areTogether(peer.id, id)) return;
+    if (this.#areConnected(peer.id, id)) return;
     peer.hide(id, Kind.DISCONNECTED, "tunnel removed");
     this.#peers.get(id)?.hide(peer.id, Kind.DISCONNECTED, "tunnel removed");
   }
@@ -91,7 +91,7 @@ export class Coordinator {
   /** Passes the agent's word on; false when the two share no tunnel or the other is not there. */
   tellReady(agent: Peer, id: string): boolean {
     const other = this.#peers.get(id);
-    if (!other || !this.#areTogether(agent.id, id)) return false;
+    if (!other || !this.#areConnected(agent.id, id)) return false;
     other.ready(agent.id);
     return true;
   }
@@ -141,7 +141,7 @@ export class Coordinator {
     }
   }
 
-  #areTogether(a: string, b: string): boolean {
+  #areConnected(a: string, b: string): boolean {
     return (this.#from.get(a)?.has(b) ?? false) || (this.#from.get(b)?.has(a) ?? false);
   }
 

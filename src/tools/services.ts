@@ -21,7 +21,7 @@ export interface ToolServices {
   listTemplates(query: string, page: number): Promise<ToolResult>;
   readTemplate(id: string): Promise<ToolResult>;
   /** Makes a workspace and binds the chat to it; one that it has already is answered as it is. Waits until it can be worked in. */
-  createWorkspace(wish: WorkspaceInput, signal: AbortSignal): Promise<ToolResult>;
+  createWorkspace(input: WorkspaceInput, signal: AbortSignal): Promise<ToolResult>;
   startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult>;
   stopWorkspace(signal: AbortSignal): Promise<ToolResult>;
   /** What brings an agent back that is not connected, in one sentence for the model. */

@@ -1,6 +1,6 @@
 // What the server takes of what an agent pushes, over a real connection.
 import { expect, test } from "bun:test";
-import { toldBy } from "#actors/chat/prompt/context-blocks.ts";
+import { contextText } from "#actors/chat/prompt/context-blocks.ts";
 import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { contextOf, seedAgent } from "#test/support/seed.ts";
@@ -41,7 +41,7 @@ test("[CX-6] a daemon's first push and later versions are taken, others answered
     { kind: "instruction_file", status: "oversize", source: "/f", size_bytes: 0, error: "" },
   ]);
   // A model is told the beginning and that there is more.
-  expect(toldBy(snapshot?.resources ?? []).instructions).toEndWith(
+  expect(contextText(snapshot?.resources ?? []).instructions).toEndWith(
     `<instructions file="/e">\nx\n</instructions>\n\n/e goes on beyond this: read it with read_file when it matters.\n\n/f is too long to stand here: read it with read_file when it matters.`,
   );
   const refused = [

@@ -6,13 +6,18 @@ import { page } from "#test/support/documents.ts";
 const RETIRED: Readonly<Record<string, RegExp>> = {
   "`...Parts`": /\b(?:type|interface|class) \w+Parts\b/,
   "`house`": /\b\w*[Hh]ouse\b(?!\w)/,
-  "`Wish`": /\b(?:type|interface|class) \w*Wish(?:ed)?\b/,
+  "`Wish`":
+    /\b(?:type|interface|class) \w*Wish(?:ed)?\b|\b(?:const|let) \w*(?:[wW]ish(?:ed|es)?|WISH\w*)\b|[(,] wish(?:ed|es)?\b/,
   "`birth`": /\b(?:const|function|class|type) \w*(?:[Bb]irth|[Nn]ewborn)\w*/,
   "`obey`": /\bobey\w*\b/,
-  "`Episode`": /\b[Ee]pisodes?\b/,
-  "`Together`": /\b(?:type|interface|class) \w*Together\b/,
+  "`Episode`": /\b(?:[Ee]pisodes?|EPISODE\w*)\b/,
+  "`Together`": /\b(?:type|interface|class|const) \w*(?:Together|TOGETHER)\b|#\w*Together\b/,
   "`show...` of rows": /\b(?:const|function) show[A-Z]\w* = \(\w+: \w*Row\b/,
-  "`Silences`": /\b(?:type|interface|class) \w*(?:Silences|Beats|Rounds)\b/,
+  "`Silences`":
+    /\b(?:type|interface|class) \w*(?:Silences|Beats|Rounds)\b|\b(?:const|readonly) #?(?:silences|beats|rounds)\b/,
+  "`told...`": /\b(?:const|let|function|type|interface|class|get) (?:\w*Told|told|TOLD)\w*|#\w*[tT]old\b/,
+  "`aside`": /^(?!src\/web\/)[^\n]*(?:aside\/|\n[\s\S]*\b(?:const|function|class|type) \w*(?:[aA]side|ASIDE)\b)/,
+  "`stranger`": /\b(?:const|function|class|type) \w*[sS]trangers?\b|#\w*[sS]trangers?\b/,
 };
 
 const files = ["src", "actors", "db"].flatMap((folder) =>

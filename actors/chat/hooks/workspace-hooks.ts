@@ -96,7 +96,7 @@ export class WorkspaceHooks {
     const dispatch_id = uuid();
     const begun = { at: clock.now(), monotonic: clock.monotonic() };
     const body = new TextDecoder().decode(bodyOf(request, dispatch_id));
-    const told = (result: DispatchRecord["result"], response: string | null) =>
+    const record = (result: DispatchRecord["result"], response: string | null) =>
       keep({
         ...entryOf(request, dispatch_id, begun.at, result),
         duration_ms: Math.round(clock.monotonic() - begun.monotonic),
@@ -108,15 +108,15 @@ export class WorkspaceHooks {
       const answer = answerOf(request.event, output);
       const override = answer.permission?.decision === "allow" ? answer.permission.input_override : undefined;
       if (override && request.accepts?.(override) === false) throw new AnswerProblem("input_override is ambiguous");
-      await told(decisionOf(answer), new TextDecoder().decode(output));
+      await record(decisionOf(answer), new TextDecoder().decode(output));
       return answer.permission?.decision === "deny" ? named(request.event, answer, hook.name) : answer;
     } catch (error) {
       if (signal?.aborted) {
-        await told("cancelled", null);
+        await record("cancelled", null);
         throw signal.reason;
       }
       if (!isProblem(error)) throw error;
-      return this.#failed(request, problemOf(error), hook.name, () => told(problemOf(error).failure, null));
+      return this.#failed(request, problemOf(error), hook.name, () => record(problemOf(error).failure, null));
     }
   }
 

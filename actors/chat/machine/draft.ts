@@ -52,7 +52,7 @@ export class Draft<S extends Execution> {
     return this.#next.queue.find((one) => one.id === id);
   }
 
-  /** Leaving `error` forgets the error, leaving `requires_action` the deadline, leaving `running` the retry; a wish to compact goes. */
+  /** Leaving `error` forgets the error, leaving `requires_action` the deadline, leaving `running` the retry; a request to compact goes. */
   become(status: ChatStatus): void {
     if (status !== "error") this.#next.last_error = null;
     if (status !== "running") this.#setRetry(null);

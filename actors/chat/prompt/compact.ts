@@ -18,7 +18,7 @@ const GROWTH = 10;
 /** The threshold that switches it off. */
 export const NEVER = 100;
 
-/** The owner's wish counts before the model's, that before the usual one. In percent. */
+/** The owner's choice counts before the model's, that before the usual one. In percent. */
 export const thresholdOf = (own: number | undefined, models: number | null, context_limit: number): number =>
   own ?? models ?? (context_limit >= LARGE ? USUAL_IN_LARGE : USUAL);
 
@@ -161,7 +161,7 @@ export const compactedRows = (one: Summed): NewMessage[] => {
     one;
   const words = wordsOfPeople(prompts, wordsLimit(context_limit)).map((text) => `<message>\n${text}\n</message>`);
   const fullness = fullnessOf(history, context_limit);
-  const told = [
+  const summaryText = [
     "The conversation so far was long; this stands for it. Go on from here.",
     `<summary>\n${summary}\n</summary>`,
     ...(words.length > 0 ? [`${WORDS}\n\n${words.join("\n")}`] : []),
@@ -182,7 +182,7 @@ export const compactedRows = (one: Summed): NewMessage[] => {
       visibility: "model",
       created_by: null,
       usage,
-      content: [{ type: "text", text: told }, ...hookContexts(bodyOf(history))],
+      content: [{ type: "text", text: summaryText }, ...hookContexts(bodyOf(history))],
       model_config_id: model_id,
       replayed: unansweredOf(history),
     },

@@ -32,8 +32,8 @@ const PROMPTS = 2_000;
 /** How often it was done, and how often it failed, since the server was started. */
 export type CompactionCounts = { done: number; failed: number };
 
-/** `wish`: of a hook; `instructions`: of the chat's owner. Either may be empty. */
-type Asked = { readonly source: Source; readonly wish?: string; readonly instructions?: string };
+/** `hook_context`: of a hook; `instructions`: of the chat's owner. Either may be empty. */
+type Asked = { readonly source: Source; readonly hook_context?: string; readonly instructions?: string };
 
 type Deps = SideModel & { readonly store: Store; readonly compactions: CompactionCounts };
 
@@ -60,16 +60,16 @@ export class Compactor {
     return this.#threshold < NEVER && bodyOf(history).some(({ replayed }) => replayed === null);
   }
 
-  /** The rows to store; `wish` is what a hook wants the summary to heed. Undefined when there is no summary. Rejects with the reason of `stop` alone. */
+  /** The rows to store; `hook_context` is what a hook wants the summary to heed. Undefined when there is no summary. Rejects with the reason of `stop` alone. */
   async rows(
     begun: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
-    wish = "",
+    hook_context = "",
   ): Promise<NewMessage[] | undefined> {
     this.#tries += 1;
     try {
-      return await this.summed(begun, history, stop, { source: "automatic", wish });
+      return await this.summed(begun, history, stop, { source: "automatic", hook_context });
     } catch (error) {
       stop.throwIfAborted();
       this.#hasFailed = true;
@@ -104,7 +104,7 @@ export class Compactor {
     begun: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
-    { source, wish = "", instructions = "" }: Asked,
+    { source, hook_context = "", instructions = "" }: Asked,
   ): Promise<NewMessage[]> {
     const { clock } = this.#parts;
     const { model_id, context_limit, chat_key, about } = begun;
@@ -116,7 +116,7 @@ export class Compactor {
     const asked = {
       system: [
         ASK_FOR_SUMMARY,
-        wish,
+        hook_context,
         instructions === ""
           ? ""
           : `${ASKED}
@@ -141,8 +141,10 @@ ${instructions}`,
     const prompts = await store.scan(listPrompts({ chat, after, limit: PROMPTS }));
     const tail = history.slice(history.findLastIndex(({ role }) => role !== "user") + 1);
     const unanswered = tail.filter((row) => !isHookRow(row)).length;
-    const told = prompts.slice(Math.min(unanswered, prompts.length)).reverse();
-    return told.map(({ content }) => content.map(({ type, text = "" }) => (type === "text" ? text : "")).join("\n"));
+    const answered = prompts.slice(Math.min(unanswered, prompts.length)).reverse();
+    return answered.map(({ content }) =>
+      content.map(({ type, text = "" }) => (type === "text" ? text : "")).join("\n"),
+    );
   }
 
   async #thresholdFor({ about, model_id, compression_threshold, context_limit }: StartedAttempt): Promise<number> {

@@ -8,9 +8,9 @@ import { namedSkills, type Skill, type Skills, type WorkspaceSkill } from "#src/
 import type { BlockProvider } from "./prompt.ts";
 
 type Deps = Pick<Store, "get" | "all">;
-type Told = { readonly instructions: string; readonly skills: readonly WorkspaceSkill[] };
+type ContextText = { readonly instructions: string; readonly skills: readonly WorkspaceSkill[] };
 
-const NOTHING: Told = { instructions: "", skills: [] };
+const NOTHING: ContextText = { instructions: "", skills: [] };
 /** Snapshots that are remembered. */
 const KEPT = 64;
 
@@ -51,33 +51,33 @@ export const chatSkills = (store: Deps): ((of: { chat_key: number; owner_id: str
 };
 
 const pinnedBy = (store: Deps) => {
-  const known = new Map<string, Told>();
-  return async (chat: number): Promise<Told> => {
+  const known = new Map<string, ContextText>();
+  return async (chat: number): Promise<ContextText> => {
     const pin = await store.get(findChatContext({ chat }));
     if (!pin) return NOTHING;
-    let told = known.get(pin.snapshot);
-    if (!told) {
+    let context = known.get(pin.snapshot);
+    if (!context) {
       const snapshot = await store.get(findSnapshot({ id: pin.snapshot }));
-      told = snapshot ? toldBy(snapshot.resources) : NOTHING;
+      context = snapshot ? contextText(snapshot.resources) : NOTHING;
     }
     known.delete(pin.snapshot);
-    known.set(pin.snapshot, told);
+    known.set(pin.snapshot, context);
     const [oldest = ""] = known.keys();
     if (known.size > KEPT) known.delete(oldest);
-    return told;
+    return context;
   };
 };
 
 /** What stands in a snapshot; of files that are too long there is the beginning, and a word that the model can read the rest. */
-export const toldBy = (resources: readonly StoredResource[]): Told => {
+export const contextText = (resources: readonly StoredResource[]): ContextText => {
   const files = resources.filter(({ kind }) => kind === "instruction_file");
   const blocks = files.flatMap(({ source, status, truncated, body = "" }) => {
     if (status !== "ok" && status !== "oversize") return [];
     const text = body.trim();
-    const told = text === "" ? [] : [`<instructions file=${JSON.stringify(source)}>\n${text}\n</instructions>`];
-    if (status === "ok" && !truncated) return told;
-    const missing = told.length > 0 ? "goes on beyond this" : "is too long to stand here";
-    return [...told, `${source} ${missing}: read it with read_file when it matters.`];
+    const wrapped = text === "" ? [] : [`<instructions file=${JSON.stringify(source)}>\n${text}\n</instructions>`];
+    if (status === "ok" && !truncated) return wrapped;
+    const missing = wrapped.length > 0 ? "goes on beyond this" : "is too long to stand here";
+    return [...wrapped, `${source} ${missing}: read it with read_file when it matters.`];
   });
   const skills = resources.flatMap(({ kind, status, source, skill_name, skill_description = "", body = "" }) =>
     kind === "skill" && status === "ok" && skill_name

@@ -9,9 +9,9 @@ export const modeBlocks: BlockProvider = async (of) => {
   if (mode === "root") return [];
   if (mode === "plan")
     return [{ slot: "mode", text: of.workspace_id === null ? PLAN : planFor(planPathOf(of.chat_id)) }];
-  const told: PromptBlock[] = [{ slot: "subagent", text: SUBAGENT }];
-  if (mode === "computer_use") return [...told, { slot: "mode", text: COMPUTER }];
-  return mode === "explore" ? [...told, { slot: "mode", text: EXPLORE }] : told;
+  const blocks: PromptBlock[] = [{ slot: "subagent", text: SUBAGENT }];
+  if (mode === "computer_use") return [...blocks, { slot: "mode", text: COMPUTER }];
+  return mode === "explore" ? [...blocks, { slot: "mode", text: EXPLORE }] : blocks;
 };
 
 const SUBAGENT = `You are an agent that another chat has started for one task: your first message is all of it.

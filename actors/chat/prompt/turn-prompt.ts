@@ -27,10 +27,10 @@ export const promptOf = async (
     const of = { ...about, chat_id, chat_key, custom_prompt: await customPrompt(deps, chat_key) };
     return Promise.all(deps.blocks.map((block) => block(of)));
   };
-  const told = await untilAnswered(deps.clock, signal, read);
-  if (told === "stale") throw signal.reason;
+  const blocks = await untilAnswered(deps.clock, signal, read);
+  if (blocks === "stale") throw signal.reason;
   return assemblePrompt(
-    told.flat(),
+    blocks.flat(),
     // The row from which a cleared chat begins anew is empty.
     history.filter(({ content }) => content.length > 0).map(({ role, content }) => ({ role, content })),
   );

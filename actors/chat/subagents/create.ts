@@ -35,18 +35,18 @@ export const spawnRefusal = (root: ChatState, { call, type }: SpawnSubagent, cou
 };
 
 /** It has the workspace, the servers, the owner and the permissions of its root, but none of what was said there and none of the client's tools. */
-export const subagentOf = (root: ChatState, wish: SpawnSubagent): CreateChat => ({
+export const subagentOf = (root: ChatState, input: SpawnSubagent): CreateChat => ({
   chat: {
-    id: wish.id,
+    id: input.id,
     parent_chat_id: root.id,
     root_chat_id: root.id,
-    subagent_type: wish.type,
+    subagent_type: input.type,
     organization_id: root.organization_id,
     owner_id: root.owner_id,
     workspace_id: root.workspace_id,
-    last_model_config_id: wish.model_config_id,
-    last_reasoning_effort: wish.reasoning_effort,
-    title: wish.title,
+    last_model_config_id: input.model_config_id,
+    last_reasoning_effort: input.reasoning_effort,
+    title: input.title,
     client_type: root.client_type,
     plan_mode: null,
     labels: {},
@@ -58,10 +58,10 @@ export const subagentOf = (root: ChatState, wish: SpawnSubagent): CreateChat => 
     {
       role: "user",
       visibility: "both",
-      content: wish.content,
-      custom_prompt: wish.custom_prompt ?? null,
+      content: input.content,
+      custom_prompt: input.custom_prompt ?? null,
       created_by: root.owner_id,
-      model_config_id: wish.model_config_id,
+      model_config_id: input.model_config_id,
       usage: null,
     },
   ],

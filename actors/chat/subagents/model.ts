@@ -16,14 +16,14 @@ type Deps = { readonly store: Store; readonly models: LanguageModels };
 type Chosen = { readonly model_config_id: string; readonly reasoning_effort: string };
 
 /** Throws `ToolError` for a model that cannot be used. */
-export const subagentModel = async (parts: Deps, root: ChatRow, wish: SpawnInput): Promise<Chosen> => {
-  const { model_config_id, reasoning_effort } = wish;
+export const subagentModel = async (parts: Deps, root: ChatRow, input: SpawnInput): Promise<Chosen> => {
+  const { model_config_id, reasoning_effort } = input;
   if (model_config_id !== undefined) {
     const model = parts.models.resolve(model_config_id.trim().toLowerCase());
     if (!model) throw new ToolError("There is no model of this model_config_id that can be used. Leave it out.");
     return { model_config_id: model.id, reasoning_effort: reasoning_effort ?? "" };
   }
-  const wanted = await overrideOf(parts, root, wish.type);
+  const wanted = await overrideOf(parts, root, input.type);
   const { last_model_config_id, last_reasoning_effort } = root;
   const chosen = wanted ?? { model_config_id: last_model_config_id, reasoning_effort: last_reasoning_effort };
   return reasoning_effort === undefined ? chosen : { ...chosen, reasoning_effort };

@@ -70,16 +70,16 @@ export class ChatSubagents implements Subagents {
     this.#of = of;
   }
 
-  async spawn(wish: SpawnInput): Promise<ToolResult> {
+  async spawn(input: SpawnInput): Promise<ToolResult> {
     const { store, chats } = this.#parts;
     const { chat_id, run_id, call } = this.#of;
     const id = uuidFor(`subagent ${run_id}`);
     const made = await store.get(findChat({ id }));
     if (made) return { ...shown(made), type: made.subagent_type };
-    const { type, prompt } = wish;
+    const { type, prompt } = input;
     const root = await this.#root();
-    const model = await subagentModel(this.#parts, root, wish);
-    const spawning = { id, call, type, title: titleOf(wish), ...model };
+    const model = await subagentModel(this.#parts, root, input);
+    const spawning = { id, call, type, title: titleOf(input), ...model };
     const refused = await chats().ask(chat_id, "maySpawn", { ...spawning, content: [] });
     if (refused !== "done") throw new ToolError(REFUSALS[refused]);
     const admitted = await this.#admit({ ...root, id, parent_chat_id: chat_id, root_chat_id: chat_id }, prompt);

@@ -44,8 +44,8 @@ export class TurnCompaction {
     const isWanted = await untilAnswered(clock, signal, () => this.#compactor.isWanted(begun, history, isForced));
     if (isWanted === "stale") return "over";
     if (!isWanted) return "none";
-    const rows = await this.#shown(begun, isForced ? undefined : {}, (wish) =>
-      this.#compactor.rows(begun, history, signal, wish),
+    const rows = await this.#shown(begun, isForced ? undefined : {}, (hook_context) =>
+      this.#compactor.rows(begun, history, signal, hook_context),
     );
     if (rows === "over") return "over";
     if (!rows) return isForced ? "none" : begun.fence.history_version;
@@ -63,9 +63,9 @@ export class TurnCompaction {
     const then = "finish";
     if (bodyOf(history).length === 0) return void (await this.#host.report({ fence, messages: [], then }));
     try {
-      const rows = await this.#shown(begun, instructions === "" ? {} : { instructions }, (told) => {
-        const wish = [context, told].filter(Boolean).join("\n\n");
-        return this.#compactor.summed(begun, history, signal, { source: "manual", wish, instructions });
+      const rows = await this.#shown(begun, instructions === "" ? {} : { instructions }, (requested) => {
+        const hook_context = [context, requested].filter(Boolean).join("\n\n");
+        return this.#compactor.summed(begun, history, signal, { source: "manual", hook_context, instructions });
       });
       if (rows === "over" || !rows) return;
       const messages = [...rows, ...effectRows({ user_message: notice })];
@@ -80,21 +80,21 @@ export class TurnCompaction {
   async #shown(
     begun: StartedAttempt,
     args: object | undefined,
-    sum: (wish: string) => Promise<readonly NewMessage[] | undefined>,
+    sum: (hook_context: string) => Promise<readonly NewMessage[] | undefined>,
   ): Promise<readonly NewMessage[] | "over" | undefined> {
     const { chat_id, hooks, publish, begin, signal, decided } = this.#host;
     begin(undefined);
-    const wished = await decided(begun, () => hooks.ask(begun, "pre_compact"));
-    if (!wished) return "over";
+    const decision = await decided(begun, () => hooks.ask(begun, "pre_compact"));
+    if (!decision) return "over";
     const buffer = args && new StreamBuffer(chat_id, begun.fence, (batch) => publish(chat_id, batch));
     begin(buffer);
     buffer?.push({ type: "tool-call", tool_call_id: this.#compactor.call_id, tool_name: SUMMARIZED, args });
     try {
-      const summary = await sum(wished.model_context ?? "");
+      const summary = await sum(decision.model_context ?? "");
       if (!summary) return undefined;
       const after = await decided(begun, () => hooks.rows(begun, "post_compact"));
       if (!after) return "over";
-      return [...summary, ...effectRows({ user_message: wished.user_message ?? "" }), ...after];
+      return [...summary, ...effectRows({ user_message: decision.user_message ?? "" }), ...after];
     } catch (error) {
       if (signal.aborted) return "over";
       throw error;

@@ -129,15 +129,15 @@ export class ChatMcp {
   /** As the workspace tells them now, whatever the chat has pinned (facts/chats 5.5: MCP alone makes nothing dirty). */
   async #workspaceTools({ workspace_id }: McpOf): Promise<McpTool[]> {
     const { store } = this.#parts;
-    const told = workspace_id === null ? undefined : await store.get(findWorkspaceContext({ workspace_id }));
-    if (!told) return [];
-    let servers = this.#workspaces.get(told.snapshot);
+    const context = workspace_id === null ? undefined : await store.get(findWorkspaceContext({ workspace_id }));
+    if (!context) return [];
+    let servers = this.#workspaces.get(context.snapshot);
     if (!servers) {
-      const snapshot = await store.get(findSnapshot({ id: told.snapshot }));
+      const snapshot = await store.get(findSnapshot({ id: context.snapshot }));
       servers = (snapshot?.resources ?? []).flatMap(({ kind, status, source, tools }) =>
         kind === "mcp_server" && status === "ok" && tools ? [{ server: source, tools }] : [],
       );
-      this.#workspaces.set(told.snapshot, servers);
+      this.#workspaces.set(context.snapshot, servers);
       const [oldest = ""] = this.#workspaces.keys();
       if (this.#workspaces.size > KEPT) this.#workspaces.delete(oldest);
     }

@@ -71,10 +71,10 @@ export class Generations {
   /** Calls `run` once there is a slot; until then followers are told that the chat waits. Returns how to give it back, or to stop waiting. */
   #slotFor(of: Claimant, pool: Pool, run: () => void): () => void {
     const { id: chat_id } = of;
-    let isTold = false;
+    let wasWaiting = false;
     const tell = (isWaiting: boolean): void => {
-      if (isTold === isWaiting) return;
-      isTold = isWaiting;
+      if (wasWaiting === isWaiting) return;
+      wasWaiting = isWaiting;
       this.#parts.tellWaiting(chat_id, isWaiting);
     };
     const release = this.#capacity.request(pool, of, () => {

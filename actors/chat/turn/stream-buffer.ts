@@ -4,7 +4,7 @@ import { type MessagePart, presentPart } from "#schema/chats/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 
 /** Characters of JSON kept of one attempt; what comes after is dropped, the message itself is whole in the end. */
-export const EPISODE_LIMIT = 1_048_576;
+export const BUFFER_LIMIT = 1_048_576;
 /** Events in one frame (facts/chats 2.1). */
 export const FRAME_EVENTS = 256;
 
@@ -16,7 +16,7 @@ export class StreamBuffer {
   readonly #head: string;
   readonly #publish: (batch: PartBatch) => void;
   readonly #events: string[] = [];
-  #told = 0;
+  #published = 0;
   #chars = 0;
   #isScheduled = false;
   #isClosed = false;
@@ -30,7 +30,7 @@ export class StreamBuffer {
 
   /** `role` of the message that the part will stand in. */
   push(part: MessagePart, role: "assistant" | "tool" = "assistant"): void {
-    if (this.#isClosed || this.#chars > EPISODE_LIMIT) return;
+    if (this.#isClosed || this.#chars > BUFFER_LIMIT) return;
     const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(presentPart(part, false))}}}`;
     this.#events.push(event);
     this.#chars += event.length;
@@ -44,10 +44,10 @@ export class StreamBuffer {
 
   /** Tells followers what they have not heard. */
   flush(): void {
-    while (this.#told < this.#events.length) {
-      const events = this.#events.slice(this.#told, this.#told + FRAME_EVENTS);
-      const first_seq = this.#told + 1;
-      this.#told += events.length;
+    while (this.#published < this.#events.length) {
+      const events = this.#events.slice(this.#published, this.#published + FRAME_EVENTS);
+      const first_seq = this.#published + 1;
+      this.#published += events.length;
       this.#publish({ ...this.fence, first_seq, events });
     }
   }

@@ -69,5 +69,5 @@ type Row = Readonly<Record<string, unknown>> | undefined;
 const LONGEST = 1024;
 
 /** True when the change is one that the log tells of. */
-export const isTold = (resource_type: ResourceType, before: object, after: object): boolean =>
+export const isAudited = (resource_type: ResourceType, before: object, after: object): boolean =>
   Object.keys(diffOf(resource_type, before as Row, after as Row)).length > 0;

@@ -36,7 +36,7 @@ export class AppFigures implements Part {
 
   /** Groups come by block. */
   add(group: Group): void {
-    if (!group.apart) this.#addTogether(group);
+    if (!group.apart) this.#addMerged(group);
     else if (group.covered) this.#addDigests(group);
     else this.#addApart(group);
   }
@@ -102,7 +102,7 @@ export class AppFigures implements Part {
     }
   }
 
-  #addTogether(group: Group): void {
+  #addMerged(group: Group): void {
     const { low, high } = group;
     const sums = new Map<number, Uint8Array>();
     for (const { detail, template } of group.rows) {

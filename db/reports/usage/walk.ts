@@ -68,7 +68,7 @@ export class Group {
 
 /** Rows read at once, rows looked at together, and of one report: a deployment with more needs narrower questions. */
 const PAGE = 5_000;
-const TOGETHER = 500;
+const BATCH = 500;
 const MOST_ROWS = 2_000_000;
 
 /** A packed row as it was read, before it is known whether its detail is needed. */
@@ -113,7 +113,7 @@ export const walk = async (
         while (w < waiting.length && (waiting[w] as number) < id) take(unread(waiting[w++] as number));
         if (waiting[w] === id) w++;
         take({ id, digest, detail: detail ?? undefined });
-        if (rows.length >= TOGETHER) await show(false);
+        if (rows.length >= BATCH) await show(false);
       }
       count += found.length;
       if (found.length < PAGE) break;

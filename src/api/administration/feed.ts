@@ -17,16 +17,16 @@ export type Feed = {
 type Begin = (feed: Feed) => () => void;
 
 const PING = '{"type":"ping"}';
-const beats = new WeakMap<ApiContext, Heartbeat>();
+const heartbeat = new WeakMap<ApiContext, Heartbeat>();
 
-const beatsOf = (ctx: ApiContext): Heartbeat => {
-  const known = beats.get(ctx) ?? new Heartbeat(ctx.clock);
-  beats.set(ctx, known);
+const heartbeatOf = (ctx: ApiContext): Heartbeat => {
+  const known = heartbeat.get(ctx) ?? new Heartbeat(ctx.clock);
+  heartbeat.set(ctx, known);
   return known;
 };
 
 export const feed = (ctx: ApiContext, caller: UserCaller, request: Request, access: Access, begin: Begin): Response => {
-  const handler = closeWhenAccessLost(ctx, caller, access, new FeedSocket(beatsOf(ctx), begin));
+  const handler = closeWhenAccessLost(ctx, caller, access, new FeedSocket(heartbeatOf(ctx), begin));
   return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
 };
 
@@ -42,12 +42,12 @@ const ownerAccess = ({ user_id }: UserCaller): Access => ({
 });
 
 class FeedSocket implements SocketHandler {
-  readonly #beats: Heartbeat;
+  readonly #heartbeat: Heartbeat;
   readonly #begin: Begin;
   #ends: readonly (() => void)[] = [];
 
-  constructor(beats: Heartbeat, begin: Begin) {
-    this.#beats = beats;
+  constructor(heartbeat: Heartbeat, begin: Begin) {
+    this.#heartbeat = heartbeat;
     this.#begin = begin;
   }
 
@@ -56,7 +56,7 @@ class FeedSocket implements SocketHandler {
       send: (text) => socket.send(text, true),
       fail: () => socket.close(CLOSE.internal, "it cannot be read now"),
     });
-    this.#ends = [stop, this.#beats.join(() => socket.send(PING))];
+    this.#ends = [stop, this.#heartbeat.join(() => socket.send(PING))];
   }
 
   message(socket: Socket): void {

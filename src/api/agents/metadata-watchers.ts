@@ -43,12 +43,12 @@ export class MetadataWatchers {
 }
 
 /** When a watcher was last told, and of which change. */
-type Told = { at: number; change: number };
+type Sent = { at: number; change: number };
 
 class Watched {
   readonly #ctx: ApiContext;
   readonly #agentId: string;
-  readonly #told = new Map<MetadataWatcher, Told>();
+  readonly #sent = new Map<MetadataWatcher, Sent>();
   readonly #timer: Timer;
   readonly #leave: (() => void)[];
   #change = 0;
@@ -62,20 +62,20 @@ class Watched {
         this.#change++;
       }),
       ctx.topics.subscribe("agent_gone", agent_id, () => {
-        for (const watcher of [...this.#told.keys()]) watcher.gone();
+        for (const watcher of [...this.#sent.keys()]) watcher.gone();
       }),
     ];
   }
 
   add(watcher: MetadataWatcher): void {
-    this.#told.set(watcher, { at: 0, change: 0 });
+    this.#sent.set(watcher, { at: 0, change: 0 });
     void this.#tell([watcher]);
   }
 
   /** True when nobody is left. */
   remove(watcher: MetadataWatcher): boolean {
-    this.#told.delete(watcher);
-    if (this.#told.size > 0) return false;
+    this.#sent.delete(watcher);
+    if (this.#sent.size > 0) return false;
     this.#timer.cancel();
     for (const leave of this.#leave.splice(0)) leave();
     return true;
@@ -83,18 +83,18 @@ class Watched {
 
   #tick(): void {
     const now = this.#ctx.clock.monotonic();
-    const due = [...this.#told].filter(
+    const due = [...this.#sent].filter(
       ([, { at, change }]) => now - at >= (change < this.#change ? OFTEN_MS : SELDOM_MS),
     );
     if (due.length > 0) void this.#tell(due.map(([watcher]) => watcher));
   }
 
   async #tell(watchers: readonly MetadataWatcher[]): Promise<void> {
-    const told = { at: this.#ctx.clock.monotonic(), change: this.#change };
-    for (const watcher of watchers) this.#told.set(watcher, told);
+    const sent = { at: this.#ctx.clock.monotonic(), change: this.#change };
+    for (const watcher of watchers) this.#sent.set(watcher, sent);
     const json = await this.#read();
     for (const watcher of watchers) {
-      if (!this.#told.has(watcher)) continue;
+      if (!this.#sent.has(watcher)) continue;
       if (json === undefined) watcher.failed();
       else watcher.data(json);
     }

@@ -108,7 +108,7 @@ const show = async ({ store }: ApiContext, place: ChatPlace): Promise<ChatAcl> =
   };
 };
 
-/** The wishes with ids in lower case; notes ids and roles that are none. */
+/** The entries with ids in lower case; notes ids and roles that are none. */
 const changesOf = (
   kind: "user" | "group",
   input: Readonly<Record<string, string>> = {},

@@ -52,7 +52,7 @@ const patchOf = async (ctx: ApiContext, id: string, input: Input): Promise<ChatP
 };
 
 type Submission = {
-  readonly wished: MessagePart[];
+  readonly typed: MessagePart[];
   readonly asked: CheckedCommand;
   readonly request_key?: RequestKey | undefined;
 };
@@ -61,16 +61,16 @@ type Submission = {
 const admittedPrompt = async (
   ctx: ApiContext,
   { id, key, owner_id }: ChatPlace,
-  { wished, asked, request_key }: Submission,
+  { typed, asked, request_key }: Submission,
 ): Promise<AdmittedPrompt> => {
-  const as_is = { content: wished, custom_prompt: null };
+  const as_is = { content: typed, custom_prompt: null };
   if (await isRepeated(ctx, key, request_key)) return as_is;
   await checkUsageLimit(ctx, owner_id);
   if (ctx.hooks.isOff) return as_is;
   await ctx.chats.ask(id, "check", asked);
   const chat = await ctx.store.get(findChat({ id }));
   if (!chat) throw notFound();
-  return admitPrompt(ctx, { chat, content: wished });
+  return admitPrompt(ctx, { chat, content: typed });
 };
 
 export const chatMessages = (ctx: ApiContext) =>
@@ -83,10 +83,10 @@ export const chatMessages = (ctx: ApiContext) =>
         const chat = await ownChat(ctx, params.chat, caller);
         const { id } = chat;
         const behavior = behaviorOf(body.busy_behavior);
-        const wished = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
+        const typed = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
         const patch = await patchOf(ctx, id, body);
         const asked = { type: "send", behavior } as const;
-        const { content, custom_prompt } = await admittedPrompt(ctx, chat, { wished, asked, request_key });
+        const { content, custom_prompt } = await admittedPrompt(ctx, chat, { typed, asked, request_key });
         const { queued, messages } = await ctx.chats.ask(id, "send", {
           content,
           custom_prompt,
@@ -128,10 +128,10 @@ export const chatMessages = (ctx: ApiContext) =>
         const chat = await ownChat(ctx, params.chat, caller);
         const { id } = chat;
         const message_id = numberOf("message", params.message);
-        const wished = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
+        const typed = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
         const patch = await patchOf(ctx, id, body);
         const asked = { type: "edit", message_id } as const;
-        const { content, custom_prompt } = await admittedPrompt(ctx, chat, { wished, asked });
+        const { content, custom_prompt } = await admittedPrompt(ctx, chat, { typed, asked });
         const warnings = body.restore_files === true ? await restoreFiles(ctx, id, message_id) : [];
         const { deleted_ids, messages } = await ctx.chats.ask(id, "edit", {
           message_id,

@@ -13,8 +13,8 @@ export type Synced = {
   readonly generation_attempt: number;
   readonly status: string;
   /** The histories for which the error, or the awaited calls, have been told. */
-  readonly error_told: number;
-  readonly action_told: number;
+  readonly error_sent: number;
+  readonly action_sent: number;
 };
 
 export const NOTHING_YET: Synced = {
@@ -23,8 +23,8 @@ export const NOTHING_YET: Synced = {
   retry_version: 0,
   generation_attempt: 0,
   status: "",
-  error_told: 0,
-  action_told: 0,
+  error_sent: 0,
+  action_sent: 0,
 };
 
 /** Everything but messages and parts; messages go before it, parts after. */
@@ -45,10 +45,10 @@ export const stateEvents = (
     });
   }
   if (status !== synced.status) events.push({ type: "status", chat_id, status: { status } });
-  const tellError = status === "error" && history_version > synced.error_told;
-  if (tellError) events.push({ type: "error", chat_id, error: now.last_error ?? UNKNOWN });
-  const tellAction = status === "requires_action" && history_version > synced.action_told;
-  if (tellAction) events.push({ type: "action_required", chat_id, action_required: actionRequired(now) });
+  const sendsError = status === "error" && history_version > synced.error_sent;
+  if (sendsError) events.push({ type: "error", chat_id, error: now.last_error ?? UNKNOWN });
+  const sendsAction = status === "requires_action" && history_version > synced.action_sent;
+  if (sendsAction) events.push({ type: "action_required", chat_id, action_required: actionRequired(now) });
   if (now.retry_state && retry_version !== synced.retry_version) {
     const { provider, retrying_at, status_code, ...retry } = now.retry_state;
     events.push({
@@ -71,8 +71,8 @@ export const stateEvents = (
       retry_version,
       generation_attempt,
       status,
-      error_told: tellError ? history_version : synced.error_told,
-      action_told: tellAction ? history_version : synced.action_told,
+      error_sent: sendsError ? history_version : synced.error_sent,
+      action_sent: sendsAction ? history_version : synced.action_sent,
     },
   };
 };

@@ -115,7 +115,7 @@ const show = async ({ store }: ApiContext, place: WorkspacePlace): Promise<Works
   };
 };
 
-/** The wishes with ids in lower case; notes ids and roles that are none. */
+/** The entries with ids in lower case; notes ids and roles that are none. */
 const changesOf = (field: string, input: Record<string, string> = {}, problems: Validation[]): RoleChanges => {
   const changes: Record<string, RoleChanges[string]> = {};
   for (const [id, text] of Object.entries(input)) {

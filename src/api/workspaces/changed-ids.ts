@@ -27,7 +27,7 @@ export class ChangedIds {
   #number = 0;
   /** Everything after this number is known. */
   #floor = 0;
-  #silences: Timer | undefined;
+  #silenceTimer: Timer | undefined;
   #silentUntil = 0;
 
   constructor(ctx: ApiContext) {
@@ -44,15 +44,15 @@ export class ChangedIds {
   /** Tells of every change from now on until the returned function is called. */
   listen(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
-    if (!this.#silences) {
+    if (!this.#silenceTimer) {
       this.#silentUntil = this.#ctx.clock.now() - INACTIVE_MS;
-      this.#silences = this.#ctx.clock.every(SILENCE_EVERY_MS, () => void this.#noteSilent());
+      this.#silenceTimer = this.#ctx.clock.every(SILENCE_EVERY_MS, () => void this.#noteSilent());
     }
     return () => {
       this.#listeners.delete(listener);
       if (this.#listeners.size > 0) return;
-      this.#silences?.cancel();
-      this.#silences = undefined;
+      this.#silenceTimer?.cancel();
+      this.#silenceTimer = undefined;
     };
   }
 

@@ -16,8 +16,8 @@ export const dormant = (ctx: ApiContext) =>
     "/:workspace/dormant",
     async ({ caller, params, body }) => {
       const place = await changeableAt(ctx, params.workspace, caller);
-      const wish = { dormant: body.dormant ?? false, by: byUser(caller), initiator_id: caller.user_id };
-      await ctx.workspaces.ask(place.id, "setDormant", wish);
+      const input = { dormant: body.dormant ?? false, by: byUser(caller), initiator_id: caller.user_id };
+      await ctx.workspaces.ask(place.id, "setDormant", input);
       const workspace = await readWorkspace(ctx, place.id, caller);
       if (!workspace) throw notFound();
       return workspace;

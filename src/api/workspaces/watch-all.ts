@@ -18,13 +18,13 @@ const ROOM_BYTES = 128 * 1024;
 
 export const watchAll = (ctx: ApiContext) => {
   const changes = new ChangedIds(ctx);
-  const beats = new Heartbeat(ctx.clock);
+  const heartbeat = new Heartbeat(ctx.clock);
   return new Elysia().use(callers).get(
     "/watch",
     ({ caller, query, request }) => {
       const after = query.after_id;
       if (request.headers.has("upgrade")) {
-        const socket = new WorkspacesSocket({ ctx, changes, beats, caller, after });
+        const socket = new WorkspacesSocket({ ctx, changes, heartbeat, caller, after });
         return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, socket), { who: caller.user_id });
       }
       return eventStream(ctx, request, (stream) => {
@@ -68,7 +68,7 @@ const sendEvent = (stream: EventStream, json: string): Promise<boolean> =>
 type Parts = {
   readonly ctx: ApiContext;
   readonly changes: ChangedIds;
-  readonly beats: Heartbeat;
+  readonly heartbeat: Heartbeat;
   readonly caller: UserCaller;
   readonly after: string | undefined;
 };
@@ -84,9 +84,9 @@ class WorkspacesSocket implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    const { ctx, changes, beats, caller, after } = this.#parts;
+    const { ctx, changes, heartbeat, caller, after } = this.#parts;
     socket.send(PING);
-    this.#rest = beats.join(() => socket.send(PING));
+    this.#rest = heartbeat.join(() => socket.send(PING));
     this.#follower = new WorkspacesFollower(ctx, changes, caller, {
       send: (json) => this.#send(socket, json),
       failed: () => socket.close(CLOSE.internal, "the workspaces cannot be read now"),

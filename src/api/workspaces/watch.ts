@@ -22,7 +22,7 @@ const PING = JSON.stringify({ type: "ping", data: null });
 
 export const watch = (ctx: ApiContext) => {
   const watchers = new Watchers(ctx);
-  const beats = new Heartbeat(ctx.clock);
+  const heartbeat = new Heartbeat(ctx.clock);
   /** The id to watch; 404 or 410 when there is nothing to see. */
   const watchable = async (id: string, caller: UserCaller): Promise<string> => {
     const place = await workspaceAt(ctx, id, caller);
@@ -66,7 +66,7 @@ export const watch = (ctx: ApiContext) => {
       "/:workspace/watch-ws",
       async ({ caller, params, request }) => {
         const id = await watchable(params.workspace, caller);
-        return ctx.sockets.upgrade(request, new WorkspaceSocket(ctx, { watchers, beats }, id, caller), {
+        return ctx.sockets.upgrade(request, new WorkspaceSocket(ctx, { watchers, heartbeat }, id, caller), {
           who: caller.user_id,
         });
       },
@@ -87,19 +87,19 @@ export const watch = (ctx: ApiContext) => {
 class WorkspaceSocket implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #watchers: Watchers;
-  readonly #beats: Heartbeat;
+  readonly #heartbeat: Heartbeat;
   readonly #id: string;
   readonly #caller: UserCaller;
   #undo: (() => void)[] = [];
 
   constructor(
     ctx: ApiContext,
-    { watchers, beats }: { watchers: Watchers; beats: Heartbeat },
+    { watchers, heartbeat }: { watchers: Watchers; heartbeat: Heartbeat },
     id: string,
     caller: UserCaller,
   ) {
     this.#ctx = ctx;
-    this.#beats = beats;
+    this.#heartbeat = heartbeat;
     this.#watchers = watchers;
     this.#id = id;
     this.#caller = caller;
@@ -108,7 +108,7 @@ class WorkspaceSocket implements SocketHandler {
   open(socket: Socket): void {
     socket.send(PING);
     this.#undo = [
-      this.#beats.join(() => socket.send(PING)),
+      this.#heartbeat.join(() => socket.send(PING)),
       whenAccessLost(this.#ctx, this.#caller, workspaceAccess(this.#ctx, this.#id, maySeeWorkspace), (reason) =>
         socket.close(CLOSE.policy, reason),
       ),

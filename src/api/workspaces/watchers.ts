@@ -28,7 +28,7 @@ export class Watchers {
     this.#ctx = ctx;
     const broad = new BroadChanges(ctx.clock);
     const sources = new ShownSources<Watched>();
-    this.#services = { silences: new SilenceTimer(ctx.clock), pace: new Pace(), broad, sources };
+    this.#services = { silenceTimer: new SilenceTimer(ctx.clock), pace: new Pace(), broad, sources };
     ctx.topics.subscribeAll("shown_changed", (id) => broad.look(sources.changed(id)));
     ctx.jobs.onChange(() => broad.queueMoved());
   }
@@ -55,7 +55,7 @@ export class Watchers {
 
 /** What all watched workspaces share. */
 type Services = {
-  readonly silences: SilenceTimer;
+  readonly silenceTimer: SilenceTimer;
   readonly pace: Pace;
   readonly broad: BroadChanges;
   readonly sources: ShownSources<Watched>;
@@ -160,17 +160,17 @@ class Watched {
   }
 
   #forget(): void {
-    const { broad, silences, sources } = this.#services;
+    const { broad, silenceTimer, sources } = this.#services;
     sources.forget(this);
     broad.forget(this);
-    silences.forget(this);
+    silenceTimer.forget(this);
   }
 
   // That an agent has gone silent is not announced by anybody: look again when it would be.
   #listenForSilence(workspace: Workspace): void {
     const dues = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(silentAt);
-    if (dues.length === 0) this.#services.silences.forget(this);
-    else this.#services.silences.expect(this, Math.min(...dues), () => void this.#checkSilence());
+    if (dues.length === 0) this.#services.silenceTimer.forget(this);
+    else this.#services.silenceTimer.expect(this, Math.min(...dues), () => void this.#checkSilence());
   }
 
   async #checkSilence(): Promise<void> {

@@ -33,7 +33,7 @@ export const run: RunVerb = async (input) => {
       clock: input.clock,
       signal: input.signal,
       rateMb: config.backup_rate_mb,
-      told: far.told,
+      onProgress: far.report,
       copied: () => yieldToTheServer(constants.priority.PRIORITY_LOW),
     });
     far[Symbol.dispose]();

@@ -11,7 +11,7 @@ export class Far implements Disposable {
     this.#progress?.status(doing);
   }
 
-  readonly told = (bytes: number): void => this.#progress?.far(size(bytes));
+  readonly report = (bytes: number): void => this.#progress?.far(size(bytes));
 
   [Symbol.dispose](): void {
     this.#progress?.[Symbol.dispose]();

@@ -25,10 +25,10 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
   const { CopyError } = await import("#db/pg/copied-tables.ts");
   const { UnsafeDatabaseError } = await import("#db/pg/checks.ts");
   try {
-    const told = (table: string, rows: number): void => {
+    const onTable = (table: string, rows: number): void => {
       if (!json && rows > 0) print(`${table}: ${rows}`);
     };
-    const options = { directory, url, now: clock.now(), told };
+    const options = { directory, url, now: clock.now(), onTable };
     let moved: { tables: number; rows: number; files: number };
     if (to === "sqlite") {
       moved = await (await import("#db/pg/copy-out.ts")).copyIntoSqlite(options);

@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
   const { config } = loadConfig({ ...input, argv });
   return forPeople("restore", input, check ? undefined : config.data_dir, async () => {
     using far = new Far(input, check ? `looking at ${path}` : `restoring ${path}`);
-    const flow = new Flow(input.clock, 0, input.signal, far.told);
+    const flow = new Flow(input.clock, 0, input.signal, far.report);
     const manifest = check ? await checked(path, flow) : await restoreBackup(path, config.data_dir, flow);
     far[Symbol.dispose]();
     if (json) input.print(JSON.stringify(factsOf(manifest, check ? null : config.data_dir)));

@@ -46,7 +46,7 @@ export type ReachOptions = {
   groups: ProcessGroups;
   /** What programs of the workspace find in their environment. */
   programs: Environment;
-  context: Pick<WorkspaceContext, "told">;
+  context: Pick<WorkspaceContext, "current">;
   mcp: Pick<WorkspaceMcp, "call">;
   /** Tells the daemon to end. */
   shutDown(): void;

@@ -44,7 +44,7 @@ export class SubAgents {
 
   constructor(options: SubAgentsOptions) {
     this.#options = options;
-    this.#begun = this.#deleteStrangers().catch((error: unknown) => {
+    this.#begun = this.#deleteUnknown().catch((error: unknown) => {
       log("daemon").warn("agents of earlier devcontainers were not deleted: {error}", { error });
     });
   }
@@ -132,7 +132,7 @@ export class SubAgents {
   async #register(wanted: string, directory: string): Promise<{ id: string; name: string; token: string }> {
     for (let n = 1; ; n += 1) {
       const name = n === 1 ? wanted : `${wanted}-${n}`;
-      await this.#deleteStrangers(name);
+      await this.#deleteUnknown(name);
       try {
         const { agent } = await this.#options.connection.ask((api, signal) =>
           api.createSubAgent(
@@ -157,7 +157,7 @@ export class SubAgents {
   }
 
   /** Children that this process does not know: all of them, or the one of this name. */
-  async #deleteStrangers(only?: string): Promise<void> {
+  async #deleteUnknown(only?: string): Promise<void> {
     const { agents } = await this.#options.connection.ask((api, signal) => api.listSubAgents({}, signal));
     for (const { id, name } of agents) {
       if (this.#made.has(uuidFromBytes(id)) || (only !== undefined && name.toLowerCase() !== only.toLowerCase()))

@@ -42,7 +42,7 @@ export class WorkspaceContext {
   }
 
   /** What was told last; bodies are left out. */
-  get told() {
+  get current() {
     const { resources, ...rest } = this.#snapshot;
     return { ...rest, resources: resources.map(({ body: _, ...one }) => one) };
   }

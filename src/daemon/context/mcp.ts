@@ -106,17 +106,17 @@ export class WorkspaceMcp {
     void opened.then(
       ({ tools }) => {
         const prefixed = tools.map((one) => ({ ...one, name: `${spec.name}__${one.name}` }));
-        this.#told(server, { ...resourceOf(spec.name, "ok", ""), tools: prefixed });
+        this.#setResource(server, { ...resourceOf(spec.name, "ok", ""), tools: prefixed });
       },
       (error) => {
         log("daemon").warn("the MCP server {name} cannot be used: {error}", { name: spec.name, error: error.message });
-        this.#told(server, resourceOf(spec.name, "unreadable", error.message));
+        this.#setResource(server, resourceOf(spec.name, "unreadable", error.message));
       },
     );
     return opened;
   }
 
-  #told(server: Server, resource: StoredResource): void {
+  #setResource(server: Server, resource: StoredResource): void {
     if (this.#servers.get(server.spec.name) !== server) {
       void server.connection.then((one) => one.close()).catch(() => {});
       return;

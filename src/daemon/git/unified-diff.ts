@@ -32,17 +32,17 @@ const same = (line: string): Op => ({ kind: " ", line });
 /** Myers' algorithm, keeping the frontier of each round to walk back by. */
 const script = (a: readonly string[], b: readonly string[]): Op[] => {
   const [n, m] = [a.length, b.length];
-  const rounds: Map<number, number>[] = [];
+  const frontiers: Map<number, number>[] = [];
   let frontier = new Map([[1, 0]]);
   for (let d = 0; d <= Math.min(n + m, MOST_CHANGES); d += 1) {
-    rounds.push(frontier);
+    frontiers.push(frontier);
     const next = new Map(frontier);
     for (let k = -d; k <= d; k += 2) {
       const down = k === -d || (k !== d && reached(next, k - 1) < reached(next, k + 1));
       let x = down ? reached(next, k + 1) : reached(next, k - 1) + 1;
       while (x < n && x - k < m && a[x] === b[x - k]) x += 1;
       next.set(k, x);
-      if (x >= n && x - k >= m) return walkBack(a, b, rounds, d);
+      if (x >= n && x - k >= m) return walkBack(a, b, frontiers, d);
     }
     frontier = next;
   }
@@ -54,13 +54,13 @@ const reached = (frontier: ReadonlyMap<number, number>, k: number): number => fr
 const walkBack = (
   a: readonly string[],
   b: readonly string[],
-  rounds: readonly Map<number, number>[],
+  frontiers: readonly Map<number, number>[],
   found: number,
 ): Op[] => {
   const ops: Op[] = [];
   let [x, y] = [a.length, b.length];
   for (let d = found; d >= 0; d -= 1) {
-    const frontier = rounds[d] ?? new Map<number, number>();
+    const frontier = frontiers[d] ?? new Map<number, number>();
     const k = x - y;
     const down = k === -d || (k !== d && reached(frontier, k - 1) < reached(frontier, k + 1));
     const earlier = down ? k + 1 : k - 1;

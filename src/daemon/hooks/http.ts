@@ -12,8 +12,8 @@ export const hookRoutes = ({ hooks: programs, place }: Options, bodyOf: BodyOf) 
   "/api/v0/hooks": {
     GET: async () => {
       const { revision, error, hooks } = await readDeclaration(place("."));
-      const told = hooks.map(({ name, event, matcher }) => ({ name, event, matcher }));
-      return Response.json({ revision, error, hooks: told } satisfies DeclaredHooks);
+      const declared = hooks.map(({ name, event, matcher }) => ({ name, event, matcher }));
+      return Response.json({ revision, error, hooks: declared } satisfies DeclaredHooks);
     },
   },
   /** 409 when the file has changed since it was asked for. */

@@ -57,7 +57,7 @@ export type HttpApiOptions = {
   desktop: Desktop;
   clock: Clock;
   checkpoints: Checkpoints;
-  context: Pick<WorkspaceContext, "told">;
+  context: Pick<WorkspaceContext, "current">;
   mcp: Pick<WorkspaceMcp, "call">;
   debug: DebugOptions;
   /** The absolute path of what a caller wrote. */
@@ -119,7 +119,7 @@ const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, fol
         return Response.json({ message: "The daemon ends." }, { status: 202 });
       },
     },
-    "/api/v0/context": { GET: () => Response.json(context.told) },
+    "/api/v0/context": { GET: () => Response.json(context.current) },
     "/api/v0/context/skill-files": { GET: async (request: Request) => Response.json(await skillFiles(path(request))) },
     "/api/v0/context/skill-file": {
       GET: async (request: Request) =>

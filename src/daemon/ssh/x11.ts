@@ -41,8 +41,8 @@ export const openDisplay = async (
   const display = await listen(server);
   if (display === undefined) return undefined;
   const entry = `unix:${display}.${request.screen}`;
-  const told = await tell(xauth, env, `remove ${entry}\nadd ${entry} ${request.protocol} ${request.cookie}\n`);
-  if (!told) {
+  const isAdded = await runXauth(xauth, env, `remove ${entry}\nadd ${entry} ${request.protocol} ${request.cookie}\n`);
+  if (!isAdded) {
     server.close();
     return undefined;
   }
@@ -50,7 +50,7 @@ export const openDisplay = async (
     name: `localhost:${display}.${request.screen}`,
     close: () => {
       server.close();
-      void tell(xauth, env, `remove ${entry}\n`);
+      void runXauth(xauth, env, `remove ${entry}\n`);
     },
   };
 };
@@ -72,7 +72,7 @@ const listen = async (server: Server): Promise<number | undefined> => {
 };
 
 /** Cookies go by its input: command lines can be read by others. */
-const tell = async (xauth: string, env: Readonly<Record<string, string>>, lines: string): Promise<boolean> => {
+const runXauth = async (xauth: string, env: Readonly<Record<string, string>>, lines: string): Promise<boolean> => {
   const child = Bun.spawn([xauth, "-q", "-"], {
     env: { ...env },
     stdin: new TextEncoder().encode(lines),

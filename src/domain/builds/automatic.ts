@@ -11,12 +11,12 @@ export const automaticBuilds = (
   jobs: { workersFor(tags: Readonly<Record<string, string>>): readonly unknown[] },
 ): AutomaticBuilds => ({
   hasWorker: (tags) => jobs.workersFor(tags).length > 0,
-  async plan(workspace, last, wish) {
+  async plan(workspace, last, input) {
     const { store } = deps;
     const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
     if (!template) throw notFound();
     const follows = template.require_active_version || workspace.automatic_updates === "always";
-    const starts = wish.transition === "start";
+    const starts = input.transition === "start";
     const version = await versionOf(store, starts && follows ? template.active_version_id : last.template_version_id);
     if (!version) throw notFound();
     // What is stopped or removed needs no version that may still be used.
@@ -26,6 +26,6 @@ export const automaticBuilds = (
     );
     const values = await store.all(listBuildParameters({ build_id: last.id }));
     const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-    return newBuild(deps, version, manifest, { ...wish, owner_id: workspace.owner_id }, previous);
+    return newBuild(deps, version, manifest, { ...input, owner_id: workspace.owner_id }, previous);
   },
 });

@@ -27,7 +27,7 @@ export const createBuild = async (
   body: CreateBuild,
   caller: UserCaller,
 ): Promise<Build> => {
-  const place = await placeOf(ctx, workspace_id, body, caller);
+  const place = await findPlace(ctx, workspace_id, body, caller);
   return begin(ctx, place, await planned(ctx, place, body, caller), caller);
 };
 
@@ -41,7 +41,7 @@ export const restartWorkspace = async (
   body: RestartWorkspace,
   caller: UserCaller,
 ): Promise<Build> => {
-  const place = await placeOf(ctx, workspace_id, { transition: "start" }, caller);
+  const place = await findPlace(ctx, workspace_id, { transition: "start" }, caller);
   const start = await planned(ctx, place, { ...body, transition: "start" }, caller);
   const job = await ctx.store.get(findJob({ id: place.last.job_id }));
   const isRunning = place.last.transition === "start" && job !== undefined && jobStatus(job) === "succeeded";
@@ -54,7 +54,7 @@ export const restartWorkspace = async (
 type Place = { readonly workspace: WorkspaceRow; readonly last: BuildRow; readonly template: TemplateRow };
 
 /** The workspace of a build that may be made, with its build before. */
-const placeOf = async (
+const findPlace = async (
   { store }: DomainContext,
   workspace_id: string,
   body: CreateBuild,
@@ -103,7 +103,7 @@ const planned = async (
       owner_id: workspace.owner_id,
       initiator_id: caller.user_id,
       reason: reasonOf(body),
-      ...told(ctx, workspace.id, manifest.provisioner, body),
+      ...stateOverride(ctx, workspace.id, manifest.provisioner, body),
     },
     previous,
   );
@@ -130,7 +130,8 @@ const checkInput = (body: CreateBuild): void => {
     throw invalidField("state", "must be base64 of UTF-8 text");
 };
 
-const told = (
+/** The state that takes the place of what the build before has left. Its name is stored with builds that are to follow. */
+const stateOverride = (
   { encryption }: Pick<DomainContext, "encryption">,
   workspace_id: string,
   provisioner: string,

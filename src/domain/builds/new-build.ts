@@ -1,4 +1,4 @@
-// From a template version and the caller's wishes to a build that an actor can queue: the version must be usable, the parameters
+// From a template version and the caller's input to a build that an actor can queue: the version must be usable, the parameters
 // complete. Used by the creation of workspaces and of further builds.
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import type { Config } from "#base/config.ts";

@@ -33,7 +33,7 @@ export const createChat = async (
   if (await isMadeBy(ctx, id, request)) return readChat(ctx, id);
   await checkUsageLimit(ctx, caller.user_id);
   const chat = { organization_id, key: null };
-  const wished = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
+  const typed = contentOf(body.content, await attachablesOf(ctx, caller, body.content, chat));
   const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
   const wanted = body.model_config_id === undefined ? await wantedModel(ctx, caller, organization_id) : undefined;
   const model = wanted?.model_config_id ?? modelOf(ctx, body.model_config_id);
@@ -51,7 +51,7 @@ export const createChat = async (
   const said = { created_by: caller.user_id, model_config_id: model, usage: null };
   const system = body.system_prompt?.trim() ?? "";
   const owner = { id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null };
-  const asked = { chat: owner, content: wished, system_prompt: system, dynamic_tools };
+  const asked = { chat: owner, content: typed, system_prompt: system, dynamic_tools };
   const { content, custom_prompt } = await admitPrompt(ctx, asked);
   const made = ctx.chats.ask(id, "create", {
     request,

@@ -125,20 +125,20 @@ export class ChatToolServices implements ToolServices {
     };
   }
 
-  async createWorkspace(wish: WorkspaceInput, signal: AbortSignal): Promise<ToolResult> {
+  async createWorkspace(input: WorkspaceInput, signal: AbortSignal): Promise<ToolResult> {
     const { store, chats } = this.#ctx;
     const caller = await this.#caller();
     const bound = this.#of.workspace_id === null ? undefined : await this.#workspace(caller);
     if (bound && bound.latest_build.status !== "deleted") {
       return { ...(await this.#ready(bound.id, caller, signal)), created: false, existing: true };
     }
-    const { template } = await templateAt(this.#ctx, wish.template_id, caller);
+    const { template } = await templateAt(this.#ctx, input.template_id, caller);
     if (template.organization_id !== this.#of.organization_id) {
       throw new ToolError("The template belongs to another organization than this chat.");
     }
     // The same name for the same call: after a crash it is found again.
-    const name = wish.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#of.run_id.slice(0, 6)}`;
-    const id = await this.#made({ ...wish, name }, caller);
+    const name = input.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#of.run_id.slice(0, 6)}`;
+    const id = await this.#made({ ...input, name }, caller);
     const place = await store.get(findWorkspacePlace({ id }));
     await chats.ask(this.#of.chat_id, "change", { patch: { workspace_id: id }, pin: null });
     return { ...(await this.#ready(id, caller, signal)), created: true, build_id: place?.latest_build_id };
@@ -214,14 +214,14 @@ export class ChatToolServices implements ToolServices {
   }
 
   /** The id of the new workspace, or of the one that an earlier run of this call has made. */
-  async #made({ name = "", ...wish }: WorkspaceInput, caller: UserCaller): Promise<string> {
+  async #made({ name = "", ...input }: WorkspaceInput, caller: UserCaller): Promise<string> {
     const { store } = this.#ctx;
     const owner = await userAt(store, "me", caller);
     const body = {
       name,
-      template_id: wish.template_id,
-      rich_parameter_values: valuesOf(wish.parameters ?? {}),
-      ...(wish.preset_id === undefined ? {} : { template_version_preset_id: wish.preset_id }),
+      template_id: input.template_id,
+      rich_parameter_values: valuesOf(input.parameters ?? {}),
+      ...(input.preset_id === undefined ? {} : { template_version_preset_id: input.preset_id }),
     };
     try {
       return (await createWorkspace(this.#ctx, { caller, owner, body })).id;

@@ -39,7 +39,7 @@ export type Live = Omit<Sealed, "refresh_token"> & { readonly expires_at: number
 type Linked = Pick<LinkRow, "user_id" | "provider_id">;
 
 /** Linking again and unlinking are told of; that a token was refreshed is not. */
-const told = ({ before, after }: { before?: Linked | undefined; after?: Linked }, now: number): Statement => {
+const auditLink = ({ before, after }: { before?: Linked | undefined; after?: Linked }, now: number): Statement => {
   const { user_id, provider_id } = after ?? before ?? { user_id: "", provider_id: "" };
   return audited({
     now,
@@ -92,7 +92,7 @@ export class Links {
     const now = this.#options.clock.now();
     const before = await this.#find(user_id, provider);
     const after = { user_id, provider_id: provider.id, ...this.#columns(user_id, provider, tokens), created_at: now };
-    await this.#options.store.commit([putLink(after), told({ before, after }, now)]);
+    await this.#options.store.commit([putLink(after), auditLink({ before, after }, now)]);
     this.#options.topics.publish("external_auth", user_id, { provider_id: provider.id });
     if (isGithubCom(provider)) await this.#noteGithubAccount(user_id, provider, tokens.access_token);
   }
@@ -147,7 +147,7 @@ export class Links {
     const gone = [
       deleteLink({ user_id, provider_id: provider.id }),
       ...(isGithubCom(provider) ? [updateUser(user_id, { github_com_user_id: null })] : []),
-      told({ before: row }, this.#options.clock.now()),
+      auditLink({ before: row }, this.#options.clock.now()),
     ];
     await this.#options.store.commit(gone).catch((error) => {
       throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;

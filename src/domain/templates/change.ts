@@ -114,18 +114,18 @@ export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, 
   }
   if (autostart_requirement) patch.autostart_requirement_days = autostart_requirement.days_of_week;
   const now = ctx.clock.now();
-  const tell = (name: string) => setTimersOfTemplate(template.id, name, now);
+  const setTimers = (name: string) => setTimersOfTemplate(template.id, name, now);
   const resets = [
-    ...(update_workspace_last_used_at ? [tell("reset_used")] : []),
-    ...(update_workspace_dormant_at ? [tell("reset_dormant")] : []),
+    ...(update_workspace_last_used_at ? [setTimers("reset_used")] : []),
+    ...(update_workspace_dormant_at ? [setTimers("reset_dormant")] : []),
   ];
   if (resets.length === 0 && Object.values(patch).every((value) => value === undefined)) return;
   try {
     // The workspaces of the template look at their times again (rule TI-24); what is reset must be so before anything is due.
-    const told = [...(resets.length > 0 ? resets : [tell("schedule")]), lookAtPrebuilds(template.id, now)];
+    const timers = [...(resets.length > 0 ? resets : [setTimers("schedule")]), lookAtPrebuilds(template.id, now)];
     await ctx.store.commit([
       updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }),
-      ...told,
+      ...timers,
       ...(await deprecationNotices(ctx, template, patch.deprecation_message, now)),
       templateEntry(template, "write", { before: template, after: { ...template, ...defined(patch) } }, now),
     ]);

@@ -15,8 +15,8 @@ export const remember = async (store: Store, row: FileRow): Promise<{ id: string
   try {
     const { id, created_at: now } = row;
     const about = { now, resource_type: "file", resource_id: id, target: hash } as const;
-    const told = audited({ ...about, action: "create", after: row, status_code: 201 });
-    await store.commit([insertFile(row), told]);
+    const entry = audited({ ...about, action: "create", after: row, status_code: 201 });
+    await store.commit([insertFile(row), entry]);
     return { id: row.id, isNew: true };
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;

@@ -54,7 +54,7 @@ export const createUser = async (
       insertUser(row),
       ...organizations.map((organization_id) => insertMember({ organization_id, user_id: id, roles: [], ...at })),
       userMade(row, now),
-      ...(await told({ store, now }, caller, row)),
+      ...(await noticesOf({ store, now }, caller, row)),
     ])
     .catch((error) => Promise.reject(takenOr(error, USER_NAMES)));
   topics.publish("notified", id, {});
@@ -64,7 +64,7 @@ export const createUser = async (
 };
 
 /** Those who look after people hear of it, but whoever did it. */
-const told = async (
+const noticesOf = async (
   { store, now }: { readonly store: Store; readonly now: number },
   caller: UserCaller,
   { id, username }: Pick<User, "id" | "username">,

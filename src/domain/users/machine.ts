@@ -173,8 +173,8 @@ export class MachineAccounts {
       ? await this.#store.get(findKeyByName({ user_id: user.id, name: text }))
       : await this.#store.get(findKey({ id: text }));
     if (!key) throw new AppError("not_found", `There is no token "${text}".`);
-    const told = atMachine(() => keyChanged(key, { before: key }, this.#clock.now()));
-    await this.#store.commit([deleteKey(key.id), told]);
+    const entry = atMachine(() => keyChanged(key, { before: key }, this.#clock.now()));
+    await this.#store.commit([deleteKey(key.id), entry]);
     return key.id;
   }
 

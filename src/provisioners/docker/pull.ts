@@ -69,8 +69,8 @@ type InspectedImage = {
 /** Images made for development name their user in this label (containers.dev): one object or several, the last that says so wins. */
 const devcontainerUser = (image: InspectedImage | undefined): string => {
   try {
-    const told: unknown = JSON.parse(image?.Config?.Labels?.["devcontainer.metadata"] ?? "[]");
-    const users = (Array.isArray(told) ? told : [told]).flatMap((one: Record<string, unknown> | null) => {
+    const parsed: unknown = JSON.parse(image?.Config?.Labels?.["devcontainer.metadata"] ?? "[]");
+    const users = (Array.isArray(parsed) ? parsed : [parsed]).flatMap((one: Record<string, unknown> | null) => {
       const user = one?.remoteUser ?? one?.containerUser;
       return typeof user === "string" && /^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$/.test(user) ? [user] : [];
     });
@@ -83,7 +83,7 @@ const devcontainerUser = (image: InspectedImage | undefined): string => {
 const fetchImage = async ({ engine, clock, report, stage, signal }: Pull, image: string): Promise<void> => {
   report.log("info", stage, `Fetching the image ${image}.`);
   const layers = new Map<string, { current: number; total: number }>();
-  const told = new Set<string>();
+  const seen = new Set<string>();
   let next = clock.monotonic() + EVERY_MS;
   const each = (line: unknown): void => {
     const { id = "", status = "", error, progressDetail } = line as Progress;
@@ -92,8 +92,8 @@ const fetchImage = async ({ engine, clock, report, stage, signal }: Pull, image:
       layers.set(id, { current: progressDetail.current ?? 0, total: progressDetail.total });
     }
     const text = id === "" ? status : `${id}: ${status}`;
-    if (!MOVING.has(status) && text !== "" && !told.has(text) && told.size < 1_000) {
-      told.add(text);
+    if (!MOVING.has(status) && text !== "" && !seen.has(text) && seen.size < 1_000) {
+      seen.add(text);
       report.log("info", stage, text);
     }
     if (clock.monotonic() >= next && layers.size > 0) {

@@ -85,7 +85,7 @@ class Connection {
       else ended.resolve({ reason: reason || refusal || `the connection was closed (${code})`, refused: false });
     };
     socket.onmessage = ({ data }) => this.#hear(data as string | Uint8Array);
-    const beat = clock.every(ALIVE_MS, () => {
+    const heartbeat = clock.every(ALIVE_MS, () => {
       this.#outbox.sayNow({ type: "alive" });
       if (clock.monotonic() - this.#heard < SILENCE_MS) return;
       ended.resolve({ reason: "nothing was heard of the server", refused: false });
@@ -101,7 +101,7 @@ class Connection {
     try {
       return await ended.promise;
     } finally {
-      beat.cancel();
+      heartbeat.cancel();
       signal.removeEventListener("abort", leave);
       // The next connection may bring the same workspace again: first everything of this one must have ended.
       for (const { abort } of this.#jobs.values()) abort.abort(new Error("the server is out of reach"));

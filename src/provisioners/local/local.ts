@@ -35,7 +35,7 @@ const GRACE_MS = 30_000;
 const POLL_MS = 50;
 const ORPHAN_MS = 86_400_000;
 /** A process that the system itself does not let go is not waited for longer than this many looks. */
-const KILL_ROUNDS = 200;
+const KILL_TRIES = 200;
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 export class LocalProvisioner implements Provisioner {
@@ -226,11 +226,11 @@ export class LocalProvisioner implements Provisioner {
   async #kill(folder: WorkspaceFolder, record: DaemonRecord | undefined = folder.record()): Promise<void> {
     if (record && isAlive(record)) {
       send(record, "SIGKILL", true);
-      for (let round = 0; isAlive(record) && round < KILL_ROUNDS; round++) await pause(this.#options.clock, POLL_MS);
+      for (let round = 0; isAlive(record) && round < KILL_TRIES; round++) await pause(this.#options.clock, POLL_MS);
     }
     // Terminals and services have put themselves into sessions of their own.
     // Whoever is killed may just have started another, so look until nothing is left.
-    for (let round = 0; round < KILL_ROUNDS; round++) {
+    for (let round = 0; round < KILL_TRIES; round++) {
       const left = processesAtHome(folder.home);
       if (left.length === 0) break;
       for (const one of left) if (isAlive(one)) send(one, "SIGKILL");

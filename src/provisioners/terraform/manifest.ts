@@ -69,7 +69,7 @@ const agentIn = (agent: MappedAgent): ManifestAgent => {
         ),
       devcontainers: agent.devcontainers.map((one) => lean(one)),
     }),
-    // An empty list is a wish of its own: none of them.
+    // An empty list means something of its own: none of them.
     display_apps: agent.display_apps as NonNullable<ManifestAgent["display_apps"]>,
     connection_timeout: agent.connection_timeout,
   };

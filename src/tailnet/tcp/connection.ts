@@ -45,7 +45,7 @@ export class TcpConnection implements Duplex {
   #scale: number | undefined;
   #mayBlocks = false;
   #ackDue = false;
-  #told = RECEIVE_WINDOW;
+  #announcedWindow = RECEIVE_WINDOW;
 
   /** `over` is called once, when the connection has ended or broken. */
   constructor(ends: Connected, host: Host, over: (failure: WireError | undefined) => void) {
@@ -95,7 +95,7 @@ export class TcpConnection implements Duplex {
       if (chunk) {
         this.#account();
         // The window was nearly shut when it was last told: say that it is open again.
-        if (this.#told < RECEIVE_WINDOW / 4 && this.#window() >= RECEIVE_WINDOW / 2) this.#ackSoon();
+        if (this.#announcedWindow < RECEIVE_WINDOW / 4 && this.#window() >= RECEIVE_WINDOW / 2) this.#ackSoon();
         return chunk;
       }
       if (this.#failure) throw this.#failure;
@@ -222,7 +222,7 @@ export class TcpConnection implements Duplex {
     const isSyn = (flags & FLAG.syn) !== 0;
     const isDial = isSyn && !(flags & FLAG.ack);
     const window = this.#window();
-    this.#told = window;
+    this.#announcedWindow = window;
     this.#ackDue = false;
     const blocks = this.#mayBlocks && !isSyn && !data && this.#received.hasAhead ? this.#received.blocks() : undefined;
     const syn = isDial

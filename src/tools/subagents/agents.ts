@@ -16,7 +16,7 @@ export type SpawnInput = {
 
 export interface Subagents {
   /** Starts a sub-chat; the same call never starts two, whatever happens in between. */
-  spawn(wish: SpawnInput): Promise<ToolResult>;
+  spawn(input: SpawnInput): Promise<ToolResult>;
   /**
    * Resolves when the sub-chat's turn has ended, or after `timeout_ms`. What it says meanwhile is written to `live`. When `signal` fires
    * because the turn was interrupted, the sub-chat is interrupted, too.

@@ -37,8 +37,8 @@ export const spawnAgent = tool({
     },
     { additionalProperties: false },
   ),
-  async run({ agents, services }, wish) {
+  async run({ agents, services }, input) {
     if (!(await services.mayBeginChats())) throw new ToolError("The owner of this chat may begin no chats now.");
-    return agents.spawn(wish);
+    return agents.spawn(input);
   },
 });

@@ -15,5 +15,5 @@ export const createWorkspace = tool({
     },
     { additionalProperties: false },
   ),
-  run: ({ services }, wish, signal) => services.createWorkspace(wish, signal),
+  run: ({ services }, input, signal) => services.createWorkspace(input, signal),
 });

@@ -72,10 +72,10 @@ html.dark-mode .swagger-ui :is(input[type="text"], textarea, select) { border-co
 `;
 
 // Swagger UI has a dark mode of its own; it follows the system's wish.
-export const PAGE_SCRIPT = `const wish = matchMedia("(prefers-color-scheme: dark)");
-const follow = () => document.documentElement.classList.toggle("dark-mode", wish.matches);
+export const PAGE_SCRIPT = `const dark = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 follow();
-wish.addEventListener("change", follow);
+dark.addEventListener("change", follow);
 
 // Swagger UI shows an answer when it is there whole, and knows no WebSockets. The first seconds of a stream stand for it.
 const STREAM_SECONDS = 3;

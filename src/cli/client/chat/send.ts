@@ -29,8 +29,8 @@ export const run: RunVerb = async (input) => {
     if (text.trim() === "/clear") return clear(input, remote, id, has.json);
     const asked = COMPACT.exec(text);
     if (asked) {
-      const wish = { id, instructions: (asked[1] ?? "").trim(), waits: !has["no-wait"], json: has.json };
-      return compact(input, remote, wish);
+      const request = { id, instructions: (asked[1] ?? "").trim(), waits: !has["no-wait"], json: has.json };
+      return compact(input, remote, request);
     }
     const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
     const path = `/api/v2/chats/${id}/messages`;

@@ -13,7 +13,7 @@ const DONE: Record<Transition, string> = { start: "runs", stop: "is stopped", de
 
 type Flags = { json: boolean; "no-wait": boolean };
 
-/** Asks for a build. A workspace that is what is wished for already is left as it is: undefined. */
+/** Asks for a build. A workspace that is what is asked for already is left as it is: undefined. */
 export const askForBuild = async (
   client: Client,
   { id, name, latest_build }: Workspace,

@@ -18,8 +18,8 @@ export const Backups = () => {
       address: () => "/api/v2/deployment/backups/watch",
       pings: true,
       message: (text) => {
-        const told = JSON.parse(text) as BackupList | { type: "ping" };
-        if ("backups" in told) list.value = told;
+        const message = JSON.parse(text) as BackupList | { type: "ping" };
+        if ("backups" in message) list.value = message;
       },
     });
     return () => socket.end();

@@ -63,8 +63,8 @@ export default function AuditPage() {
       },
       pings: true,
       message: (text) => {
-        const told = JSON.parse(text) as AuditLog[] | { type: "ping" };
-        if (Array.isArray(told)) fresh.value = [...told.toReversed(), ...fresh.value].slice(0, MOST_LIVE);
+        const message = JSON.parse(text) as AuditLog[] | { type: "ping" };
+        if (Array.isArray(message)) fresh.value = [...message.toReversed(), ...fresh.value].slice(0, MOST_LIVE);
       },
     });
     return () => socket.end();

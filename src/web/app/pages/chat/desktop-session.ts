@@ -1,7 +1,7 @@
 // A viewer of the VNC protocol on the chat's stream of it. Loaded with the first look.
 import RFB from "@novnc/novnc";
 
-type Told = {
+type Listeners = {
   readonly opened: () => void;
   /** `clean`: it was closed in order, by either side. */
   readonly closed: (clean: boolean) => void;
@@ -18,7 +18,7 @@ export type DesktopSession = {
 export const openDesktop = (
   box: HTMLElement,
   address: string,
-  { viewOnly, ...told }: Told & { viewOnly: boolean },
+  { viewOnly, ...listeners }: Listeners & { viewOnly: boolean },
 ): DesktopSession => {
   const url = new URL(address, location.href);
   url.protocol = url.protocol.replace("http", "ws");
@@ -26,10 +26,12 @@ export const openDesktop = (
   viewer.scaleViewport = true;
   viewer.viewOnly = viewOnly;
   viewer.background = "transparent";
-  viewer.addEventListener("connect", told.opened);
-  const closed = (event: Event): void => told.closed((event as CustomEvent<{ clean: boolean }>).detail.clean);
+  viewer.addEventListener("connect", listeners.opened);
+  const closed = (event: Event): void => listeners.closed((event as CustomEvent<{ clean: boolean }>).detail.clean);
   viewer.addEventListener("disconnect", closed);
-  viewer.addEventListener("clipboard", (event) => told.copied((event as CustomEvent<{ text: string }>).detail.text));
+  viewer.addEventListener("clipboard", (event) =>
+    listeners.copied((event as CustomEvent<{ text: string }>).detail.text),
+  );
   return {
     paste: (text) => viewer.clipboardPasteFrom(text),
     focus: () => viewer.focus(),

@@ -87,14 +87,14 @@ const Row = ({ scroller, children }: { scroller: RefObject<HTMLElement | null>; 
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const told = ([one]: readonly IntersectionObserverEntry[]): void => {
+    const onIntersect = ([one]: readonly IntersectionObserverEntry[]): void => {
       if (one?.isIntersecting) height.value = undefined;
       // What one writes in, or has focus in, stays.
       else if (height.peek() === undefined && !element.contains(document.activeElement)) {
         height.value = element.getBoundingClientRect().height;
       }
     };
-    const eye = new IntersectionObserver(told, { root: scroller.current, rootMargin: MARGIN });
+    const eye = new IntersectionObserver(onIntersect, { root: scroller.current, rootMargin: MARGIN });
     eye.observe(element);
     return () => eye.disconnect();
   }, []);

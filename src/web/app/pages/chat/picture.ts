@@ -110,16 +110,16 @@ const step = (picture: Picture, event: Exclude<ChatEvent, { type: "message" }>, 
   }
 };
 
-const withStatus = (picture: Picture, told: EventOf<"status">["status"]): Picture => {
-  const status = told.status as ChatStatus;
+const withStatus = (picture: Picture, event: EventOf<"status">["status"]): Picture => {
+  const status = event.status as ChatStatus;
   return {
     ...picture,
     status,
     error: status === "error" ? picture.error : undefined,
     asked: status === "requires_action" ? picture.asked : undefined,
     retry: status === "running" ? picture.retry : undefined,
-    warnings: told.warnings ?? picture.warnings,
-    waitsForSlot: status === "running" && (told.queued_for_capacity ?? picture.waitsForSlot),
+    warnings: event.warnings ?? picture.warnings,
+    waitsForSlot: status === "running" && (event.queued_for_capacity ?? picture.waitsForSlot),
   };
 };
 

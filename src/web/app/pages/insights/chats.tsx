@@ -73,10 +73,10 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
   const tokens = useMemo(() => {
     const values = (model: (typeof now.models)[number]) => model.intervals.map((one) => one.tokens);
     if (now.models.length === 0) return [{ label: "No model", values: now.intervals.map(() => 0) }];
-    const told = now.models.length > LINES ? now.models.slice(0, LINES - 1) : now.models;
-    const rest = now.models.slice(told.length);
+    const listed = now.models.length > LINES ? now.models.slice(0, LINES - 1) : now.models;
+    const rest = now.models.slice(listed.length);
     return [
-      ...told.map((model) => ({ label: nameOf(model), values: values(model) })),
+      ...listed.map((model) => ({ label: nameOf(model), values: values(model) })),
       ...(rest.length === 0
         ? []
         : [

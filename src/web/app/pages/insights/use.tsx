@@ -20,7 +20,7 @@ type Data = {
 };
 
 /** So many templates are told apart; each is a report of its own. */
-const TOLD_APART = 20;
+const MOST_LISTED = 20;
 
 const secondsIn = (users: readonly { seconds: number }[]): number =>
   users.reduce((sum, { seconds }) => sum + seconds, 0);
@@ -35,9 +35,9 @@ const read = async ({ range, template }: PartProps): Promise<Data> => {
     template ? [] : call("GET /templates"),
   ]);
   const used = new Set(use.report?.template_ids);
-  const told = templates.filter(({ id }) => used.has(id)).slice(0, TOLD_APART);
+  const listed = templates.filter(({ id }) => used.has(id)).slice(0, MOST_LISTED);
   const each = await Promise.all(
-    told.map(async (template) => {
+    listed.map(async (template) => {
       const { report } = await call("GET /insights/user-activity", {
         query: { ...range.query, template_ids: template.id },
       });

@@ -40,7 +40,7 @@ export const Plot = ({ title, unit, days, longDays, lines, format }: PlotProps) 
     const value = values[shown];
     return value === null || value === undefined ? "none" : format(value);
   };
-  const told = `${longDays[shown] ?? ""}: ${lines.map((line) => `${line.label} ${wordsFor(line)}`).join(", ")}`;
+  const description = `${longDays[shown] ?? ""}: ${lines.map((line) => `${line.label} ${wordsFor(line)}`).join(", ")}`;
   const step = (event: KeyboardEvent): void => {
     const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, Home: -days.length, End: days.length };
     const by = steps[event.key];
@@ -68,7 +68,7 @@ export const Plot = ({ title, unit, days, longDays, lines, format }: PlotProps) 
           aria-valuemin={0}
           aria-valuemax={days.length - 1}
           aria-valuenow={shown}
-          aria-valuetext={told}
+          aria-valuetext={description}
           onKeyDown={step}
         />
         <ul class="legend">
