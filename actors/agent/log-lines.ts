@@ -3,7 +3,8 @@
 
 import { rfc3339 } from "#base/clock.ts";
 import { conflict, invalidField } from "#base/errors.ts";
-import { LOG_LEVELS, type LogLevel, type PatchLogs } from "#schema/agents/agent-log.ts";
+import type { PatchLogs } from "#schema/agents/agent-log.ts";
+import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
 import type { AgentLogLine } from "../runtime/events.ts";
 import { saneTime } from "./state.ts";
 

@@ -1,7 +1,8 @@
 // A job's log: cutting at the limit, the rows to write, and the lines as followers see them (rules JB-9 and JB-10).
 import { rfc3339 } from "#base/clock.ts";
 import type { JobLogRow } from "#db/workspaces/jobs.ts";
-import { JOB_LOG_SOURCES, type JobLogSource, LOG_LEVELS, type LogLevel } from "#schema/workspaces/job.ts";
+import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
+import { JOB_LOG_SOURCES, type JobLogSource } from "#schema/workspaces/job.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 import type { JobPatch, JobState } from "./state.ts";
 

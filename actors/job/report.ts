@@ -3,7 +3,8 @@
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { JobTiming } from "#db/schema/jobs.ts";
-import type { JobLogSource, LogLevel } from "#schema/workspaces/job.ts";
+import type { LogLevel } from "#schema/log-level.ts";
+import type { JobLogSource } from "#schema/workspaces/job.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import { JOB_LOG_LIMIT, type NewLogLine } from "./logs.ts";
 

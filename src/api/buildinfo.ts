@@ -3,23 +3,27 @@ import { Elysia, t } from "elysia";
 import { VERSION } from "#base/version.ts";
 import { vapidKeys } from "#db/notifications/settings.ts";
 import { deploymentId } from "#db/settings.ts";
+import { named } from "#schema/named.ts";
 import { makeVapidKeys } from "#src/notify/push.ts";
 import type { ApiContext } from "./context.ts";
 
-const BuildInfo = t.Object({
-  external_url: t.String({ description: "Where the source and the documentation are." }),
-  version: t.String({ description: "Semantic version with a leading v." }),
-  dashboard_url: t.String({ description: "The address people open in their browser." }),
-  workspace_proxy: t.Boolean(),
-  agent_api_version: t.String({ description: "Newest version of the agent protocol that is understood." }),
-  provisioner_api_version: t.String(),
-  upgrade_message: t.String({
-    description: "Shown by clients of another version; empty when there is nothing to say.",
+const BuildInfo = named(
+  "BuildInfo",
+  t.Object({
+    external_url: t.String({ description: "Where the source and the documentation are." }),
+    version: t.String({ description: "Semantic version with a leading v." }),
+    dashboard_url: t.String({ description: "The address people open in their browser." }),
+    workspace_proxy: t.Boolean(),
+    agent_api_version: t.String({ description: "Newest version of the agent protocol that is understood." }),
+    provisioner_api_version: t.String(),
+    upgrade_message: t.String({
+      description: "Shown by clients of another version; empty when there is nothing to say.",
+    }),
+    deployment_id: t.String({ format: "uuid", description: "Stays the same for the life of the data directory." }),
+    webpush_public_key: t.String({ description: "What browsers subscribe to pushed messages with, base64url." }),
+    telemetry: t.Boolean({ description: "Always false: nothing is ever sent anywhere." }),
   }),
-  deployment_id: t.String({ format: "uuid", description: "Stays the same for the life of the data directory." }),
-  webpush_public_key: t.String({ description: "What browsers subscribe to pushed messages with, base64url." }),
-  telemetry: t.Boolean({ description: "Always false: nothing is ever sent anywhere." }),
-});
+);
 
 export const buildinfo = (ctx: ApiContext) =>
   new Elysia().get(
@@ -36,5 +40,8 @@ export const buildinfo = (ctx: ApiContext) =>
       webpush_public_key: (await vapidKeys(ctx.store, ctx.encryption, makeVapidKeys)).public_key,
       telemetry: false,
     }),
-    { response: { 200: BuildInfo }, detail: { tags: ["General"], summary: "Build information", security: [] } },
+    {
+      response: { 200: BuildInfo },
+      detail: { tags: ["General"], operationId: "getBuildInfo", summary: "Build information", security: [] },
+    },
   );

@@ -31,6 +31,7 @@ export const files = (ctx: ApiContext) =>
         response: { 200: UploadedFile, 201: UploadedFile, ...fails(400, 401, 403, 413, 415) },
         detail: operation({
           tags,
+          operationId: "uploadFile",
           summary: "Upload a file",
           description: `A tar or zip archive with a template.yaml, at most ${UPLOAD_LIMIT} bytes. The same content sent again by the same user gives the same id and 200.`,
           limit: UPLOAD_LIMIT,
@@ -49,6 +50,7 @@ export const files = (ctx: ApiContext) =>
       response: fails(400, 401, 404),
       detail: operation({
         tags,
+        operationId: "downloadFile",
         summary: "Download a file",
         description: "For whoever uploaded it and for those who look after templates.",
         answers: [...ARCHIVE_TYPES],

@@ -13,6 +13,7 @@ export const health = (ctx: ApiContext) =>
       response: { 200: t.String({ description: "The word OK." }) },
       detail: operation({
         tags,
+        operationId: "checkHealth",
         summary: "Alive",
         description: "200 as long as the process answers at all.",
         security: [],
@@ -29,6 +30,7 @@ export const health = (ctx: ApiContext) =>
         response: { 200: Generic, 503: Generic },
         detail: {
           tags,
+          operationId: "checkReadiness",
           summary: "Ready",
           description: "503 while the server starts or stops, and while a node of a cluster may not serve.",
           security: [],

@@ -3,6 +3,7 @@
 
 export type Schema = {
   type?: string;
+  description?: string;
   format?: string;
   enum?: unknown[];
   pattern?: string;
@@ -20,6 +21,8 @@ export type Schema = {
   anyOf?: Schema[];
   default?: unknown;
   "x-zero"?: string;
+  $ref?: string;
+  allOf?: Schema[];
 };
 
 export type Parameter = {
@@ -29,6 +32,25 @@ export type Parameter = {
   description?: string;
   schema: Schema;
   example?: unknown;
+};
+
+/** A value of the document with what it refers to in place. */
+const inlined = (document: Document) => {
+  const known = new Map<string, unknown>();
+  const at = (ref: string): unknown => {
+    const [, ...path] = ref.split("/");
+    const found = path.reduce((value, key) => (value as Record<string, unknown>)[key], document as unknown);
+    if (!known.has(ref)) known.set(ref, inline(found));
+    return known.get(ref);
+  };
+  const inline = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(inline);
+    if (typeof value !== "object" || value === null) return value;
+    if ("$ref" in value) return at(value.$ref as string);
+    const { allOf, ...rest } = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inline(one)]));
+    return Array.isArray(allOf) ? Object.assign({}, ...allOf, rest) : rest;
+  };
+  return inline;
 };
 
 type Content = Record<string, { schema: Schema; example?: unknown }>;
@@ -44,7 +66,11 @@ export type Described = {
   responses: Record<string, { description: string; content?: Content }>;
 };
 
-export type Document = { paths: Record<string, Record<string, Described>>; tags: { name: string }[] };
+export type Document = {
+  paths: Record<string, Record<string, Described>>;
+  tags: { name: string }[];
+  components: { schemas: Record<string, Schema>; responses: Record<string, unknown> };
+};
 
 export type Caller = "user" | "agent" | "worker";
 
@@ -68,8 +94,9 @@ const CALLERS: Record<string, Caller> = { session_token: "user", agent_token: "a
 export const fetchDocument = async (url: URL): Promise<Document> =>
   (await (await fetch(new URL("/swagger/json", url))).json()) as Document;
 
+/** All operations, with the shapes of their bodies and answers in place of references. */
 export const operationsOf = (document: Document): Operation[] =>
-  Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(inlined(document)(document.paths) as Document["paths"]).flatMap(([path, item]) =>
     Object.entries(item).map(([verb, described]): Operation => {
       const method = verb.toUpperCase();
       const limit = /larger than (\d+) bytes/.exec(described.responses["413"]?.description ?? "")?.[1];

@@ -5,6 +5,7 @@ import { checkBackup, makeBackupNow } from "#domain/administration/backups.ts";
 import { Backups } from "#schema/administration/backup.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { ownersFeed } from "./feed.ts";
 
@@ -23,7 +24,12 @@ export const backups = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: Backups, ...fails(401, 403) },
-        detail: { tags, summary: "List backups", description: "Those in the folder of the setting backup_dir." },
+        detail: {
+          tags,
+          operationId: "listBackups",
+          summary: "List backups",
+          description: "Those in the folder of the setting backup_dir.",
+        },
       },
     )
     .post(
@@ -37,6 +43,7 @@ export const backups = (ctx: ApiContext) =>
         response: { 202: Backups, ...fails(400, 401, 403, 409) },
         detail: {
           tags,
+          operationId: "createBackup",
           summary: "Make a backup",
           description: "Begins to; `work` and the stream say how far it is. One at a time.",
         },
@@ -54,6 +61,7 @@ export const backups = (ctx: ApiContext) =>
         response: { 202: Backups, ...fails(400, 401, 403, 404, 409) },
         detail: {
           tags,
+          operationId: "checkBackup",
           summary: "Check a backup",
           description: "Begins to read it whole, as a restore would; needs as much room beside it as it has bytes.",
         },
@@ -80,11 +88,13 @@ export const backups = (ctx: ApiContext) =>
       {
         user: true,
         response: { 101: Upgraded, ...fails(400, 401, 403, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "watchBackups",
           summary: "Watch backups",
           description:
             "A WebSocket of text messages, each the whole list: at once, and after each step of what is under way.",
-        },
+          sends: Backups,
+        }),
       },
     );

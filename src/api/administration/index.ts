@@ -23,7 +23,12 @@ export const administration = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: ExternalAccounts, ...fails(401, 403) },
-        detail: { tags, summary: "See who has linked external accounts", description: "Never their tokens." },
+        detail: {
+          tags,
+          operationId: "listLinkedAccounts",
+          summary: "See who has linked external accounts",
+          description: "Never their tokens.",
+        },
       },
     )
     .use(backups(ctx))

@@ -5,9 +5,11 @@ import { logLevels } from "#base/config/log-levels.ts";
 import { invalidField } from "#base/errors.ts";
 import { type RecentLine, recentLog } from "#base/recent-log.ts";
 import { checkServerAdmin } from "#domain/access.ts";
-import { LOG_LEVELS, ServerLog, type ServerLogLine } from "#schema/administration/server-log.ts";
+import { ServerLog, ServerLogLine } from "#schema/administration/server-log.ts";
+import { LOG_LEVELS } from "#schema/log-level.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { ownersFeed } from "./feed.ts";
 
@@ -66,6 +68,7 @@ export const serverLog = (ctx: ApiContext) =>
         response: { 200: ServerLog, ...fails(400, 401, 403) },
         detail: {
           tags,
+          operationId: "getServerLog",
           summary: "See the server's log",
           description:
             "The last two thousand lines of this process, kept in memory; what could be a secret or an e-mail address is left out.",
@@ -100,10 +103,12 @@ export const serverLog = (ctx: ApiContext) =>
         user: true,
         query,
         response: { 101: Upgraded, ...fails(400, 401, 403, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "watchServerLog",
           summary: "Follow the server's log",
           description: "A WebSocket of text messages, each a list of lines: those there are, then those that come.",
-        },
+          sends: t.Array(ServerLogLine),
+        }),
       },
     );

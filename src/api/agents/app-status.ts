@@ -24,6 +24,7 @@ export const agentAppStatus = (ctx: ApiContext) =>
       response: { 200: Generic, ...fails(400, 401, 413, 503) },
       detail: {
         tags: ["Agents"],
+        operationId: "reportAppStatus",
         summary: "Report the status of an app",
         description:
           "Shown newest first in the app's `statuses`, and the newest of the workspace as its `latest_app_status`. The newest 50 of an app are kept.",

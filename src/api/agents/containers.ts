@@ -9,6 +9,7 @@ import { workspaceAccess } from "#domain/live-access.ts";
 import { ContainerListing } from "#schema/workspaces/container.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { ContainerWatch } from "./containers-watch.ts";
@@ -40,6 +41,7 @@ export const agentContainers = (ctx: ApiContext) =>
         response: { 200: ContainerListing, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
         detail: {
           tags: ["Agents"],
+          operationId: "listContainers",
           summary: "List containers",
           description:
             "What the container engine of the workspace runs or has run, and the devcontainers found in the agent's folder; these, and the warnings, are not filtered. Empty where the workspace has no engine. 400 when the agent is not connected; the message names its state.",
@@ -63,12 +65,14 @@ export const agentContainers = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 101: Upgraded, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
-        detail: {
+        detail: operation({
           tags: ["Agents"],
+          operationId: "watchContainers",
           summary: "Watch containers",
           description:
             "A WebSocket of text messages, each a whole container listing: one at once, then one whenever something has changed (containers are looked at each 10 s). 1011 with the reason when the agent goes away.",
-        },
+          sends: ContainerListing,
+        }),
       },
     );
 

@@ -30,6 +30,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
         response: { 202: Generic, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
         detail: {
           tags: ["Agents"],
+          operationId: "recreateDevcontainer",
           summary: "Recreate a devcontainer",
           description:
             "Begins to make its container anew; the listing shows how it goes (`starting`, then `running` or `error`). 409 while something else is done to it, 403 when the template made it.",
@@ -49,6 +50,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 408, 409, 500, 503) },
         detail: {
           tags: ["Agents"],
+          operationId: "deleteDevcontainer",
           summary: "Delete a devcontainer",
           description:
             "Stops and removes its container. It is not listed any more until its file changes or somebody makes its container. 409 while something else is done to it.",

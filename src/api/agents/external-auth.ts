@@ -47,6 +47,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
       response: { 200: AgentExternalAuth, ...fails(400, 401, 403, 404, 503) },
       detail: {
         tags: ["Agents"],
+        operationId: "getAgentExternalAuth",
         summary: "Get the owner's token at a provider",
         description:
           "Renewed when it is about to expire. While no account is linked only `url` is filled: the page where the owner links one. Both `match` and `id` are accepted when they mean the same provider.",

@@ -38,6 +38,7 @@ export const agentGitSshKey = (ctx: ApiContext) =>
       response: { 200: AgentGitSshKey, ...fails(401, 403, 503) },
       detail: {
         tags: ["Agents"],
+        operationId: "getAgentGitSshKey",
         summary: "Get the owner's git key pair",
         description: "Ed25519, made on first need. The same for all workspaces of the owner.",
       },
@@ -62,6 +63,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
         response: { 200: GitSshKey, ...fails(401, 403, 404, 503) },
         detail: {
           tags: ["Users"],
+          operationId: "getGitSshKey",
           summary: "Get a user's public git key",
           description: "Add it to your git server, and every workspace of yours can reach it.",
         },
@@ -78,6 +80,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
         response: { 200: GitSshKey, ...fails(401, 403, 404, 503) },
         detail: operation({
           tags: ["Users"],
+          operationId: "regenerateGitSshKey",
           summary: "Make a new git key pair",
           description: "The one before is gone.",
           audit: target.writes(target.gitSshKey),

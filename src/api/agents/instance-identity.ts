@@ -11,13 +11,23 @@ import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 
-const documented = (summary: string, about: string) => ({
-  response: { 200: AgentSession, ...fails(400, 401, 404, 409, 415, 503) },
-  detail: operation({ reads: "public", tags: ["Agent daemon"], summary, description: about, security: [] }),
-});
-
 const ABOUT =
   "404 when no agent of a running workspace has the instance id, 409 when several have and `agent_name` does not say which. The token is the same each time and takes the place of the one the build gave out.";
+
+const documented = (cloud: string) => ({
+  response: { 200: AgentSession, ...fails(400, 401, 404, 409, 415, 503) },
+  detail: operation({
+    reads: "public",
+    tags: ["Agent daemon"],
+    operationId: `signInAgentBy${cloud
+      .split("-")
+      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+      .join("")}`,
+    summary: `Sign in with an instance identity (${cloud})`,
+    description: ABOUT,
+    security: [],
+  }),
+});
 
 export const instanceIdentity = (ctx: ApiContext) => {
   const files = new IdentityFiles(ctx.config.identity_certificates, ctx.clock);
@@ -31,7 +41,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyCloudA } = await import("#src/identity/cloud-a.ts");
           return verifyCloudA(files, body, ctx.clock.now());
         }),
-      { ...documented(`Sign in with an instance identity (${cloud})`, ABOUT), body: CloudAIdentity },
+      { ...documented(cloud), body: CloudAIdentity },
     );
   }
   for (const cloud of ["cloud-b", "azure"]) {
@@ -44,7 +54,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyCloudB } = await import("#src/identity/cloud-b.ts");
           return verifyCloudB(files, body.signature, ctx.clock.now());
         }),
-      { ...documented(`Sign in with an instance identity (${cloud})`, ABOUT), body: CloudBIdentity },
+      { ...documented(cloud), body: CloudBIdentity },
     );
   }
   for (const cloud of ["cloud-c", "google"]) {
@@ -56,7 +66,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyCloudC } = await import("#src/identity/cloud-c.ts");
           return verifyCloudC(files, body.json_web_token, ctx.clock.now());
         }),
-      { ...documented(`Sign in with an instance identity (${cloud})`, ABOUT), body: CloudCIdentity },
+      { ...documented(cloud), body: CloudCIdentity },
     );
   }
   return app;

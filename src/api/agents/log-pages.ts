@@ -5,8 +5,8 @@ import { listLogSources } from "#db/agents/log-sources.ts";
 import { type AgentLogRow, listAgentLogs } from "#db/agents/logs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
-import { LOG_LEVELS, type LogLevel } from "#schema/agents/agent-log.ts";
 import { DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
+import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
 import { Pace } from "./pace.ts";
 
 /** Lines read at once. */

@@ -2,8 +2,8 @@
 import { rfc3339 } from "#base/clock.ts";
 import type { AgentLogRow } from "#db/agents/logs.ts";
 import type { AgentPlace } from "#domain/agents/find.ts";
-import { LOG_LEVELS } from "#schema/agents/agent-log.ts";
 import { DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
+import { LOG_LEVELS } from "#schema/log-level.ts";
 import { type LogPages, PAGE_LINES } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
 

@@ -22,6 +22,11 @@ export const taskLogSnapshot = (_ctx: ApiContext) =>
       query: t.Object({ format: t.Literal("agentapi", { description: "The form of the messages." }) }),
       body: t.Object({ messages: t.Optional(t.Array(t.Unknown())) }, { additionalProperties: true }),
       response: { 204: NoContent, ...fails(400, 401, 404, 413, 415) },
-      detail: operation({ tags: ["Agents"], summary: "Keep the last messages of a task", limit: LIMIT }),
+      detail: operation({
+        tags: ["Agents"],
+        operationId: "saveTaskLogSnapshot",
+        summary: "Keep the last messages of a task",
+        limit: LIMIT,
+      }),
     },
   );

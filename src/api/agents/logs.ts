@@ -6,6 +6,7 @@ import { workspaceAccess } from "#domain/live-access.ts";
 import { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { LogFollower } from "./log-follower.ts";
@@ -36,12 +37,14 @@ export const agentLogs = (ctx: ApiContext) => {
         params: path,
         query: LogQuery,
         response: { 200: t.Array(AgentLog), ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "listAgentLogs",
           summary: "Get or follow log lines",
           description:
             "Ascending by id. At most 50,000 lines or 16 MiB of output are answered at once; go on with `after`. With `follow=true` this is a WebSocket of text messages, each a JSON array of lines: first what is stored after `after` (possibly `[]`), then new lines as they are committed. It ends with code 1000 when the agent is no longer in use; a reader that falls behind is closed with 1013 and resumes with `after`. `format=text` answers plain text with RFC 3339 times.",
-        },
+          sends: t.Array(AgentLog),
+        }),
       },
     )
     .get(
@@ -53,7 +56,7 @@ export const agentLogs = (ctx: ApiContext) => {
         user: true,
         params: path,
         response: { 200: t.Void(), ...fails(401, 410) },
-        detail: { tags, summary: "Removed", deprecated: true },
+        detail: { tags, operationId: "listAgentStartupLogs", summary: "Removed", deprecated: true },
       },
     );
 };

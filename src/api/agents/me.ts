@@ -37,6 +37,7 @@ export const agentReports = (ctx: ApiContext) =>
         response: { 200: LogSource, 201: LogSource, ...fails(400, 401, 413, 503) },
         detail: {
           tags,
+          operationId: "createAgentLogSource",
           summary: "Make a log source",
           description: "Lines name the source they came from. The same id again is not an error and changes nothing.",
         },
@@ -59,6 +60,7 @@ export const agentReports = (ctx: ApiContext) =>
         response: { 200: Generic, ...fails(400, 401, 409, 413, 503) },
         detail: {
           tags,
+          operationId: "addAgentLogs",
           summary: "Add log lines",
           description:
             "Stored whole or not at all, in the order given; when this answers, the lines are on disk. 413 once the agent has stored as much output as it may in its life: stop sending then. The same batch sent twice is stored twice, unless both carry the same `Idempotency-Key` and no other batch of the source came between: then the second is answered as stored. Another batch under the same key is 409.",
@@ -83,7 +85,7 @@ export const agentReports = (ctx: ApiContext) =>
       {
         agent: true,
         response: { 200: t.Void(), ...fails(401, 410) },
-        detail: { tags, summary: "Removed", deprecated: true },
+        detail: { tags, operationId: "getAgentGitAuth", summary: "Removed", deprecated: true },
       },
     );
 

@@ -3,6 +3,7 @@ import { Elysia, t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { agentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
+import { AgentMetadata, MetadataFrame } from "#schema/agents/agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
@@ -49,10 +50,12 @@ export const agentMetadata = (ctx: ApiContext) => {
         response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 404) },
         detail: operation({
           tags,
+          operationId: "watchAgentMetadata",
           summary: "Watch an agent's metadata (server-sent events)",
           answers: ["text/event-stream"],
           description:
             "Events `ping` (at once and every 15 s) and `data`: a list of {description, result}, at once, at most once a second when it changes and at least every 5 s. Ends when a newer build takes over.",
+          sends: t.Array(AgentMetadata),
         }),
       },
     )
@@ -68,12 +71,14 @@ export const agentMetadata = (ctx: ApiContext) => {
         user: true,
         params,
         response: { 200: Upgraded, ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "openAgentMetadataSocket",
           summary: "Watch an agent's metadata (WebSocket)",
           description:
             'The same as text messages {"type", "data"}: `ping`, `data`, `error`. Messages from the client end it.',
-        },
+          sends: MetadataFrame,
+        }),
       },
     );
 };

@@ -23,6 +23,6 @@ export const oneAgent = (ctx: ApiContext) =>
       user: true,
       params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
       response: { 200: WorkspaceAgent, ...fails(400, 401, 404) },
-      detail: { tags: ["Agents"], summary: "Get an agent" },
+      detail: { tags: ["Agents"], operationId: "getAgent", summary: "Get an agent" },
     },
   );

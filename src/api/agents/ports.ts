@@ -24,6 +24,7 @@ export const agentPorts = (ctx: ApiContext) =>
       response: { 200: ListeningPorts, ...fails(400, 401, 404, 408, 409, 500, 503) },
       detail: {
         tags: ["Agents"],
+        operationId: "listListeningPorts",
         summary: "List listening ports",
         description:
           "TCP ports on which programs of the workspace's user listen now, without the ports of the agent's own apps, those below 9 and those of common services. 400 when the agent is not connected; the message names its state.",

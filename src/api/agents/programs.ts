@@ -30,6 +30,7 @@ const scriptAt = {
   response: { 200: t.String({ description: "A shell script, for Windows one of PowerShell." }), ...fails(400) },
   detail: operation({
     tags,
+    operationId: "getInitScript",
     summary: "Script that brings an agent to a machine",
     description:
       "Fetches the program, sets CODER_AGENT_URL and starts it; the token is CODER_AGENT_TOKEN of its environment.",
@@ -65,6 +66,7 @@ export const agentProgramFiles = (ctx: ApiContext) =>
         response: { 200: t.Any({ description: "The program, or the digests of all." }), ...fails(404) },
         detail: operation({
           tags,
+          operationId: "downloadAgentProgram",
           summary: "Program of an agent",
           description:
             "For linux, linux-musl, darwin and windows on amd64 and arm64, as far as this server has them. The ETag is the SHA-256.",

@@ -14,6 +14,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
+import { operation } from "../http/operation.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
 
@@ -38,12 +39,14 @@ export const agentReinit = (ctx: ApiContext) =>
       agent: true,
       query: t.Object({ wait: flagQuery("Also hear again of a claim that the agent knows already.") }),
       response: { 200: ReinitEvent, ...fails(400, 401, 409, 503) },
-      detail: {
+      detail: operation({
         tags: ["Agents"],
+        operationId: "awaitReinit",
         summary: "Wait until the workspace is given to somebody",
         description:
           "For agents of workspaces that are kept ready. With `Accept: text/event-stream` an event stream that ends after one event, else JSON once it happens. 409 means that it never will: do not ask again.",
-      },
+        sends: ReinitEvent,
+      }),
     },
   );
 

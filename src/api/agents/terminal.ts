@@ -78,6 +78,7 @@ export const agentTerminal = (ctx: ApiContext) =>
       response: { 101: Upgraded, ...fails(400, 401, 404, 409, 503) },
       detail: {
         tags: ["Agents"],
+        operationId: "openTerminal",
         summary: "Open a terminal",
         description:
           "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional; output comes as binary messages of raw bytes. 1000 when the command has ended; 1011 with the reason when the agent cannot be reached or goes away; 1013 for a reader that takes nothing for 20 s while others look at the same terminal (120 s alone): come back with the same id. Without anybody attached a terminal is kept for five minutes.",

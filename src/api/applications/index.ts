@@ -19,7 +19,7 @@ export const applications = (ctx: ApiContext) => {
     .get("/host", () => ({ host: hosts().wildcard }), {
       user: true,
       response: { 200: ApplicationHost, ...fails(401) },
-      detail: { tags, summary: "Get the host of apps" },
+      detail: { tags, operationId: "getApplicationHost", summary: "Get the host of apps" },
     })
     .get(
       "/auth-redirect",
@@ -46,6 +46,7 @@ export const applications = (ctx: ApiContext) => {
         detail: {
           tags,
           security: [{ session_token: [] }],
+          operationId: "redirectToApplication",
           summary: "Sign in to an app",
           description:
             "Sends a browser back to an app on a host of its own, with an encrypted API key of the scope `application_connect` in the query. It counts once, for a minute and on that host only. A browser without a session is sent to the sign-in page first.",

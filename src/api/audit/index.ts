@@ -8,7 +8,7 @@ import { readAuditRetention } from "#db/reports/audit/settings.ts";
 import { presentEntry } from "#domain/audit/present.ts";
 import { auditedPlaces, auditFilter } from "#domain/audit/query.ts";
 import { setAuditRetention } from "#domain/audit/retention.ts";
-import { AuditLogs, AuditRetention } from "#schema/audit.ts";
+import { AuditLog, AuditLogs, AuditRetention } from "#schema/audit.ts";
 import { feed } from "../administration/feed.ts";
 import * as setting from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
@@ -72,6 +72,7 @@ export const audit = (ctx: ApiContext) =>
         response: { 200: AuditLogs, ...fails(400, 401, 403, 503) },
         detail: {
           tags,
+          operationId: "listAuditLogs",
           summary: "See who did what",
           description:
             "Newest first; changes that were refused are told of, too, with the status of the answer. `after_id` goes on behind the last entry of a page and stays quick however far down; `offset` counts from the top.",
@@ -99,6 +100,7 @@ export const audit = (ctx: ApiContext) =>
         }),
         detail: operation({
           tags,
+          operationId: "exportAuditLogs",
           summary: "Export the audit log",
           description: "Every entry that matches, one JSON object a line or as a table, newest first.",
           answers: ["application/x-ndjson", "text/csv"],
@@ -121,12 +123,14 @@ export const audit = (ctx: ApiContext) =>
         user,
         query: t.Object({ q, after_id: pageQuery.after_id }),
         response: { 101: Upgraded, ...fails(400, 401, 403, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "watchAuditLogs",
           summary: "Follow the audit log",
           description:
             "A WebSocket of text messages, each a list of new entries that match, the oldest first. What was there before is in the list.",
-        },
+          sends: t.Array(AuditLog),
+        }),
       },
     )
     .get(
@@ -138,7 +142,7 @@ export const audit = (ctx: ApiContext) =>
       {
         user,
         response: { 200: AuditRetention, ...fails(401, 403) },
-        detail: { tags, summary: "See how long entries are kept" },
+        detail: { tags, operationId: "getAuditRetention", summary: "See how long entries are kept" },
       },
     )
     .put(
@@ -153,6 +157,7 @@ export const audit = (ctx: ApiContext) =>
         response: { 200: AuditRetention, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,
+          operationId: "updateAuditRetention",
           summary: "Say how long entries are kept",
           description: "Days; 0 is for ever, which is how it begins. What is older goes within the hour.",
           audit: target.writes(setting.settingOf("audit_settings", "retention")),

@@ -20,7 +20,7 @@ import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { AuditAction } from "#schema/audit.ts";
 import { kindOf } from "#schema/notifications/kinds.ts";
-import { TRANSITIONS } from "#schema/workspaces/build.ts";
+import { TRANSITIONS } from "#schema/workspaces/transition.ts";
 
 /** What was asked for: the parameters of the path, by whom, and on some routes the body. */
 export type Asked = {

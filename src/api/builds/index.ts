@@ -34,7 +34,12 @@ export const builds = (ctx: ApiContext) =>
         if (!build) throw notFound();
         return build;
       },
-      { user, params, response: { 200: Build, ...fails(400, 401, 404) }, detail: { tags, summary: "Get a build" } },
+      {
+        user,
+        params,
+        response: { 200: Build, ...fails(400, 401, 404) },
+        detail: { tags, operationId: "getBuild", summary: "Get a build" },
+      },
     )
     .patch(
       "/:workspacebuild/cancel",
@@ -56,6 +61,7 @@ export const builds = (ctx: ApiContext) =>
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412, 503) },
         detail: operation({
           tags,
+          operationId: "cancelBuild",
           summary: "Cancel a build",
           description: "A pending build is cancelled at once; a running one is told to end.",
           audit: target.writes(target.workspaceBuild),
@@ -74,12 +80,14 @@ export const builds = (ctx: ApiContext) =>
         params,
         query: LogQuery,
         response: { 200: t.Array(JobLog), ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "listBuildLogs",
           summary: "Get or follow the log of a build",
           description:
             "Ascending by id. With `follow` this is a WebSocket of text messages, one line each, that closes with 1000 when the build has ended and everything is sent. `format=text` answers plain text.",
-        },
+          sends: JobLog,
+        }),
       },
     )
     .get(
@@ -92,7 +100,7 @@ export const builds = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(ParameterValue), ...fails(400, 401, 404) },
-        detail: { tags, summary: "Parameter values of a build" },
+        detail: { tags, operationId: "listBuildParameters", summary: "Parameter values of a build" },
       },
     )
     .get(
@@ -106,7 +114,12 @@ export const builds = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(Resource), ...fails(400, 401, 404) },
-        detail: { tags, summary: "Resources of a build", description: "Empty until the build has succeeded." },
+        detail: {
+          tags,
+          operationId: "listBuildResources",
+          summary: "Resources of a build",
+          description: "Empty until the build has succeeded.",
+        },
       },
     )
     .use(buildState(ctx))
@@ -117,7 +130,7 @@ export const builds = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: BuildTimings, ...fails(400, 401, 404) },
-        detail: { tags, summary: "Timings of a build" },
+        detail: { tags, operationId: "getBuildTimings", summary: "Timings of a build" },
       },
     );
 

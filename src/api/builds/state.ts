@@ -37,7 +37,13 @@ export const buildState = (ctx: ApiContext) =>
           200: t.Any({ description: "The bytes as the provisioner left them." }),
           ...fails(400, 401, 403, 404),
         },
-        detail: { tags, summary: "State of a build", description: "What its provisioner has left for the next build." },
+        detail: operation({
+          tags,
+          operationId: "getBuildState",
+          summary: "State of a build",
+          answers: ["application/octet-stream"],
+          description: "What its provisioner has left for the next build.",
+        }),
       },
     )
     .put(
@@ -59,6 +65,7 @@ export const buildState = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
         detail: operation({
           tags,
+          operationId: "replaceBuildState",
           summary: "Replace the state of a build",
           description: "For repairs by hand: the next build of the workspace is told it. 409 while a build is active.",
           limit: STATE_LIMIT + 4_096,

@@ -35,6 +35,7 @@ export const chatAcl = (ctx: ApiContext) =>
       response: { 200: ChatAcl, ...fails(400, 401, 403, 404) },
       detail: {
         tags,
+        operationId: "getChatAcl",
         summary: "See with whom a chat is shared",
         description: "For its owner; sub-chats go with theirs.",
       },
@@ -64,6 +65,7 @@ export const chatAcl = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
         detail: operation({
           tags,
+          operationId: "updateChatAcl",
           summary: "Share a chat",
           description:
             "Who is named gets the role `read`: they see the chat with its sub-chats, messages and files, and can follow it, but not write. An empty text takes it away; whoever loses access is disconnected at once.",

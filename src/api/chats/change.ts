@@ -81,6 +81,7 @@ export const changeChat = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 404, 409) },
         detail: operation({
           tags,
+          operationId: "updateChat",
           summary: "Change a chat",
           description:
             "All of it or nothing. Archiving takes all sub-chats along and is refused (409) while one of them is active; they take over its permissions, too.",
@@ -102,6 +103,7 @@ export const changeChat = (ctx: ApiContext) =>
         response: { 200: Chat, ...fails(400, 401, 404, 409) },
         detail: {
           tags,
+          operationId: "interruptChat",
           summary: "Interrupt the turn",
           description: "What was said so far is kept. The sub-chats it waits for are interrupted, too; others go on.",
         },
@@ -118,7 +120,7 @@ export const changeChat = (ctx: ApiContext) =>
         user: true,
         params: queuedPath,
         response: { 204: NoContent, ...fails(400, 401, 404, 409) },
-        detail: { tags, summary: "Take a message out of the queue" },
+        detail: { tags, operationId: "deleteQueuedMessage", summary: "Take a message out of the queue" },
       },
     )
     .post(
@@ -133,7 +135,12 @@ export const changeChat = (ctx: ApiContext) =>
         user: true,
         params: queuedPath,
         response: { 202: Generic, ...fails(400, 401, 403, 404, 409) },
-        detail: { tags, summary: "Let a queued message go first", description: "A turn that runs is interrupted." },
+        detail: {
+          tags,
+          operationId: "promoteQueuedMessage",
+          summary: "Let a queued message go first",
+          description: "A turn that runs is interrupted.",
+        },
       },
     )
     .post(
@@ -154,6 +161,7 @@ export const changeChat = (ctx: ApiContext) =>
         detail: operation({
           tags,
           ...REPEATABLE_IN_CHAT,
+          operationId: "submitToolResults",
           summary: "Answer the calls of the client's tools",
           description: "Every call that is awaited, exactly once. 409 when none is.",
           limit: CHAT_BODY_LIMIT,
@@ -171,6 +179,6 @@ export const changeChat = (ctx: ApiContext) =>
         user: true,
         params: chatPath,
         response: { 200: Chat, ...fails(400, 401, 404, 409) },
-        detail: { tags, summary: "Bring a chat in an invalid state back to life" },
+        detail: { tags, operationId: "reconcileChat", summary: "Bring a chat in an invalid state back to life" },
       },
     );

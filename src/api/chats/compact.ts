@@ -40,6 +40,7 @@ export const compactChat = (ctx: ApiContext) =>
         response: { 200: Chat, ...fails(400, 401, 403, 404, 413, 502), 409: LimitReached },
         detail: {
           tags,
+          operationId: "compactChat",
           summary: "Make the history shorter for the model",
           description:
             "A turn that has a model sum the history up, and ends; people see all of it. `instructions` steer the summary. 409 while the chat is busy, and when nothing was answered since the last time. When the summary fails the chat is in error, and the history as it was.",
@@ -59,6 +60,7 @@ export const compactChat = (ctx: ApiContext) =>
         response: { 200: Chat, ...fails(400, 401, 403, 404, 409) },
         detail: {
           tags,
+          operationId: "clearChat",
           summary: "Let the model begin anew",
           description:
             "The model is given nothing of what was said so far; people see all of it, and an edit of an earlier message brings it back for the model. 409 while the chat is busy or messages wait in its queue, and when there is nothing to clear.",

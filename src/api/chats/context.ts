@@ -28,6 +28,7 @@ export const chatContext = (ctx: ApiContext) =>
       response: { 200: Chat, ...fails(400, 401, 403, 404, 409) },
       detail: {
         tags,
+        operationId: "refreshChatContext",
         summary: "Pin the workspace's context anew",
         description:
           "Instructions and skills of a chat stay as they were when it began. This takes what the workspace tells now.",

@@ -24,6 +24,7 @@ export const chatCost = (ctx: ApiContext) =>
       response: { 200: ChatCost, ...fails(400, 401, 403, 404) },
       detail: {
         tags,
+        operationId: "getChatCost",
         summary: "See what a chat has cost",
         description:
           "The whole tree of the chat's root, at the prices in force when each call was made: sub-chats, titles, summaries and deleted messages included. For its owner.",
@@ -47,6 +48,7 @@ export const chatCost = (ctx: ApiContext) =>
         response: { 200: UserCosts, ...fails(400, 401, 403) },
         detail: {
           tags,
+          operationId: "listUserCosts",
           summary: "See what each user has spent",
           description: "For administrators; the dearest first.",
         },
@@ -62,6 +64,7 @@ export const chatCost = (ctx: ApiContext) =>
         response: { 200: CostSummary, ...fails(400, 401, 404) },
         detail: {
           tags,
+          operationId: "getCostSummary",
           summary: "See what a user has spent",
           description: "By model, root chat and month. One's own; administrators see everybody's.",
         },

@@ -29,6 +29,7 @@ export const chatDebug = (ctx: ApiContext) =>
         response: { 200: t.Array(ChatRun), ...fails(400, 401, 403, 404) },
         detail: {
           tags,
+          operationId: "listChatRuns",
           summary: "List the recorded runs of a chat",
           description:
             "The newest first, at most 100, without their steps. Empty unless the deployment or the owner has model calls recorded.",
@@ -48,7 +49,7 @@ export const chatDebug = (ctx: ApiContext) =>
         user,
         params: t.Object({ ...chatPath.properties, run: t.String({ format: "uuid", description: "Run id." }) }),
         response: { 200: ChatRunWithSteps, ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Get a recorded run with its model calls" },
+        detail: { tags, operationId: "getChatRun", summary: "Get a recorded run with its model calls" },
       },
     );
 

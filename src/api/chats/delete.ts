@@ -33,6 +33,7 @@ export const deleteChat = (ctx: ApiContext) =>
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
       detail: operation({
         tags,
+        operationId: "deleteChat",
         summary: "Delete a chat",
         description:
           "With its sub-chats, history and files, for good. Its followers are disconnected. 409 while it or one of its sub-chats is active: interrupt it first.",

@@ -42,6 +42,7 @@ export const chatDesktop = (ctx: ApiContext) =>
       response: { 101: Upgraded, ...fails(400, 401, 403, 404, 408, 409, 503) },
       detail: {
         tags,
+        operationId: "openChatDesktop",
         summary: "Look at the desktop of a chat's workspace",
         description:
           "A WebSocket of binary messages: raw RFB (VNC) bytes in both directions, cut anywhere. The desktop is started when there is none: by the VNC server that SLIPWAY_DESKTOP_VNC names in the workspace, by Xvnc, or by Xvfb with x11vnc. 400 says in words why the workspace cannot be asked, 409 why there is no desktop; 1011 when the agent or the desktop goes away.",

@@ -22,6 +22,7 @@ export const chatDiff = (ctx: ApiContext) =>
       response: { 200: ChatDiff, ...fails(400, 401, 404, 503) },
       detail: {
         tags,
+        operationId: "getChatDiff",
         summary: "Get the diff of a chat's pull request",
         description:
           "Asked of the git host with the account that the chat's owner has linked there. 404 while the chat has pushed nothing to a host of this deployment; 503 in words when the host does not answer.",

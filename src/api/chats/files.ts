@@ -36,6 +36,7 @@ export const chatFiles = (ctx: ApiContext) => {
         response: { 201: UploadedChatFile, ...fails(400, 401, 403, 413, 429) },
         detail: operation({
           tags,
+          operationId: "uploadChatFile",
           summary: "Upload a file for a chat",
           description: `The bytes as the body, at most ${FILE_LIMIT}; the name in \`Content-Disposition: attachment; filename="..."\`. What it is, is told by its bytes. A file that no message names within 30 days is forgotten.`,
           // JSON is taken, too, but as bytes like all others; the document would have it parsed.
@@ -51,6 +52,7 @@ export const chatFiles = (ctx: ApiContext) => {
       response: fails(400, 401, 404),
       detail: operation({
         tags,
+        operationId: "downloadChatFile",
         summary: "Read a file of a chat",
         description: "For whoever uploaded it and for whoever may see the chat it belongs to.",
         answers: [...CHAT_FILE_TYPES],

@@ -44,6 +44,7 @@ export const forkChat = (ctx: ApiContext) =>
       detail: operation({
         tags,
         ...REPEATABLE_IN_CHAT,
+        operationId: "forkChat",
         summary: "Copy a chat",
         description:
           "A new chat of the same owner with the history up to a message, its files, labels, model and settings. Nothing runs in it until somebody writes; sub-chats, what waits in the queue and who the chat is shared with are not copied.",

@@ -1,14 +1,15 @@
 // `GET /chats/{chat}/stream/git`: the repositories that a chat works on, as the daemon of its workspace sees them (facts/chats 2.11, rules
 // GS-1 to GS-6). For those who may read the chat and use its workspace.
 import { Value } from "@sinclair/typebox/value";
-import { Elysia, t } from "elysia";
+import { Elysia } from "elysia";
 import { visibleChat } from "#domain/chats/find.ts";
-import { GitMessage } from "#schema/agents/git-message.ts";
+import { GitMessage, GitRequest } from "#schema/agents/git-message.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
-import { fails } from "../http/responses.ts";
+import { operation } from "../http/operation.ts";
+import { fails, Upgraded } from "../http/responses.ts";
 import type { Socket, SocketHandler } from "../http/socket.ts";
 import { agentOfChat, agentQuery, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
@@ -37,15 +38,18 @@ export const chatGit = (ctx: ApiContext) =>
       params: chatPath,
       query: agentQuery,
       response: {
-        200: t.Unknown({ description: "Switching to a WebSocket." }),
+        200: Upgraded,
         ...fails(400, 401, 403, 404, 408, 500, 503),
       },
-      detail: {
+      detail: operation({
         tags,
+        operationId: "streamChatGit",
         summary: "Follow the repositories of a chat",
         description:
           'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that have changed since the last message (at once with all of them), and `{"type": "error", "message"}`. Repositories are looked at after tools of the chat, each 30 s and when the client sends `{"type": "refresh"}`, at most once a second. A refresh is always answered. 400 says in words why the workspace cannot be asked; 1011 when its agent goes away.',
-      },
+        sends: GitMessage,
+        takes: GitRequest,
+      }),
     },
   );
 

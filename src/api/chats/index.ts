@@ -73,6 +73,7 @@ export const chats = (ctx: ApiContext) =>
         response: { 200: t.Array(Chat), ...fails(400, 401, 503) },
         detail: {
           tags,
+          operationId: "listChats",
           summary: "List one's chats",
           description: "Root chats with their children: pinned ones first, then the one that moved last.",
         },
@@ -91,6 +92,7 @@ export const chats = (ctx: ApiContext) =>
         detail: operation({
           tags,
           ...REPEATABLE,
+          operationId: "createChat",
           summary: "Create a chat",
           description: "Its first turn begins at once. `GET /api/v2/organizations` lists the ids of organizations.",
           limit: CHAT_BODY_LIMIT,
@@ -113,7 +115,7 @@ export const chats = (ctx: ApiContext) =>
         user: true,
         query: t.Object({ workspace_ids: t.Optional(t.String({ description: "At most 25, comma-separated." })) }),
         response: { 200: t.Record(t.String(), t.String({ format: "uuid" })), ...fails(400, 401) },
-        detail: { tags, summary: "Find the newest chat of each workspace" },
+        detail: { tags, operationId: "listNewestChats", summary: "Find the newest chat of each workspace" },
       },
     )
     .use(chatWatch(ctx))
@@ -131,7 +133,7 @@ export const chats = (ctx: ApiContext) =>
       user: true,
       params: chatPath,
       response: { 200: Chat, ...fails(400, 401, 404) },
-      detail: { tags, summary: "Get a chat" },
+      detail: { tags, operationId: "getChat", summary: "Get a chat" },
     })
     .use(changeChat(ctx))
     .use(chatPermissions(ctx))

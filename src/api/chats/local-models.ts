@@ -19,6 +19,7 @@ export const localModels = (ctx: ApiContext) =>
       response: { 200: LocalModelServers, ...fails(401, 403) },
       detail: {
         tags: ["Models"],
+        operationId: "listLocalModelServers",
         summary: "Look for servers of models on this machine",
         description:
           "Asks the addresses of the setting local_model_servers (Ollama, LM Studio, vLLM, llama.cpp), all at once and 1.5 s at most for each question.",

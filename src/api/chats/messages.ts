@@ -115,6 +115,7 @@ export const chatMessages = (ctx: ApiContext) =>
         detail: operation({
           tags,
           ...REPEATABLE_IN_CHAT,
+          operationId: "sendMessage",
           summary: "Send a message",
           description:
             "While the chat is busy the message waits in its queue (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 409.",
@@ -153,6 +154,7 @@ export const chatMessages = (ctx: ApiContext) =>
         response: { 200: EditedMessage, ...fails(400, 401, 403, 404, 413, 502), 409: LimitReached },
         detail: operation({
           tags,
+          operationId: "editMessage",
           summary: "Edit a message",
           description:
             "Replaces one of the user's messages: it and all later ones leave the history, the queue is emptied, and a new turn begins. With `restore_files` the workspace's files come back first, all of them or none (409 says what stands in the way); commits stay. Files are kept for the newest 100 messages of a chat, for 30 days.",
@@ -185,7 +187,12 @@ export const chatMessages = (ctx: ApiContext) =>
           limit: t.Optional(t.Integer({ description: "1 to 200; 50 when absent." })),
         }),
         response: { 200: MessagePage, ...fails(400, 401, 404) },
-        detail: { tags, summary: "List messages", description: "Newest first; oldest first with `after_id` alone." },
+        detail: {
+          tags,
+          operationId: "listMessages",
+          summary: "List messages",
+          description: "Newest first; oldest first with `after_id` alone.",
+        },
       },
     )
     .get(
@@ -206,7 +213,12 @@ export const chatMessages = (ctx: ApiContext) =>
         params: chatPath,
         query: t.Object({ limit: t.Optional(t.Integer({ description: "0 to 2000; 0 or absent: 500." })) }),
         response: { 200: Prompts, ...fails(400, 401, 404) },
-        detail: { tags, summary: "List what the user has written", description: "Newest first." },
+        detail: {
+          tags,
+          operationId: "listPrompts",
+          summary: "List what the user has written",
+          description: "Newest first.",
+        },
       },
     );
 

@@ -7,6 +7,7 @@ import { ownChat } from "#domain/chats/find.ts";
 import { COMMAND_PROBLEM, permissionsOf } from "#domain/chats/permission-rules.ts";
 import { setUserChatSetting } from "#domain/chats/settings.ts";
 import { ChatPermissions, PermissionAnswers } from "#schema/chats/chat-permissions.ts";
+import { named } from "#schema/named.ts";
 import { isCommandPrefix } from "#src/tools/permission.ts";
 import * as setting from "../audit/setting-targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -34,6 +35,7 @@ export const chatPermissions = (ctx: ApiContext) =>
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
       detail: operation({
         tags,
+        operationId: "answerPermissions",
         summary: "Answer calls that wait for permission",
         description:
           "Every call that `action_required` of the kind `permission` names, exactly once. What is allowed runs, what is denied is answered with an error that the model sees. 409 when the chat waits for no permission.",
@@ -42,7 +44,7 @@ export const chatPermissions = (ctx: ApiContext) =>
     },
   );
 
-const Permissions = t.Object({ permissions: t.Union([ChatPermissions, t.Null()]) });
+const Permissions = named("NewChatPermissions", t.Object({ permissions: t.Union([ChatPermissions, t.Null()]) }));
 
 /** Routes below `/chats/config`. */
 export const userPermissions = (ctx: ApiContext) =>
@@ -54,7 +56,7 @@ export const userPermissions = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: Permissions, ...fails(401) },
-        detail: { tags, summary: "Read what one's new chats may do without asking" },
+        detail: { tags, operationId: "getUserPermissions", summary: "Read what one's new chats may do without asking" },
       },
     )
     .put(
@@ -69,6 +71,7 @@ export const userPermissions = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 413) },
         detail: operation({
           tags,
+          operationId: "setUserPermissions",
           summary: "Set what one's new chats may do without asking",
           description: "Chats that are there already keep their own.",
           limit: CHAT_BODY_LIMIT,

@@ -6,6 +6,7 @@ import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
 import { chatAccess, visibleChat } from "#domain/chats/find.ts";
+import { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
@@ -78,10 +79,12 @@ export const chatStream = (ctx: ApiContext) =>
       },
       detail: operation({
         tags,
+        operationId: "streamChat",
         summary: "Follow a chat",
         answers: ["text/event-stream"],
         description:
           "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. Messages from the client end it. With `Accept: text/event-stream` the same arrays come as server-sent events `data`.",
+        sends: t.Array(ChatEvent),
       }),
     },
   );

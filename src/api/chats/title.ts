@@ -26,6 +26,7 @@ export const chatTitle = (ctx: ApiContext) =>
       response: { 200: t.Object({ title: t.String() }), ...fails(400, 401, 403, 404, 409, 503, 504) },
       detail: {
         tags,
+        operationId: "proposeChatTitle",
         summary: "Propose a title",
         description: "Asks the chat's model; without one that can be asked, the first words. The title is not stored.",
       },

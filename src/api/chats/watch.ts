@@ -5,9 +5,10 @@ import type { Events } from "#actors/runtime/events.ts";
 import { log } from "#base/log.ts";
 import { findChatView } from "#db/chats/views.ts";
 import { presentChat } from "#domain/chats/present.ts";
-import type { WatchEvent } from "#schema/chats/chat-event.ts";
+import { WatchEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -27,12 +28,14 @@ export const chatWatch = (ctx: ApiContext) =>
     {
       user: true,
       response: { 200: Upgraded, ...fails(400, 401, 503) },
-      detail: {
+      detail: operation({
         tags,
+        operationId: "watchChats",
         summary: "Watch one's own chats",
         description:
           'Text messages {"kind", "chat", "tool_calls", "action_kind"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot; messages from the client end it.',
-      },
+        sends: WatchEvent,
+      }),
     },
   );
 

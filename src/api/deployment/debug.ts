@@ -4,6 +4,7 @@ import { forbidden } from "#base/errors.ts";
 import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";
 import { changeHealthSettings, readHealthSettings } from "#domain/health/health.ts";
 import { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
+import { named } from "#schema/named.ts";
 import { settingOf } from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -19,23 +20,31 @@ const checkReader = (caller: UserCaller): void => {
   if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors see how the server fares.");
 };
 
-const Coordinator = t.Object({
-  peers: t.Array(
-    t.Object({
-      id: t.String({ format: "uuid" }),
-      addresses: t.Array(t.String()),
-      preferred_derp: t.Integer(),
-      tunnels_to: t.Array(t.String({ format: "uuid" })),
-    }),
-    { description: "Who is connected, at most 1,000 of them." },
-  ),
-  counts: t.Object({ peers: t.Integer(), tunnels: t.Integer() }),
-});
+const counts = named("CoordinatorCounts", t.Object({ peers: t.Integer(), tunnels: t.Integer() }));
 
-const Tailnet = t.Object({
-  relay: t.Object({ clients: t.Integer(), keys: t.Integer() }),
-  coordinator: t.Object({ peers: t.Integer(), tunnels: t.Integer() }),
-});
+const Coordinator = named(
+  "Coordinator",
+  t.Object({
+    peers: t.Array(
+      t.Object({
+        id: t.String({ format: "uuid" }),
+        addresses: t.Array(t.String()),
+        preferred_derp: t.Integer(),
+        tunnels_to: t.Array(t.String({ format: "uuid" })),
+      }),
+      { description: "Who is connected, at most 1,000 of them." },
+    ),
+    counts,
+  }),
+);
+
+const Tailnet = named(
+  "TailnetStats",
+  t.Object({
+    relay: t.Object({ clients: t.Integer(), keys: t.Integer() }),
+    coordinator: counts,
+  }),
+);
 
 const MOST_PEERS = 1_000;
 
@@ -54,6 +63,7 @@ export const debug = (ctx: ApiContext) =>
         response: { 200: HealthReport, ...fails(400, 401, 403) },
         detail: {
           tags,
+          operationId: "getHealthReport",
           summary: "See how the server fares",
           description: "What `slipway doctor` finds, and whether the server reaches itself. Looked at once a minute.",
         },
@@ -68,7 +78,7 @@ export const debug = (ctx: ApiContext) =>
       {
         user,
         response: { 200: HealthSettings, ...fails(401, 403) },
-        detail: { tags, summary: "See which warnings are dismissed" },
+        detail: { tags, operationId: "getHealthSettings", summary: "See which warnings are dismissed" },
       },
     )
     .put(
@@ -84,6 +94,7 @@ export const debug = (ctx: ApiContext) =>
         response: { 200: HealthSettings, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,
+          operationId: "updateHealthSettings",
           summary: "Choose which warnings are dismissed",
           description: "They no longer make it unhealthy.",
           audit: target.writes(settingOf("health_settings", "dismissed")),
@@ -100,7 +111,7 @@ export const debug = (ctx: ApiContext) =>
       {
         user,
         response: { 200: Coordinator, ...fails(401, 403) },
-        detail: { tags, summary: "See who is in the private network" },
+        detail: { tags, operationId: "getCoordinator", summary: "See who is in the private network" },
       },
     )
     .get(
@@ -112,6 +123,6 @@ export const debug = (ctx: ApiContext) =>
       {
         user,
         response: { 200: Tailnet, ...fails(401, 403) },
-        detail: { tags, summary: "See how busy relay and coordinator are" },
+        detail: { tags, operationId: "getTailnetStats", summary: "See how busy relay and coordinator are" },
       },
     );

@@ -48,6 +48,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
       response: { 200: AuthAnswers, ...fails(400, 401, 413) },
       detail: {
         tags,
+        operationId: "checkAuthorization",
         summary: "Ask what one may do",
         description: "Answers by the names of the questions. What is not there or not known is answered with false.",
       },
@@ -69,7 +70,12 @@ export const deploymentFacts = (ctx: ApiContext) =>
       {
         user,
         response: { 200: Entitlements, ...fails(401) },
-        detail: { tags, summary: "See which features there are", description: "None takes a licence." },
+        detail: {
+          tags,
+          operationId: "getEntitlements",
+          summary: "See which features there are",
+          description: "None takes a licence.",
+        },
       },
     )
     .get(
@@ -81,13 +87,19 @@ export const deploymentFacts = (ctx: ApiContext) =>
       {
         user,
         response: { 200: t.Array(t.Object({})), ...fails(401, 403) },
-        detail: { tags, summary: "List licences", description: "There are none, and none is needed." },
+        detail: {
+          tags,
+          operationId: "listLicenses",
+          summary: "List licences",
+          description: "There are none, and none is needed.",
+        },
       },
     )
     .get("/updatecheck", () => ({ current: true, version: VERSION, url: "" }), {
       response: { 200: t.Object({ current: t.Boolean(), version: t.String(), url: t.String() }) },
       detail: {
         tags,
+        operationId: "checkUpdate",
         summary: "See whether there is a newer version",
         description: "The server asks nobody, so it knows of none but its own; `url` is empty.",
         security: [],
@@ -104,6 +116,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
         response: { 200: DeploymentConfig, ...fails(401, 403) },
         detail: {
           tags,
+          operationId: "getDeploymentConfig",
           summary: "See the settings in effect",
           description: "Each with the flag, variable or file it comes from. Secrets are named and never shown.",
         },
@@ -118,6 +131,6 @@ export const deploymentFacts = (ctx: ApiContext) =>
       {
         user,
         response: { 200: DeploymentStats, ...fails(401, 403) },
-        detail: { tags, summary: "See what the deployment has to do now" },
+        detail: { tags, operationId: "getDeploymentStats", summary: "See what the deployment has to do now" },
       },
     );

@@ -3,6 +3,7 @@ import { Elysia, t } from "elysia";
 import { deploymentId } from "#db/settings.ts";
 import { changeAppearance, readAppearance } from "#domain/deployment/appearance.ts";
 import { Appearance, UpdateAppearance } from "#schema/deployment/appearance.ts";
+import { named } from "#schema/named.ts";
 import { settingOf } from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -15,21 +16,27 @@ import { deploymentFacts } from "./facts.ts";
 
 const tags = ["General"];
 
-const SshConfig = t.Object({
-  hostname_prefix: t.String({ description: "What the name of a workspace begins with in an ssh configuration." }),
-  hostname_suffix: t.String({ description: "What it ends with." }),
-  ssh_config_options: t.Record(t.String(), t.String(), { description: "Further options of ssh, by name." }),
-});
+const SshConfig = named(
+  "SshConfig",
+  t.Object({
+    hostname_prefix: t.String({ description: "What the name of a workspace begins with in an ssh configuration." }),
+    hostname_suffix: t.String({ description: "What it ends with." }),
+    ssh_config_options: t.Record(t.String(), t.String(), { description: "Further options of ssh, by name." }),
+  }),
+);
 
-const Region = t.Object({
-  id: t.String({ format: "uuid" }),
-  name: t.String(),
-  display_name: t.String(),
-  icon_url: t.String(),
-  healthy: t.Boolean(),
-  path_app_url: t.String({ description: "Below this address applications are reached." }),
-  wildcard_hostname: t.String({ description: "Host names of applications; empty when there are none." }),
-});
+const Region = named(
+  "Region",
+  t.Object({
+    id: t.String({ format: "uuid" }),
+    name: t.String(),
+    display_name: t.String(),
+    icon_url: t.String(),
+    healthy: t.Boolean(),
+    path_app_url: t.String({ description: "Below this address applications are reached." }),
+    wildcard_hostname: t.String({ description: "Host names of applications; empty when there are none." }),
+  }),
+);
 
 export const deployment = (ctx: ApiContext) =>
   new Elysia()
@@ -38,7 +45,7 @@ export const deployment = (ctx: ApiContext) =>
     .use(debug(ctx))
     .get("/appearance", () => readAppearance(ctx), {
       response: { 200: Appearance },
-      detail: { tags, summary: "How the server presents itself", security: [] },
+      detail: { tags, operationId: "getAppearance", summary: "How the server presents itself", security: [] },
     })
     .put("/appearance", ({ caller, body }) => changeAppearance(ctx, caller, body), {
       user: true,
@@ -46,6 +53,7 @@ export const deployment = (ctx: ApiContext) =>
       response: { 200: Appearance, ...fails(400, 401, 403, 413) },
       detail: operation({
         tags,
+        operationId: "updateAppearance",
         summary: "Choose how the server presents itself",
         description: "What is left out stays.",
         example: {
@@ -63,18 +71,28 @@ export const deployment = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: SshConfig, ...fails(401) },
-        detail: { tags, summary: "Names of workspaces for ssh" },
+        detail: { tags, operationId: "getSshConfig", summary: "Names of workspaces for ssh" },
       },
     )
     .get("/experiments", () => [], {
       user: true,
       response: { 200: t.Array(t.String()), ...fails(401) },
-      detail: { tags, summary: "Experiments that are switched on", description: "There are none." },
+      detail: {
+        tags,
+        operationId: "listExperiments",
+        summary: "Experiments that are switched on",
+        description: "There are none.",
+      },
     })
     .get("/experiments/available", () => ({ safe: [], danger: [] }), {
       user: true,
       response: { 200: t.Object({ safe: t.Array(t.String()), danger: t.Array(t.String()) }), ...fails(401) },
-      detail: { tags, summary: "Experiments that exist", description: "There are none." },
+      detail: {
+        tags,
+        operationId: "listAvailableExperiments",
+        summary: "Experiments that exist",
+        description: "There are none.",
+      },
     })
     .get(
       "/regions",
@@ -94,6 +112,11 @@ export const deployment = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: t.Object({ regions: t.Array(Region) }), ...fails(401) },
-        detail: { tags, summary: "Where the server is reached", description: "One place: this server." },
+        detail: {
+          tags,
+          operationId: "listRegions",
+          summary: "Where the server is reached",
+          description: "One place: this server.",
+        },
       },
     );

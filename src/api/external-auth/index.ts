@@ -51,7 +51,12 @@ const reading = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: ExternalAuthList, ...fails(401) },
-        detail: { tags, summary: "List external accounts", description: "All providers, and the links of the caller." },
+        detail: {
+          tags,
+          operationId: "listExternalAccounts",
+          summary: "List external accounts",
+          description: "All providers, and the links of the caller.",
+        },
       },
     )
     .get(
@@ -71,7 +76,12 @@ const reading = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: ExternalAuth, ...fails(401, 404, 503) },
-        detail: { tags, summary: "Get an external account", description: "Asks the provider whether the link works." },
+        detail: {
+          tags,
+          operationId: "getExternalAccount",
+          summary: "Get an external account",
+          description: "Asks the provider whether the link works.",
+        },
       },
     )
     .delete(
@@ -86,6 +96,7 @@ const reading = (ctx: ApiContext) =>
         response: { 200: ExternalAuthUnlinked, ...fails(401, 404, 503) },
         detail: operation({
           tags,
+          operationId: "unlinkExternalAccount",
           summary: "Unlink an external account",
           description: "The token is gone here at once; then the provider is asked to take it back.",
           audit: target.deletes(setting.linkIn("externalauth")),
@@ -112,6 +123,7 @@ const signingIn = (ctx: ApiContext) =>
         response: { 200: ExternalAuthStart, ...fails(400, 401, 404) },
         detail: {
           tags,
+          operationId: "startExternalAccountLink",
           summary: "Begin linking by signing in at the provider",
           description:
             "The provider sends the browser back to `/external-auth/{id}/callback`. Counts ten minutes, in this session.",
@@ -135,7 +147,11 @@ const signingIn = (ctx: ApiContext) =>
         params,
         body: ExternalAuthCallback,
         response: { 204: NoContent, ...fails(400, 401, 404, 503) },
-        detail: { tags, summary: "End linking with what the provider sent back" },
+        detail: {
+          tags,
+          operationId: "completeExternalAccountLink",
+          summary: "End linking with what the provider sent back",
+        },
       },
     );
 
@@ -156,7 +172,12 @@ const byDevice = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: ExternalAuthDevice, ...fails(400, 401, 404, 503) },
-        detail: { tags, summary: "Begin linking by device code", description: "A new code each time." },
+        detail: {
+          tags,
+          operationId: "startExternalAccountDevice",
+          summary: "Begin linking by device code",
+          description: "A new code each time.",
+        },
       },
     )
     .post(
@@ -175,6 +196,7 @@ const byDevice = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 404, 503) },
         detail: {
           tags,
+          operationId: "pollExternalAccountDevice",
           summary: "Ask whether the code was typed in",
           description:
             "204 once the account is linked. 400 until then; its `detail` is the provider's word: authorization_pending (ask again), slow_down (ask less often), access_denied, expired_token.",

@@ -40,7 +40,12 @@ export const factorAdministration = (ctx: ApiContext) =>
         enrolling: true,
         params: userPath,
         response: { 200: Factors, ...fails(401, 403, 404) },
-        detail: { tags, summary: "Get a user's second factors", description: "For the user, and who manages them." },
+        detail: {
+          tags,
+          operationId: "getFactors",
+          summary: "Get a user's second factors",
+          description: "For the user, and who manages them.",
+        },
       },
     )
     .put(
@@ -56,6 +61,7 @@ export const factorAdministration = (ctx: ApiContext) =>
         response: { 200: Factors, ...fails(400, 401, 403, 404, 415) },
         detail: {
           tags,
+          operationId: "requireFactor",
           summary: "Require a second factor of a user",
           description: "As long as they have none, they can do nothing but enrol one.",
         },
@@ -73,6 +79,7 @@ export const factorAdministration = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(401, 403, 404, 409) },
         detail: {
           tags,
+          operationId: "deleteFactors",
           summary: "Take all second factors from a user",
           description: "For somebody who has lost them, by whoever may set their password.",
         },

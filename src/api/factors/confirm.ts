@@ -31,6 +31,7 @@ export const confirmation = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
         detail: {
           tags: ["Second factors"],
+          operationId: "confirmIdentity",
           summary: "Confirm who you are",
           description:
             "With the password, and a code where there is a second factor. For 15 minutes this session may then change how you sign in.",
@@ -54,7 +55,11 @@ const passkeyConfirmation = (ctx: ApiContext) =>
         user: true,
         params: userPath,
         response: { 201: PasskeyChallenge, ...fails(400, 401, 403, 404, 409) },
-        detail: { tags: ["Second factors"], summary: "Begin to confirm who you are with a passkey" },
+        detail: {
+          tags: ["Second factors"],
+          operationId: "startPasskeyConfirmation",
+          summary: "Begin to confirm who you are with a passkey",
+        },
       },
     )
     .post(
@@ -73,6 +78,10 @@ const passkeyConfirmation = (ctx: ApiContext) =>
         params: userPath,
         body: PasskeyProof,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415) },
-        detail: { tags: ["Second factors"], summary: "Confirm who you are with a passkey" },
+        detail: {
+          tags: ["Second factors"],
+          operationId: "confirmIdentityWithPasskey",
+          summary: "Confirm who you are with a passkey",
+        },
       },
     );

@@ -1,10 +1,11 @@
 // Signing in with a passkey: alone, or as the second factor of a sign-in whose password was right (rules PK-2 to PK-4).
-import { Elysia, t } from "elysia";
+import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
 import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
 import { PasskeyChallenge, PasskeyProof, StartPasskeyLogin } from "#schema/users/passkey.ts";
+import { SessionToken } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
@@ -36,6 +37,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
         detail: operation({
           reads: "public",
           tags,
+          operationId: "startPasskeySignIn",
           summary: "Begin to sign in with a passkey",
           description: "With any of the device's passkeys, or with one of the user whose password was right.",
           security: [],
@@ -67,12 +69,13 @@ export const passkeySignIn = (ctx: ApiContext) =>
       {
         body: PasskeyProof,
         response: {
-          201: t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
+          201: SessionToken,
           ...fails(400, 401, 415, 503),
         },
         detail: operation({
           reads: "public",
           tags,
+          operationId: "signInWithPasskey",
           summary: "Sign in with a passkey",
           description: "Also sets the cookie.",
           security: [],

@@ -38,7 +38,7 @@ export const passkeys = (ctx: ApiContext) =>
         enrolling: true,
         params: userPath,
         response: { 200: t.Array(Passkey), ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "List one's passkeys", description: "Oldest first." },
+        detail: { tags, operationId: "listPasskeys", summary: "List one's passkeys", description: "Oldest first." },
       },
     )
     .post(
@@ -53,6 +53,7 @@ export const passkeys = (ctx: ApiContext) =>
         response: { 201: PasskeyChallenge, ...fails(400, 401, 403, 404, 409) },
         detail: {
           tags,
+          operationId: "startPasskeyRegistration",
           summary: "Begin to register a passkey",
           description: "403 naming `confirmation`: confirm first who you are.",
         },
@@ -72,6 +73,7 @@ export const passkeys = (ctx: ApiContext) =>
         response: { 201: NewPasskey, ...fails(400, 401, 403, 404, 409, 415) },
         detail: {
           tags,
+          operationId: "createPasskey",
           summary: "Register a passkey",
           description:
             "From now on it signs in alone, and signing in with the password needs it or another second factor, too.",
@@ -89,7 +91,7 @@ export const passkeys = (ctx: ApiContext) =>
         params: passkeyPath,
         body: RenamePasskey,
         response: { 200: Passkey, ...fails(400, 401, 403, 404, 415) },
-        detail: { tags, summary: "Name a passkey" },
+        detail: { tags, operationId: "renamePasskey", summary: "Name a passkey" },
       },
     )
     .delete(
@@ -104,6 +106,7 @@ export const passkeys = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
         detail: {
           tags,
+          operationId: "deletePasskey",
           summary: "Delete a passkey",
           description:
             "The recovery codes go with the last second factor. 403 naming `confirmation`: confirm first who you are.",

@@ -21,6 +21,7 @@ export const recoveryCodes = (ctx: ApiContext) =>
       response: { 201: RecoveryCodes, ...fails(400, 401, 403, 404, 409) },
       detail: {
         tags: ["Second factors"],
+        operationId: "createRecoveryCodes",
         summary: "Make new recovery codes",
         description: "The old ones count no more. 403 naming `confirmation`: confirm first who you are.",
       },

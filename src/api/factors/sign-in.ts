@@ -1,11 +1,12 @@
 // The second half of a sign-in with a password: a code of the second factor for the challenge that the first half was answered with.
-import { Elysia, t } from "elysia";
+import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
 import { noteFailedSignIn } from "#domain/users/sign-in.ts";
 import { type FactorMethod, type LoginRefused, SecondFactorLogin } from "#schema/users/second-factor.ts";
+import { SessionToken } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
@@ -73,12 +74,13 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
     {
       body: SecondFactorLogin,
       response: {
-        201: t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
+        201: SessionToken,
         ...fails(400, 401, 415, 429, 503),
       },
       detail: operation({
         reads: "public",
         tags: ["Users"],
+        operationId: "completeSignIn",
         summary: "Complete a sign-in with a second factor",
         description: "For the challenge of a sign-in that was answered 401 with `second_factor`. Also sets the cookie.",
         security: [],

@@ -30,6 +30,7 @@ export const totp = (ctx: ApiContext) =>
         response: { 201: TotpEnrolment, ...fails(400, 401, 403, 404, 409) },
         detail: {
           tags,
+          operationId: "startTotpEnrolment",
           summary: "Begin to enrol an authenticator app",
           description: "Nothing counts until a code confirms it. 403 naming `confirmation`: confirm first who you are.",
         },
@@ -48,6 +49,7 @@ export const totp = (ctx: ApiContext) =>
         response: { 201: RecoveryCodes, ...fails(400, 401, 403, 404, 409, 415) },
         detail: {
           tags,
+          operationId: "confirmTotpEnrolment",
           summary: "Enrol an authenticator app",
           description:
             "From now on signing in with the password needs a code, too. With the first second factor come recovery codes, once.",
@@ -69,6 +71,7 @@ export const totp = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
         detail: {
           tags,
+          operationId: "disableTotp",
           summary: "Disable the authenticator app",
           description: "Takes the password and a code. The recovery codes go with the last factor.",
         },

@@ -49,6 +49,7 @@ export const hooks = (ctx: ApiContext) =>
         response: { 200: HookDispatches, ...fails(400, 401, 403) },
         detail: {
           tags: ["Hooks"],
+          operationId: "listHookDispatches",
           summary: "See what lifecycle hooks have decided",
           description:
             "Newest first. Contents only with the setting `hook_ledger_contents`; they go with their chat, the rest after `hook_ledger_days`.",
@@ -69,7 +70,12 @@ const consumer = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: HookConsumer, ...fails(401, 403) },
-        detail: { tags: ["Hooks"], summary: "See the consumer of lifecycle hooks", description: "Never its secret." },
+        detail: {
+          tags: ["Hooks"],
+          operationId: "getHookConsumer",
+          summary: "See the consumer of lifecycle hooks",
+          description: "Never its secret.",
+        },
       },
     )
     .post(
@@ -83,6 +89,7 @@ const consumer = (ctx: ApiContext) =>
         response: { 200: TriedHookConsumer, ...fails(400, 401, 403, 409) },
         detail: {
           tags: ["Hooks"],
+          operationId: "tryHookConsumer",
           summary: "Try the consumer of lifecycle hooks",
           description:
             "Sends it one signed event of no chat; what it answers counts for nothing. 409 when there is none.",

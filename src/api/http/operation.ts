@@ -1,6 +1,7 @@
 // What an operation is beside its handler, declared where the route is: `detail: operation({ tags, summary, example, limit, audit })`.
 // The words go into the OpenAPI document; the rest is read from the routes by the server (./operations.ts). A route that needs none of
 // it has a plain `detail`.
+import type { TSchema } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import type { AuditTarget } from "../audit/targets.ts";
 
@@ -22,6 +23,10 @@ export type Declared = {
   readonly accepts?: readonly string[];
   /** Content types of an answer that is not JSON. */
   readonly answers?: readonly string[];
+  /** What each message of a stream holds, by WebSocket or as the `data` of an event. */
+  readonly sends?: TSchema;
+  /** What each message of a client holds, by WebSocket. */
+  readonly takes?: TSchema;
 };
 
 /** Where a route keeps it. */
@@ -36,9 +41,11 @@ export const operation = ({
   rate,
   accepts,
   answers,
+  sends,
+  takes,
   ...words
 }: DocumentDecoration & Declared): DocumentDecoration => {
-  const declared: Declared = { example, limit, reads, audit, rate, accepts, answers };
+  const declared: Declared = { example, limit, reads, audit, rate, accepts, answers, sends, takes };
   return { ...words, [DECLARED]: declared } as DocumentDecoration;
 };
 

@@ -35,6 +35,7 @@ export const insightFigures = (ctx: ApiContext) =>
         response: { 200: BuildInsights, ...fails(400, 401, 404, 503) },
         detail: {
           tags,
+          operationId: "getBuildInsights",
           summary: "How builds went",
           description:
             "Builds that started workspaces and ended in the range: how many, how many failed, and how long those that worked took, by day or week and by template. For those who may see the insights of every template asked for.",
@@ -56,6 +57,7 @@ export const insightFigures = (ctx: ApiContext) =>
         response: { 200: ChatInsights, ...fails(400, 401, 403, 503) },
         detail: {
           tags,
+          operationId: "getChatInsights",
           summary: "What chats used",
           description:
             "People, root chats, tokens and cost of the model calls in the range, at the prices in force when each was made, by day or week and by model.",

@@ -63,6 +63,7 @@ export const insights = (ctx: ApiContext) =>
         response: { 200: Daus, ...fails(400, 401, 403, 503) },
         detail: {
           tags,
+          operationId: "getDailyUsers",
           summary: "People who used any workspace, by day",
           description: "One entry a day from 60 days ago to today.",
         },
@@ -85,6 +86,7 @@ export const insights = (ctx: ApiContext) =>
         response: { 200: TemplateInsights, ...fails(400, 401, 404, 503) },
         detail: {
           tags,
+          operationId: "getTemplateInsights",
           summary: "How templates are used",
           description:
             "Active users by day or week and in all, use of apps in seconds and times, and the values of parameters in the newest builds. For those who may see the insights of every template asked for.",
@@ -100,6 +102,7 @@ export const insights = (ctx: ApiContext) =>
         response: { 200: UserActivity, ...fails(400, 401, 404, 503) },
         detail: {
           tags,
+          operationId: "getUserActivity",
           summary: "How long each user worked",
           description: "A minute counts once, whatever was used in it. Users without use are left out.",
         },
@@ -114,6 +117,7 @@ export const insights = (ctx: ApiContext) =>
         response: { 200: UserLatency, ...fails(400, 401, 404, 503) },
         detail: {
           tags,
+          operationId: "getUserLatency",
           summary: "Latency of each user's connections",
           description: "Percentiles over the medians of half hours, in milliseconds; -1 when none was measured.",
         },
@@ -135,6 +139,7 @@ export const insights = (ctx: ApiContext) =>
         response: { 200: UserStatusCounts, ...fails(400, 401, 403, 503) },
         detail: {
           tags,
+          operationId: "getUserStatusCounts",
           summary: "How many users had which status",
           description:
             "At the beginning of each day from 60 days ago to today, and at the next full hour. Days follow the zone's daylight saving; with an offset they have 24 hours.",

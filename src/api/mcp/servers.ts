@@ -53,7 +53,12 @@ export const mcpServers = (ctx: ApiContext) => {
         user: true,
         params: organizationPath,
         response: { 200: t.Array(McpServerConfig), ...fails(401, 404) },
-        detail: { tags, summary: "List MCP servers", description: "By slug. Who administers sees disabled ones, too." },
+        detail: {
+          tags,
+          operationId: "listMcpServers",
+          summary: "List MCP servers",
+          description: "By slug. Who administers sees disabled ones, too.",
+        },
       },
     )
     .post(
@@ -69,6 +74,7 @@ export const mcpServers = (ctx: ApiContext) => {
         response: { 201: McpServerConfig, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
+          operationId: "createMcpServer",
           summary: "Add an MCP server",
           description: "Only who administers the organization.",
           example: { slug: "docs", url: "https://mcp.example.com/mcp", display_name: "Docs" },
@@ -82,7 +88,7 @@ export const mcpServers = (ctx: ApiContext) => {
         user: true,
         params: serverPath,
         response: { 200: McpServerConfig, ...fails(400, 401, 404) },
-        detail: { tags, summary: "Get an MCP server" },
+        detail: { tags, operationId: "getMcpServer", summary: "Get an MCP server" },
       },
     )
     .patch(
@@ -98,6 +104,7 @@ export const mcpServers = (ctx: ApiContext) => {
         response: { 200: McpServerConfig, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "updateMcpServer",
           summary: "Change an MCP server",
           description: "Secrets that are not given stay, unless the server moves to another origin or kind of sign-in.",
           audit: target.writes(target.mcpServer),
@@ -114,6 +121,7 @@ export const mcpServers = (ctx: ApiContext) => {
         response: { 200: TriedMcpServer, ...fails(400, 401, 403, 404) },
         detail: {
           tags,
+          operationId: "tryMcpServer",
           summary: "Try an MCP server",
           description: "Connects in the caller's name and lists its tools; 30 seconds at most.",
         },
@@ -131,6 +139,7 @@ export const mcpServers = (ctx: ApiContext) => {
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteMcpServer",
           summary: "Delete an MCP server",
           description: "With the sign-ins of everybody there.",
           audit: target.deletes(target.mcpServer),

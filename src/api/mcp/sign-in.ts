@@ -43,7 +43,12 @@ export const mcpSignIn = (ctx: ApiContext) => {
           200: t.Object({ url: t.String({ description: "Where to send the browser." }) }),
           ...fails(400, 401, 404),
         },
-        detail: { tags, summary: "Begin to sign in at an MCP server", description: "For the caller's own chats." },
+        detail: {
+          tags,
+          operationId: "startMcpServerSignIn",
+          summary: "Begin to sign in at an MCP server",
+          description: "For the caller's own chats.",
+        },
       },
     )
     .get(
@@ -69,7 +74,12 @@ export const mcpSignIn = (ctx: ApiContext) => {
           error: t.Optional(t.String({ description: "Why the server did not agree." })),
         }),
         response: { 200: t.String(), ...fails(400, 401, 404, 503) },
-        detail: { tags, summary: "End signing in at an MCP server", description: "The server sends the browser here." },
+        detail: {
+          tags,
+          operationId: "completeMcpServerSignIn",
+          summary: "End signing in at an MCP server",
+          description: "The server sends the browser here.",
+        },
       },
     )
     .delete(
@@ -84,6 +94,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
         response: { 204: NoContent, ...fails(400, 401, 404) },
         detail: operation({
           tags,
+          operationId: "signOutOfMcpServer",
           summary: "Sign out at an MCP server",
           audit: target.deletes(setting.linkIn("server")),
         }),

@@ -7,6 +7,7 @@ import {
   DispatchMethods,
   Inbox,
   InboxChange,
+  InboxEvent,
   METHODS,
   NotificationSettings,
   NotificationTemplate,
@@ -49,7 +50,12 @@ export const notifications = (ctx: ApiContext) =>
         starting_before: t.Optional(t.String({ format: "uuid", description: "Only what is older than this one." })),
       }),
       response: { 200: Inbox, ...fails(400, 401) },
-      detail: { tags, summary: "Read one's inbox", description: "25 at a time, newest first." },
+      detail: {
+        tags,
+        operationId: "listInboxNotifications",
+        summary: "Read one's inbox",
+        description: "25 at a time, newest first.",
+      },
     })
     .get(
       "/inbox/watch",
@@ -64,12 +70,14 @@ export const notifications = (ctx: ApiContext) =>
           format: t.Optional(oneOf(["plaintext", "markdown"], "Of the words; they are plain either way.")),
         }),
         response: { 200: Upgraded, ...fails(400, 401, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "watchInbox",
           summary: "Watch one's inbox",
           description:
             'Text messages {"notification", "unread_count"} of what is new; without `notification` when only the count has changed. Messages from the client end it.',
-        },
+          sends: InboxEvent,
+        }),
       },
     )
     .put(
@@ -81,7 +89,7 @@ export const notifications = (ctx: ApiContext) =>
       {
         user,
         response: { 204: NoContent, ...fails(401) },
-        detail: { tags, summary: "Mark everything as read" },
+        detail: { tags, operationId: "markInboxAsRead", summary: "Mark everything as read" },
       },
     )
     .put(
@@ -92,13 +100,18 @@ export const notifications = (ctx: ApiContext) =>
         params: t.Object({ notification: t.String({ format: "uuid", description: "Notification id." }) }),
         body: ReadMark,
         response: { 200: InboxChange, ...fails(400, 401, 404) },
-        detail: operation({ tags, summary: "Mark one as read or unread", example: { is_read: true } }),
+        detail: operation({
+          tags,
+          operationId: "setNotificationReadStatus",
+          summary: "Mark one as read or unread",
+          example: { is_read: true },
+        }),
       },
     )
     .get("/settings", async () => ({ notifier_paused: await readNotifierPaused(ctx.store) }), {
       user,
       response: { 200: NotificationSettings, ...fails(401) },
-      detail: { tags, summary: "See whether notifications leave the server" },
+      detail: { tags, operationId: "getNotificationSettings", summary: "See whether notifications leave the server" },
     })
     .put(
       "/settings",
@@ -112,6 +125,7 @@ export const notifications = (ctx: ApiContext) =>
         response: { 200: NotificationSettings, ...fails(400, 401, 403) },
         detail: operation({
           tags,
+          operationId: "updateNotificationSettings",
           summary: "Pause what leaves the server",
           description: "Inboxes are filled all the same; what waits goes out afterwards.",
           audit: target.writes(settingOf("notifications_settings", "notifier")),
@@ -121,7 +135,7 @@ export const notifications = (ctx: ApiContext) =>
     .get("/templates/system", () => listKinds(ctx), {
       user,
       response: { 200: t.Array(NotificationTemplate), ...fails(401) },
-      detail: { tags, summary: "List the kinds of notifications" },
+      detail: { tags, operationId: "listNotificationTemplates", summary: "List the kinds of notifications" },
     })
     .put(
       "/templates/:notification_template/method",
@@ -133,6 +147,7 @@ export const notifications = (ctx: ApiContext) =>
         response: { 200: NotificationTemplate, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "setNotificationMethod",
           summary: "Choose how a kind of notification is sent",
           example: { method: "smtp" },
           audit: target.writes(target.notificationKind),
@@ -145,7 +160,7 @@ export const notifications = (ctx: ApiContext) =>
       {
         user,
         response: { 200: DispatchMethods, ...fails(401) },
-        detail: { tags, summary: "See how notifications can be sent" },
+        detail: { tags, operationId: "listDispatchMethods", summary: "See how notifications can be sent" },
       },
     )
     .post(
@@ -157,6 +172,11 @@ export const notifications = (ctx: ApiContext) =>
       {
         user,
         response: { 204: NoContent, ...fails(401) },
-        detail: { tags, summary: "Send oneself a test", description: "To the inbox, and wherever else it goes." },
+        detail: {
+          tags,
+          operationId: "sendTestNotification",
+          summary: "Send oneself a test",
+          description: "To the inbox, and wherever else it goes.",
+        },
       },
     );

@@ -27,7 +27,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
       {
         ...of,
         response: { 200: t.Array(NotificationPreference), ...fails(401, 403, 404) },
-        detail: { tags, summary: "See what one does not want to hear of" },
+        detail: { tags, operationId: "listNotificationPreferences", summary: "See what one does not want to hear of" },
       },
     )
     .put(
@@ -38,7 +38,12 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         ...of,
         body: UpdatePreferences,
         response: { 200: t.Array(NotificationPreference), ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Choose what one wants to hear of", description: "What is not named stays." },
+        detail: {
+          tags,
+          operationId: "updateNotificationPreferences",
+          summary: "Choose what one wants to hear of",
+          description: "What is not named stays.",
+        },
       },
     )
     .post(
@@ -53,6 +58,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
+          operationId: "createWebpushSubscription",
           summary: "Have a browser pushed",
           description:
             "What the browser has answered to `pushManager.subscribe` with `webpush_public_key` of buildinfo.",
@@ -69,7 +75,7 @@ export const notificationsOfUser = (ctx: ApiContext) =>
         ...of,
         body: WebpushEndpoint,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Have a browser left alone" },
+        detail: { tags, operationId: "deleteWebpushSubscription", summary: "Have a browser left alone" },
       },
     )
     .post(
@@ -81,6 +87,6 @@ export const notificationsOfUser = (ctx: ApiContext) =>
       {
         ...of,
         response: { 204: NoContent, ...fails(401, 403, 404) },
-        detail: { tags, summary: "Send one's browsers a test" },
+        detail: { tags, operationId: "sendTestWebpush", summary: "Send one's browsers a test" },
       },
     );

@@ -123,6 +123,7 @@ export const oidc = (ctx: ApiContext) => {
         response: { ...response, ...fails(400, 401, 404, 503) },
         detail: {
           ...detail,
+          operationId: "completeDefaultOidcSignIn",
           summary: "Sign in at the first OpenID Connect provider",
           description: "For clients that know one provider only: begins as the operation that names one.",
         },
@@ -134,6 +135,7 @@ export const oidc = (ctx: ApiContext) => {
       response: { ...response, ...fails(400, 401, 404, 503) },
       detail: {
         ...detail,
+        operationId: "startOidcSignIn",
         summary: "Sign in at an OpenID Connect provider",
         description: "Sends the browser there. Counts ten minutes, in this browser.",
       },
@@ -156,6 +158,7 @@ export const oidc = (ctx: ApiContext) => {
         response: { ...response, 401: LoginRefused, ...fails(400, 403, 404, 409, 503) },
         detail: {
           ...detail,
+          operationId: "completeOidcSignIn",
           summary: "End a sign-in at an OpenID Connect provider",
           description: `Where the provider sends the browser back to: \`${providerPath("{provider}")}/callback\` is the redirect URI to register there. Sets the cookie of the session.`,
         },

@@ -30,7 +30,12 @@ export const organizations = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: t.Array(Organization), ...fails(401) },
-        detail: { tags, summary: "List organizations", description: "Those the caller may see, by name." },
+        detail: {
+          tags,
+          operationId: "listOrganizations",
+          summary: "List organizations",
+          description: "Those the caller may see, by name.",
+        },
       },
     )
     .post(
@@ -44,6 +49,7 @@ export const organizations = (ctx: ApiContext) =>
         response: { 201: Organization, ...fails(400, 401, 403, 409, 415) },
         detail: operation({
           tags,
+          operationId: "createOrganization",
           summary: "Create an organization",
           example: { name: "research", display_name: "Research" },
         }),
@@ -56,7 +62,7 @@ export const organizations = (ctx: ApiContext) =>
         user: true,
         params,
         response: { 200: Organization, ...fails(401, 404) },
-        detail: { tags, summary: "Get an organization" },
+        detail: { tags, operationId: "getOrganization", summary: "Get an organization" },
       },
     )
     .patch(
@@ -72,6 +78,7 @@ export const organizations = (ctx: ApiContext) =>
         response: { 200: Organization, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
           tags,
+          operationId: "updateOrganization",
           summary: "Change an organization",
           description: "Fields that are left out stay.",
           audit: target.writes(target.organization),
@@ -90,6 +97,7 @@ export const organizations = (ctx: ApiContext) =>
         response: { 200: Generic, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
+          operationId: "deleteOrganization",
           summary: "Delete an organization",
           description: "409 while it has templates or workspaces.",
           audit: target.deletes(target.organization),

@@ -37,7 +37,12 @@ export const members = (ctx: ApiContext) =>
         user,
         params: organizationPath,
         response: { 200: t.Array(Member), ...fails(401, 404) },
-        detail: { tags, summary: "List members", description: "Those the caller may see, by username." },
+        detail: {
+          tags,
+          operationId: "listMembers",
+          summary: "List members",
+          description: "Those the caller may see, by username.",
+        },
       },
     )
     .get(
@@ -51,7 +56,7 @@ export const members = (ctx: ApiContext) =>
         params: organizationPath,
         query: t.Object({ limit: pageQuery.limit, offset: pageQuery.offset }),
         response: { 200: t.Object({ members: t.Array(Member), count: t.Integer() }), ...fails(400, 401, 404) },
-        detail: { tags, summary: "List members in pages" },
+        detail: { tags, operationId: "listMembersPaginated", summary: "List members in pages" },
       },
     )
     .get(
@@ -64,7 +69,7 @@ export const members = (ctx: ApiContext) =>
         user,
         params: organizationPath,
         response: { 200: t.Array(AssignableRole), ...fails(401, 404) },
-        detail: { tags, summary: "List the roles of members" },
+        detail: { tags, operationId: "listMemberRoles", summary: "List the roles of members" },
       },
     )
     .get(
@@ -77,7 +82,7 @@ export const members = (ctx: ApiContext) =>
         user,
         params: memberPath,
         response: { 200: Member, ...fails(401, 404) },
-        detail: { tags, summary: "Get a member" },
+        detail: { tags, operationId: "getMember", summary: "Get a member" },
       },
     )
     .post(
@@ -90,7 +95,12 @@ export const members = (ctx: ApiContext) =>
         user,
         params: memberPath,
         response: { 200: Member, ...fails(401, 403, 404, 409) },
-        detail: operation({ tags, summary: "Add a member", audit: target.creates(target.newMember) }),
+        detail: operation({
+          tags,
+          operationId: "addMember",
+          summary: "Add a member",
+          audit: target.creates(target.newMember),
+        }),
       },
     )
     .delete(
@@ -106,6 +116,7 @@ export const members = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "removeMember",
           summary: "Remove a member",
           description: "Their workspaces stay.",
           audit: target.deletes(target.member),
@@ -125,6 +136,7 @@ export const members = (ctx: ApiContext) =>
         response: { 200: Member, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
           tags,
+          operationId: "setMemberRoles",
           summary: "Set a member's roles",
           description: "Replaces all of them.",
           audit: target.writes(target.member),

@@ -3,6 +3,7 @@ import { Elysia, t } from "elysia";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
 import { setSharingDisabled } from "#domain/organizations/change.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { named } from "#schema/named.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -10,9 +11,12 @@ import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 
 const tags = ["Organizations"];
-const Sharing = t.Object({
-  sharing_disabled: t.Boolean({ description: "Workspaces and chats cannot be shared here." }),
-});
+const Sharing = named(
+  "WorkspaceSharing",
+  t.Object({
+    sharing_disabled: t.Boolean({ description: "Workspaces and chats cannot be shared here." }),
+  }),
+);
 
 export const sharing = (ctx: ApiContext) =>
   new Elysia()
@@ -27,7 +31,7 @@ export const sharing = (ctx: ApiContext) =>
         user: true,
         params: organizationPath,
         response: { 200: Sharing, ...fails(401, 404) },
-        detail: { tags, summary: "See whether workspaces may be shared" },
+        detail: { tags, operationId: "getWorkspaceSharing", summary: "See whether workspaces may be shared" },
       },
     )
     .patch(
@@ -45,6 +49,7 @@ export const sharing = (ctx: ApiContext) =>
         response: { 200: Sharing, ...fails(400, 401, 403, 404, 413, 503) },
         detail: operation({
           tags,
+          operationId: "updateWorkspaceSharing",
           summary: "Allow or forbid sharing workspaces",
           description: "Forbidding it also ends the sharing of every workspace and chat of the organization.",
           audit: target.writes(target.organization),

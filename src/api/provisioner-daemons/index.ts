@@ -81,6 +81,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
         response: { 200: t.Array(ProvisionerDaemon), ...fails(401, 404) },
         detail: {
           tags,
+          operationId: "listProvisionerDaemons",
           summary: "List provisioner daemons",
           description: "Workers that are processes of their own, the last seen first.",
         },
@@ -115,6 +116,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
         response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
         detail: {
           tags,
+          operationId: "serveProvisionerDaemon",
           summary: "Take jobs",
           description:
             "For `slipway provisioner`: a WebSocket of JSON messages. The provisioner key stands where a session token would.",

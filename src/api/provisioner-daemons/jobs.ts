@@ -7,6 +7,7 @@ import { JOB_STATUSES, JobLog, ProvisionerJob } from "#schema/workspaces/job.ts"
 import { LogQuery, logRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { jobLogs } from "../jobs/logs.ts";
 
@@ -50,6 +51,7 @@ export const provisionerJobs = (ctx: ApiContext) =>
         response: { 200: t.Array(ProvisionerJob), ...fails(400, 401, 403, 404) },
         detail: {
           tags,
+          operationId: "listProvisionerJobs",
           summary: "List provisioner jobs",
           description: "Newest first, among the last 500, for those who look after templates.",
         },
@@ -65,7 +67,7 @@ export const provisionerJobs = (ctx: ApiContext) =>
         user,
         params: jobPath,
         response: { 200: ProvisionerJob, ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "Get a provisioner job" },
+        detail: { tags, operationId: "getProvisionerJob", summary: "Get a provisioner job" },
       },
     )
     .get(
@@ -80,6 +82,11 @@ export const provisionerJobs = (ctx: ApiContext) =>
         params: jobPath,
         query: LogQuery,
         response: { 200: t.Array(JobLog), ...fails(400, 401, 403, 404, 503) },
-        detail: { tags, summary: "Read the log of a provisioner job" },
+        detail: operation({
+          tags,
+          operationId: "listProvisionerJobLogs",
+          summary: "Read the log of a provisioner job",
+          sends: JobLog,
+        }),
       },
     );

@@ -42,6 +42,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
         response: { 201: NewProvisionerKey, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
           tags,
+          operationId: "createProvisionerKey",
           summary: "Create a provisioner key",
           description: "The answer is the only place where it is ever shown. Every worker with this key has its tags.",
           example: { name: "builders", tags: {} },
@@ -58,7 +59,12 @@ export const provisionerKeys = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(ProvisionerKey), ...fails(401, 403, 404) },
-        detail: { tags, summary: "List provisioner keys", description: "Oldest first; without the keys themselves." },
+        detail: {
+          tags,
+          operationId: "listProvisionerKeys",
+          summary: "List provisioner keys",
+          description: "Oldest first; without the keys themselves.",
+        },
       },
     )
     .delete(
@@ -74,6 +80,7 @@ export const provisionerKeys = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteProvisionerKey",
           summary: "Delete a provisioner key",
           description: "Counts at once: workers that came with it are disconnected, and their jobs go to others.",
           audit: target.deletes(target.provisionerKey),

@@ -39,6 +39,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
       response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
       detail: {
         tags: ["Agents"],
+        operationId: "coordinateAgent",
         summary: "Join the network of an agent",
         description:
           "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to this agent only. 1008 when the caller's access ends.",

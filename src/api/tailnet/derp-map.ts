@@ -1,10 +1,11 @@
 // The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for whoever is about to reach an agent (facts/wire 2.5).
 import { Elysia, t } from "elysia";
 import { agentAt } from "#domain/agents/find.ts";
-import { AgentConnectionInfo } from "#schema/agents/derp-map.ts";
+import { AgentConnectionInfo, DerpMap } from "#schema/agents/derp-map.ts";
 import { derpMapJson, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
 import { CLOSE, type SocketHandler } from "../http/socket.ts";
@@ -27,7 +28,7 @@ export const agentConnection = (ctx: ApiContext) =>
     .get("/connection", () => connectionInfo(ctx), {
       user: true,
       response: { 200: AgentConnectionInfo, ...fails(401) },
-      detail: { tags, summary: "How agents are reached" },
+      detail: { tags, operationId: "getConnectionInfo", summary: "How agents are reached" },
     })
     .get(
       "/:workspaceagent/connection",
@@ -39,7 +40,12 @@ export const agentConnection = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
         response: { 200: AgentConnectionInfo, ...fails(400, 401, 404) },
-        detail: { tags, summary: "How an agent is reached", description: "The same for every agent." },
+        detail: {
+          tags,
+          operationId: "getAgentConnectionInfo",
+          summary: "How an agent is reached",
+          description: "The same for every agent.",
+        },
       },
     );
 
@@ -54,12 +60,14 @@ export const derpMaps = (ctx: ApiContext) =>
       {
         user: true,
         response: { 101: Upgraded, ...fails(400, 401, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "watchRelayMap",
           summary: "Follow the relay map",
           description:
             "A WebSocket. Each binary message is the whole map as JSON: one at once, further ones when it has changed, which it does not while the server runs. Clients send nothing; one that does is closed with 1002.",
-        },
+          sends: DerpMap,
+        }),
       },
     );
 

@@ -30,6 +30,7 @@ export const derp = (ctx: ApiContext) =>
         response: { 101: Upgraded, ...fails(400, 426, 503) },
         detail: {
           tags,
+          operationId: "connectRelay",
           summary: "Connect to the relay",
           description:
             "A WebSocket of the subprotocol `derp`: binary messages forming one stream of relay frames. 426 for any other kind of request.",
@@ -39,7 +40,7 @@ export const derp = (ctx: ApiContext) =>
     )
     .get("/derp/latency-check", () => new Response(null), {
       response: { 200: t.Void({ description: "Nothing; how long it took is the answer." }) },
-      detail: { tags, summary: "How far the relay is", security: [] },
+      detail: { tags, operationId: "measureRelayLatency", summary: "How far the relay is", security: [] },
     });
 
 class RelayConnection implements SocketHandler {

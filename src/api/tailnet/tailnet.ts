@@ -35,6 +35,7 @@ export const tailnet = (ctx: ApiContext) =>
       response: { 101: Upgraded, ...fails(400, 401, 503) },
       detail: {
         tags: ["Agents"],
+        operationId: "joinTailnet",
         summary: "Join the network of all agents",
         description:
           "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to every agent whose workspace the user may enter, and the updates of the user's workspaces. A tunnel ends when access to its workspace does; 1008 when the key counts no more.",

@@ -22,6 +22,7 @@ import { presetWithId } from "#src/provisioners/presets.ts";
 import { LogQuery, logRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { jobLogs } from "../jobs/logs.ts";
 
@@ -52,6 +53,7 @@ export const dryRuns = (ctx: ApiContext) =>
         response: { 201: ProvisionerJob, ...fails(400, 401, 403, 404, 412, 413, 429, 503) },
         detail: {
           tags,
+          operationId: "createDryRun",
           summary: "Try a template version",
           description:
             "Starts a job that looks whether a workspace could be made with these values, on the provisioner that would make it. No workspace is made.",
@@ -68,7 +70,7 @@ export const dryRuns = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: ProvisionerJob, ...fails(400, 401, 404) },
-        detail: { tags, summary: "Get a dry run" },
+        detail: { tags, operationId: "getDryRun", summary: "Get a dry run" },
       },
     )
     .get(
@@ -87,6 +89,7 @@ export const dryRuns = (ctx: ApiContext) =>
         response: { 200: t.Array(PlannedResource), ...fails(400, 401, 404, 412) },
         detail: {
           tags,
+          operationId: "listDryRunResources",
           summary: "Resources of a dry run",
           description: "What the workspace would have. 412 until the dry run has ended.",
         },
@@ -104,12 +107,14 @@ export const dryRuns = (ctx: ApiContext) =>
         params,
         query: LogQuery,
         response: { 200: t.Array(JobLog), ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "listDryRunLogs",
           summary: "Log of a dry run",
           description:
             "With `follow` a WebSocket: one line a message, closed with 1000 when the job has ended and all is sent.",
-        },
+          sends: JobLog,
+        }),
       },
     )
     .get(
@@ -122,7 +127,7 @@ export const dryRuns = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: MatchedProvisioners, ...fails(400, 401, 404) },
-        detail: { tags, summary: "Workers that could take a dry run" },
+        detail: { tags, operationId: "getDryRunMatchedProvisioners", summary: "Workers that could take a dry run" },
       },
     )
     .patch(
@@ -136,7 +141,7 @@ export const dryRuns = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: Generic, ...fails(400, 401, 404, 412, 503) },
-        detail: { tags, summary: "Cancel a dry run" },
+        detail: { tags, operationId: "cancelDryRun", summary: "Cancel a dry run" },
       },
     );
 

@@ -8,6 +8,7 @@ import { manifestOf, versionAt, versionPath } from "#domain/template-versions/ve
 import { DynamicParameters, DynamicParametersRequest } from "#schema/workspaces/dynamic-parameters.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -34,12 +35,15 @@ export const dynamicParameters = (ctx: ApiContext) =>
           user_id: t.Optional(t.String({ description: "For whom the workspace would be; changes nothing here." })),
         }),
         response: { 101: Upgraded, ...fails(400, 401, 404, 412, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "openDynamicParameters",
           summary: "Live form of a template version",
           description:
             "A WebSocket: each message {id, inputs} is answered by one {id, diagnostics, parameters}. The first answer comes unasked and has the id -1.",
-        },
+          sends: DynamicParameters,
+          takes: DynamicParametersRequest,
+        }),
       },
     )
     .post(
@@ -56,6 +60,7 @@ export const dynamicParameters = (ctx: ApiContext) =>
         response: { 200: DynamicParameters, ...fails(400, 401, 404, 412, 413) },
         detail: {
           tags,
+          operationId: "evaluateDynamicParameters",
           summary: "Parameters of a template version for some values",
           description: "Which are asked, with which options and defaults, and what is wrong with each.",
         },

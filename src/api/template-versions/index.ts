@@ -68,6 +68,7 @@ const organizationVersions = (ctx: ApiContext) =>
       response: { 201: TemplateVersion, ...fails(400, 401, 403, 404, 409, 413) },
       detail: operation({
         tags,
+        operationId: "createTemplateVersion",
         summary: "Create a template version",
         description:
           "Starts the import of an upload. Follow its job with the logs of the version; a template needs a version whose import has succeeded.",
@@ -83,7 +84,7 @@ const oneVersion = (ctx: ApiContext) =>
       user: true,
       params: versionPath,
       response: { 200: TemplateVersion, ...fails(400, 401, 404) },
-      detail: { tags, summary: "Get a template version" },
+      detail: { tags, operationId: "getTemplateVersion", summary: "Get a template version" },
     })
     .patch(
       "",
@@ -99,6 +100,7 @@ const oneVersion = (ctx: ApiContext) =>
         response: { 200: TemplateVersion, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
+          operationId: "updateTemplateVersion",
           summary: "Change name and message of a template version",
           example: { message: "First version" },
           audit: target.writes(target.templateVersion),
@@ -118,6 +120,7 @@ const oneVersion = (ctx: ApiContext) =>
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412) },
         detail: operation({
           tags,
+          operationId: "cancelTemplateVersion",
           summary: "Cancel the import of a template version",
           audit: target.writes(target.templateVersion),
         }),
@@ -129,6 +132,7 @@ const oneVersion = (ctx: ApiContext) =>
       response: { 200: Generic, ...fails(400, 401, 403, 404) },
       detail: operation({
         tags,
+        operationId: "archiveTemplateVersion",
         summary: "Archive a template version",
         description: "No new build can use it. Not the active one.",
         audit: target.writes(target.templateVersion),
@@ -140,6 +144,7 @@ const oneVersion = (ctx: ApiContext) =>
       response: { 200: Generic, ...fails(400, 401, 403, 404) },
       detail: operation({
         tags,
+        operationId: "unarchiveTemplateVersion",
         summary: "Take a template version out of the archive",
         audit: target.writes(target.templateVersion),
       }),
@@ -169,6 +174,7 @@ const versionContents = (ctx: ApiContext) =>
         response: { 200: t.Array(TemplateParameter), ...reading },
         detail: {
           tags,
+          operationId: "listTemplateVersionParameters",
           summary: "Parameters of a template version",
           description: "What is asked when a workspace is made.",
         },
@@ -186,6 +192,7 @@ const versionContents = (ctx: ApiContext) =>
         response: { 200: t.Array(TemplateVariable), ...reading, ...fails(403) },
         detail: {
           tags,
+          operationId: "listTemplateVersionVariables",
           summary: "Variables of a template version",
           description:
             "Also after an import that failed because values were missing. Sensitive values are never shown.",
@@ -202,7 +209,7 @@ const versionContents = (ctx: ApiContext) =>
         user: true,
         params: versionPath,
         response: { 200: t.Array(Preset), ...reading },
-        detail: { tags, summary: "Presets of a template version" },
+        detail: { tags, operationId: "listTemplateVersionPresets", summary: "Presets of a template version" },
       },
     )
     .get(
@@ -216,7 +223,12 @@ const versionContents = (ctx: ApiContext) =>
         user: true,
         params: versionPath,
         response: { 200: t.Array(PlannedResource), ...reading },
-        detail: { tags, summary: "Planned resources of a template version", description: "What a start would make." },
+        detail: {
+          tags,
+          operationId: "listTemplateVersionResources",
+          summary: "Planned resources of a template version",
+          description: "What a start would make.",
+        },
       },
     )
     .get(
@@ -231,6 +243,7 @@ const versionContents = (ctx: ApiContext) =>
         response: { 200: t.Array(VersionExternalAuth), ...reading },
         detail: {
           tags,
+          operationId: "listTemplateVersionExternalAccounts",
           summary: "External accounts a template version needs",
           description: "What its `external_auth` lists, and whether the caller has linked it.",
         },
@@ -248,11 +261,13 @@ const versionContents = (ctx: ApiContext) =>
         params: versionPath,
         query: LogQuery,
         response: { 200: t.Array(JobLog), ...fails(400, 401, 404) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "listTemplateVersionLogs",
           summary: "Log of the import of a template version",
           description:
             "With `follow` a WebSocket: one line a message, closed with 1000 when the job has ended and all is sent.",
-        },
+          sends: JobLog,
+        }),
       },
     );

@@ -34,6 +34,7 @@ export const templateDaus = (ctx: ApiContext) =>
       },
       detail: {
         tags: ["Templates"],
+        operationId: "getTemplateDailyUsers",
         summary: "People who used a template, by day",
         description: "One entry a day from 60 days ago to today.",
       },

@@ -59,8 +59,10 @@ const manifestSchema = () =>
     "/schema",
     () => new Response(MANIFEST_SCHEMA, { headers: { "content-type": "application/json; charset=utf-8" } }),
     {
+      response: { 200: t.Record(t.String(), t.Unknown(), { description: "A JSON Schema." }) },
       detail: {
         tags,
+        operationId: "getTemplateSchema",
         summary: "JSON Schema of template.yaml",
         description:
           "The format of the file that makes a folder a template; for editors that check YAML. Needs no sign-in.",
@@ -86,6 +88,7 @@ const examples = () =>
       response: { 200: t.Array(TemplateExample), ...fails(401) },
       detail: {
         tags,
+        operationId: "listTemplateExamples",
         summary: "List the templates that come with the server",
         description: "A template version is made of one by its id as example_id.",
       },
@@ -105,7 +108,7 @@ const inOrganization = (ctx: ApiContext, show: Show) =>
         ...list,
         user: true,
         params: organizationPath,
-        detail: { tags, summary: "List the templates of an organization" },
+        detail: { tags, operationId: "listOrganizationTemplates", summary: "List the templates of an organization" },
       },
     )
     .get(
@@ -120,7 +123,7 @@ const inOrganization = (ctx: ApiContext, show: Show) =>
         user: true,
         params: t.Object({ ...organizationPath.properties, name: t.String({ description: "The template's name." }) }),
         response: { 200: Template, ...fails(401, 404) },
-        detail: { tags, summary: "Get a template by name" },
+        detail: { tags, operationId: "getTemplateByName", summary: "Get a template by name" },
       },
     )
     .use(namedVersions(ctx))
@@ -139,6 +142,7 @@ const inOrganization = (ctx: ApiContext, show: Show) =>
         response: { 201: Template, ...fails(400, 401, 403, 404, 409, 412) },
         detail: operation({
           tags,
+          operationId: "createTemplate",
           summary: "Create a template",
           description: "From a template version whose import has succeeded and that belongs to no template yet.",
           example: { name: "hello", display_name: "Hello", template_version_id: ANY_ID },
@@ -152,13 +156,18 @@ const oneTemplate = (ctx: ApiContext, show: Show) =>
     .get("", async ({ caller, query }) => Promise.all((await searchTemplates(ctx, caller, query.q ?? "")).map(show)), {
       ...list,
       user: true,
-      detail: { tags, summary: "List templates", description: "Those the caller may see, by name." },
+      detail: {
+        tags,
+        operationId: "listTemplates",
+        summary: "List templates",
+        description: "Those the caller may see, by name.",
+      },
     })
     .get("/:template", async ({ caller, params }) => show(await templateAt(ctx, params.template, caller)), {
       user: true,
       params: templatePath,
       response: { 200: Template, ...fails(400, 401, 404) },
-      detail: { tags, summary: "Get a template" },
+      detail: { tags, operationId: "getTemplate", summary: "Get a template" },
     })
     .patch(
       "/:template",
@@ -174,6 +183,7 @@ const oneTemplate = (ctx: ApiContext, show: Show) =>
         response: { 200: Template, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
+          operationId: "updateTemplate",
           summary: "Change a template",
           description: "What the body leaves out stays as it is.",
           example: { display_name: "Hello", description: "Says hello.", default_ttl_ms: 28_800_000 },
@@ -194,6 +204,7 @@ const oneTemplate = (ctx: ApiContext, show: Show) =>
         response: { 200: Generic, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteTemplate",
           summary: "Delete a template",
           description: "400 while workspaces of it exist.",
           audit: target.deletes(target.template),

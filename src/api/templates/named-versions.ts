@@ -42,7 +42,11 @@ export const namedVersions = (ctx: ApiContext) =>
         user: true,
         params: namedVersion,
         response: { 200: TemplateVersion, ...fails(401, 404) },
-        detail: { tags, summary: "Get a version by the names of template and version" },
+        detail: {
+          tags,
+          operationId: "getOrganizationTemplateVersionByName",
+          summary: "Get a version by the names of template and version",
+        },
       },
     )
     .get(
@@ -57,6 +61,11 @@ export const namedVersions = (ctx: ApiContext) =>
         user: true,
         params: namedVersion,
         response: { 200: TemplateVersion, ...fails(401, 404) },
-        detail: { tags, summary: "Get the version before", description: "404 for the first one." },
+        detail: {
+          tags,
+          operationId: "getPreviousTemplateVersion",
+          summary: "Get the version before",
+          description: "404 for the first one.",
+        },
       },
     );

@@ -40,7 +40,12 @@ export const templateVersionsOf = (ctx: ApiContext) =>
           include_archived: t.Optional(t.BooleanString({ description: "Show archived versions, too." })),
         }),
         response: { 200: t.Array(TemplateVersion), ...fails(400, 401, 404) },
-        detail: { tags, summary: "List the versions of a template", description: "Oldest first." },
+        detail: {
+          tags,
+          operationId: "listTemplateVersions",
+          summary: "List the versions of a template",
+          description: "Oldest first.",
+        },
       },
     )
     .post(
@@ -77,6 +82,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
         },
         detail: operation({
           tags,
+          operationId: "archiveUnusedTemplateVersions",
           summary: "Archive the versions of a template that nothing uses",
           description: "Never the active one, nor one that the latest build of a workspace was made from.",
           audit: target.writes(target.template),
@@ -95,7 +101,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
         user: true,
         params: t.Object({ ...templatePath.properties, name: t.String({ description: "The version's name." }) }),
         response: { 200: TemplateVersion, ...fails(400, 401, 404) },
-        detail: { tags, summary: "Get a version of a template by name" },
+        detail: { tags, operationId: "getTemplateVersionByName", summary: "Get a version of a template by name" },
       },
     )
     .patch(
@@ -112,6 +118,7 @@ export const templateVersionsOf = (ctx: ApiContext) =>
         response: { 200: Generic, ...fails(400, 401, 403, 404, 412) },
         detail: operation({
           tags,
+          operationId: "activateTemplateVersion",
           summary: "Make a version the active one",
           description: "Its import must have succeeded, and it must not be archived.",
           audit: target.writes(target.template),

@@ -79,7 +79,12 @@ export const userCollection = (ctx: ApiContext) =>
           }),
           ...fails(400, 401),
         },
-        detail: { tags, summary: "List users", description: "Those the caller may see, by username." },
+        detail: {
+          tags,
+          operationId: "listUsers",
+          summary: "List users",
+          description: "Those the caller may see, by username.",
+        },
       },
     )
     .post(
@@ -94,6 +99,7 @@ export const userCollection = (ctx: ApiContext) =>
         response: { 201: User, ...fails(400, 401, 403, 409, 415) },
         detail: operation({
           tags,
+          operationId: "createUser",
           summary: "Create a user",
           example: { email: "ann@example.com", username: "ann", name: "Ann", password: "a long enough secret" },
         }),

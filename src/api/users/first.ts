@@ -22,7 +22,13 @@ export const firstUser = (ctx: ApiContext) =>
       },
       {
         response: { 200: Generic, ...fails(404) },
-        detail: { tags, summary: "Is there a first user", description: "404 until it has been made.", security: [] },
+        detail: {
+          tags,
+          operationId: "checkFirstUser",
+          summary: "Is there a first user",
+          description: "404 until it has been made.",
+          security: [],
+        },
       },
     )
     .post(
@@ -60,6 +66,7 @@ export const firstUser = (ctx: ApiContext) =>
         detail: operation({
           reads: "public",
           tags,
+          operationId: "createFirstUser",
           summary: "Create the first user",
           description: "Works once, with the token of the link that the server prints at start. The user is an owner.",
           security: [],

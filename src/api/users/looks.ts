@@ -3,6 +3,7 @@ import { Elysia, t } from "elysia";
 import { findOwn, lastParameters, setLooks } from "#domain/users/looks.ts";
 import { userPath } from "#domain/users/user.ts";
 import { TERMINAL_FONTS } from "#schema/deployment/appearance.ts";
+import { named } from "#schema/named.ts";
 import { oneOf } from "#schema/one-of.ts";
 import { lineText } from "#schema/text.ts";
 import type { ApiContext } from "../context.ts";
@@ -13,14 +14,17 @@ import { fails } from "../http/responses.ts";
 const tags = ["Users"];
 const of = { user: true, params: userPath } as const;
 
-const Looks = t.Object({
-  theme_preference: lineText({
-    maxLength: 32,
-    description: "Such as light, dark or auto; empty: as the browser has it.",
+const Looks = named(
+  "UserAppearance",
+  t.Object({
+    theme_preference: lineText({
+      maxLength: 32,
+      description: "Such as light, dark or auto; empty: as the browser has it.",
+    }),
+    terminal_font: oneOf(TERMINAL_FONTS, "Empty: as the system has it."),
   }),
-  terminal_font: oneOf(TERMINAL_FONTS, "Empty: as the system has it."),
-});
-const Filled = t.Object({ name: t.String(), value: t.String() });
+);
+const Filled = named("AutofillParameter", t.Object({ name: t.String(), value: t.String() }));
 
 export const userLooks = (ctx: ApiContext) =>
   new Elysia()
@@ -34,7 +38,7 @@ export const userLooks = (ctx: ApiContext) =>
       {
         ...of,
         response: { 200: Looks, ...fails(401, 403, 404) },
-        detail: { tags, summary: "See one's theme and font" },
+        detail: { tags, operationId: "getUserAppearance", summary: "See one's theme and font" },
       },
     )
     .put(
@@ -49,6 +53,7 @@ export const userLooks = (ctx: ApiContext) =>
         response: { 200: Looks, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "updateUserAppearance",
           summary: "Choose one's theme and font",
           example: { theme_preference: "dark", terminal_font: "" },
         }),
@@ -66,6 +71,7 @@ export const userLooks = (ctx: ApiContext) =>
         response: { 200: t.Array(Filled), ...fails(400, 401, 403, 404) },
         detail: {
           tags,
+          operationId: "listAutofillParameters",
           summary: "Get what one last filled in",
           description: "The values that one's newest workspace of the template was started with.",
         },

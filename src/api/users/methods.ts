@@ -4,6 +4,7 @@ import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { findUser } from "#db/users/users.ts";
 import { providerPath } from "#domain/oidc/providers.ts";
 import { networkOf } from "#domain/users/throttle.ts";
+import { named } from "#schema/named.ts";
 import { partyOf } from "#src/authentication/webauthn.ts";
 import type { ApiContext } from "../context.ts";
 import { userIn } from "../http/caller.ts";
@@ -12,26 +13,29 @@ import { fails } from "../http/responses.ts";
 
 const tags = ["Users"];
 
-const AuthMethods = t.Object({
-  terms_of_service_url: t.String(),
-  password: t.Object({ enabled: t.Boolean() }),
-  passkey: t.Object({ enabled: t.Boolean({ description: "Whether browsers take passkeys at the access URL." }) }),
-  github: t.Object({ enabled: t.Boolean(), default_provider_configured: t.Boolean() }),
-  oidc: t.Object({
-    enabled: t.Boolean(),
-    signInText: t.String(),
-    iconUrl: t.String(),
-    providers: t.Array(
-      t.Object({
-        id: t.String(),
-        name: t.String(),
-        icon: t.String({ description: "A URL, or empty." }),
-        url: t.String({ description: "Where a browser begins; takes `redirect`, a path to go to afterwards." }),
-      }),
-      { description: "All of them; the members beside tell of the first, for clients that know one." },
-    ),
+const AuthMethods = named(
+  "SignInMethods",
+  t.Object({
+    terms_of_service_url: t.String(),
+    password: t.Object({ enabled: t.Boolean() }),
+    passkey: t.Object({ enabled: t.Boolean({ description: "Whether browsers take passkeys at the access URL." }) }),
+    github: t.Object({ enabled: t.Boolean(), default_provider_configured: t.Boolean() }),
+    oidc: t.Object({
+      enabled: t.Boolean(),
+      signInText: t.String(),
+      iconUrl: t.String(),
+      providers: t.Array(
+        t.Object({
+          id: t.String(),
+          name: t.String(),
+          icon: t.String({ description: "A URL, or empty." }),
+          url: t.String({ description: "Where a browser begins; takes `redirect`, a path to go to afterwards." }),
+        }),
+        { description: "All of them; the members beside tell of the first, for clients that know one." },
+      ),
+    }),
   }),
-});
+);
 
 const shownProviders = (settings: readonly OidcSetting[]): Static<typeof AuthMethods>["oidc"] => {
   const providers = settings.map(({ id, display_name, icon = "" }) => ({
@@ -62,7 +66,7 @@ export const signInMethods = (ctx: ApiContext) =>
       }),
       {
         response: { 200: AuthMethods },
-        detail: { tags, summary: "Ways to sign in", security: [] },
+        detail: { tags, operationId: "listSignInMethods", summary: "Ways to sign in", security: [] },
       },
     )
     .post(
@@ -83,6 +87,7 @@ export const signInMethods = (ctx: ApiContext) =>
         detail: operation({
           reads: "public",
           tags,
+          operationId: "validatePassword",
           summary: "Check a new password",
           description: "Nothing is stored.",
           security: [],

@@ -23,7 +23,7 @@ export const oneUser = (ctx: ApiContext) =>
       enrolling: true,
       params,
       response: { 200: User, ...fails(401, 404) },
-      detail: { tags, summary: "Get a user" },
+      detail: { tags, operationId: "getUser", summary: "Get a user" },
     })
     .delete(
       "/:user",
@@ -37,6 +37,7 @@ export const oneUser = (ctx: ApiContext) =>
         response: { 200: Generic, ...fails(401, 403, 404, 409) },
         detail: operation({
           tags,
+          operationId: "deleteUser",
           summary: "Delete a user",
           description: "409 while the user owns workspaces.",
           audit: target.deletes(target.user),
@@ -56,6 +57,7 @@ export const oneUser = (ctx: ApiContext) =>
         response: { 200: User, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
           tags,
+          operationId: "updateUserProfile",
           summary: "Change a user's profile",
           example: { username: "ann", name: "Ann" },
           audit: target.writes(target.user),
@@ -74,6 +76,7 @@ export const oneUser = (ctx: ApiContext) =>
         response: { 200: User, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "setUserStatus",
           summary: "Suspend or activate a user",
           description: "A suspended user cannot sign in; keys stop counting at once and open streams end.",
           audit: target.writes(target.user),

@@ -28,7 +28,7 @@ export const userOrganizations = (ctx: ApiContext) =>
         user: true,
         params: userPath,
         response: { 200: t.Array(Organization), ...fails(401, 404) },
-        detail: { tags, summary: "List a user's organizations" },
+        detail: { tags, operationId: "listUserOrganizations", summary: "List a user's organizations" },
       },
     )
     .get(
@@ -46,6 +46,6 @@ export const userOrganizations = (ctx: ApiContext) =>
           organization: t.String({ description: "Organization id, name, or the word `default`." }),
         }),
         response: { 200: Organization, ...fails(401, 404) },
-        detail: { tags, summary: "Get one of a user's organizations" },
+        detail: { tags, operationId: "getUserOrganization", summary: "Get one of a user's organizations" },
       },
     );

@@ -24,6 +24,7 @@ export const userPassword = (ctx: ApiContext) =>
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
       detail: operation({
         tags: ["Users"],
+        operationId: "setPassword",
         summary: "Set a password",
         description: "Every other sign-in and token of the user ends.",
         example: { old_password: "your password", password: "a long enough secret" },

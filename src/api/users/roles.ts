@@ -19,7 +19,7 @@ export const userRoles = (ctx: ApiContext) =>
     .get("/roles", ({ caller }) => assignable(SITE_ROLES, mayGiveSiteRoles(caller)), {
       user: true,
       response: { 200: t.Array(AssignableRole), ...fails(401) },
-      detail: { tags, summary: "List the site roles" },
+      detail: { tags, operationId: "listSiteRoles", summary: "List the site roles" },
     })
     .get(
       "/:user/roles",
@@ -42,7 +42,7 @@ export const userRoles = (ctx: ApiContext) =>
           }),
           ...fails(401, 404),
         },
-        detail: { tags, summary: "Get a user's roles" },
+        detail: { tags, operationId: "getUserRoles", summary: "Get a user's roles" },
       },
     )
     .put(
@@ -58,6 +58,7 @@ export const userRoles = (ctx: ApiContext) =>
         response: { 200: User, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
           tags,
+          operationId: "setUserRoles",
           summary: "Set a user's site roles",
           description: "Replaces all of them.",
           audit: target.writes(target.user),

@@ -11,5 +11,5 @@ export const authScopes = () =>
       200: t.Object({ external: t.Array(t.String(), { description: "Names for `scopes` of a new token." }) }),
       ...fails(401, 403),
     },
-    detail: { tags: ["API keys"], summary: "List the scopes of tokens" },
+    detail: { tags: ["API keys"], operationId: "listTokenScopes", summary: "List the scopes of tokens" },
   });

@@ -1,12 +1,12 @@
 // Signing in and out: the session token, and the cookie that carries it for browsers (rules ID-3 to ID-7).
-import { Elysia, t } from "elysia";
+import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUserByEmail, isPasswordStill } from "#db/users/users.ts";
 import { isKnownAddress } from "#domain/users/known-address.ts";
 import { noteFailedSignIn, signOut } from "#domain/users/sign-in.ts";
 import { LoginRefused } from "#schema/users/second-factor.ts";
-import { LoginRequest } from "#schema/users/user.ts";
+import { LoginRequest, SessionToken } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { passkeySignIn } from "../factors/passkey-sign-in.ts";
 import { askForFactor, secondFactorSignIn } from "../factors/sign-in.ts";
@@ -55,13 +55,14 @@ export const session = (ctx: ApiContext) =>
       {
         body: LoginRequest,
         response: {
-          201: t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
+          201: SessionToken,
           401: LoginRefused,
           ...fails(400, 415, 429, 503),
         },
         detail: operation({
           reads: "public",
           tags,
+          operationId: "signIn",
           summary: "Sign in with a password",
           description:
             "Also sets a cookie for browsers. Counts 24 hours from its last use. 401 with `second_factor`: the password was right and a code is needed, too.",
@@ -82,6 +83,11 @@ export const session = (ctx: ApiContext) =>
       {
         enrolling: true,
         response: { 200: Generic, ...fails(401) },
-        detail: { tags, summary: "Sign out", description: "Deletes the key this request was made with." },
+        detail: {
+          tags,
+          operationId: "signOut",
+          summary: "Sign out",
+          description: "Deletes the key this request was made with.",
+        },
       },
     );

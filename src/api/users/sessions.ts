@@ -46,7 +46,12 @@ export const sessions = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: t.Array(Session), ...fails(401, 403, 404) },
-        detail: { tags, summary: "List sessions", description: "Sign-ins that count now, the last used first." },
+        detail: {
+          tags,
+          operationId: "listSessions",
+          summary: "List sessions",
+          description: "Sign-ins that count now, the last used first.",
+        },
       },
     )
     .delete(
@@ -61,6 +66,7 @@ export const sessions = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteOtherSessions",
           summary: "End all sessions but this one",
           description: "What they have opened ends, too. Tokens stay.",
           audit: target.deletes(target.sessions),
@@ -82,6 +88,7 @@ export const sessions = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteSession",
           summary: "End a session",
           description: "Counts at once; what was opened with it ends.",
           audit: target.deletes(target.session),

@@ -41,7 +41,12 @@ export const userSkills = (ctx: ApiContext) =>
         user,
         params: userPath,
         response: { 200: t.Array(UserSkill), ...fails(401, 403, 404) },
-        detail: { tags, summary: "List one's skills", description: "By name, without their texts." },
+        detail: {
+          tags,
+          operationId: "listSkills",
+          summary: "List one's skills",
+          description: "By name, without their texts.",
+        },
       },
     )
     .post(
@@ -57,6 +62,7 @@ export const userSkills = (ctx: ApiContext) =>
         response: { 201: UserSkill, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
+          operationId: "createSkill",
           summary: "Write a skill",
           description: "All chats of the caller can read it from now on.",
           example: {
@@ -71,7 +77,7 @@ export const userSkills = (ctx: ApiContext) =>
       user,
       params: path,
       response: { 200: UserSkill, ...fails(400, 401, 403, 404) },
-      detail: { tags, summary: "Get one of one's skills" },
+      detail: { tags, operationId: "getSkill", summary: "Get one of one's skills" },
     })
     .patch(
       "/:user/skills/:skill",
@@ -83,7 +89,12 @@ export const userSkills = (ctx: ApiContext) =>
         params: path,
         body: UpdateUserSkill,
         response: { 200: UserSkill, ...fails(400, 401, 403, 404, 409) },
-        detail: operation({ tags, summary: "Change one of one's skills", audit: target.writes(target.skill) }),
+        detail: operation({
+          tags,
+          operationId: "updateSkill",
+          summary: "Change one of one's skills",
+          audit: target.writes(target.skill),
+        }),
       },
     )
     .delete(
@@ -96,7 +107,12 @@ export const userSkills = (ctx: ApiContext) =>
         user,
         params: path,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
-        detail: operation({ tags, summary: "Delete one of one's skills", audit: target.deletes(target.skill) }),
+        detail: operation({
+          tags,
+          operationId: "deleteSkill",
+          summary: "Delete one of one's skills",
+          audit: target.deletes(target.skill),
+        }),
       },
     );
 

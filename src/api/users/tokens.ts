@@ -37,7 +37,12 @@ export const tokens = (ctx: ApiContext) =>
         user,
         params,
         response: { 201: NewKey, ...fails(401, 403, 404, 409) },
-        detail: { tags, summary: "Create a session key", description: "Counts 24 hours from its last use." },
+        detail: {
+          tags,
+          operationId: "createSessionKey",
+          summary: "Create a session key",
+          description: "Counts 24 hours from its last use.",
+        },
       },
     )
     .get(
@@ -60,7 +65,12 @@ export const tokens = (ctx: ApiContext) =>
           include_expired: flagQuery("Also the expired."),
         }),
         response: { 200: t.Array(ApiKey), ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "List tokens", description: "Oldest first. An owner may ask for those of everybody." },
+        detail: {
+          tags,
+          operationId: "listTokens",
+          summary: "List tokens",
+          description: "Oldest first. An owner may ask for those of everybody.",
+        },
       },
     )
     .post(
@@ -76,6 +86,7 @@ export const tokens = (ctx: ApiContext) =>
         response: { 201: NewKey, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
           tags,
+          operationId: "createToken",
           summary: "Create a token",
           description: "The answer is the only place where it is ever shown.",
           example: { token_name: "laptop", lifetime: "7d" },
@@ -92,7 +103,7 @@ export const tokens = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: TokenConfig, ...fails(401, 403, 404) },
-        detail: { tags, summary: "How long tokens may live" },
+        detail: { tags, operationId: "getTokenConfig", summary: "How long tokens may live" },
       },
     )
     .get(
@@ -107,7 +118,7 @@ export const tokens = (ctx: ApiContext) =>
         user,
         params: namePath,
         response: { 200: ApiKey, ...fails(401, 403, 404) },
-        detail: { tags, summary: "Get a token by name" },
+        detail: { tags, operationId: "getTokenByName", summary: "Get a token by name" },
       },
     )
     .patch(
@@ -125,6 +136,7 @@ export const tokens = (ctx: ApiContext) =>
         response: { 200: ApiKey, ...fails(400, 401, 403, 404, 409, 415) },
         detail: operation({
           tags,
+          operationId: "updateToken",
           summary: "Change what a token may be used for",
           description: "Counts from the next request on; streams and WebSockets that it has opened end.",
           audit: target.writes(target.namedToken),
@@ -141,7 +153,7 @@ export const tokens = (ctx: ApiContext) =>
         user,
         params: keyPath,
         response: { 200: ApiKey, ...fails(401, 403, 404) },
-        detail: { tags, summary: "Get a key" },
+        detail: { tags, operationId: "getApiKey", summary: "Get a key" },
       },
     )
     .put(
@@ -157,6 +169,7 @@ export const tokens = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "expireApiKey",
           summary: "Expire a key",
           description: "It stays in the list of expired tokens.",
           audit: target.writes(target.apiKey),
@@ -176,6 +189,7 @@ export const tokens = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteApiKey",
           summary: "Delete a key",
           description: "Counts at once; what was opened with it ends.",
           audit: target.deletes(target.apiKey),

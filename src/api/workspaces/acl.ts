@@ -42,7 +42,7 @@ export const acl = (ctx: ApiContext) => {
       user,
       params,
       response: { 200: WorkspaceAcl, ...fails(400, 401, 403, 404, 410) },
-      detail: { tags, summary: "See with whom a workspace is shared" },
+      detail: { tags, operationId: "getWorkspaceAcl", summary: "See with whom a workspace is shared" },
     })
     .patch(
       "/:workspace/acl",
@@ -67,6 +67,7 @@ export const acl = (ctx: ApiContext) => {
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
         detail: operation({
           tags,
+          operationId: "updateWorkspaceAcl",
           summary: "Share a workspace",
           description:
             "Who is named gets the role `use` (see it and work in it) or `admin` (also start, stop and change it); an empty text takes it away. Whoever loses access is disconnected at once.",
@@ -86,7 +87,12 @@ export const acl = (ctx: ApiContext) => {
         user,
         params,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 503) },
-        detail: operation({ tags, summary: "Stop sharing a workspace", audit: target.writes(target.workspace) }),
+        detail: operation({
+          tags,
+          operationId: "deleteWorkspaceAcl",
+          summary: "Stop sharing a workspace",
+          audit: target.writes(target.workspace),
+        }),
       },
     );
 };

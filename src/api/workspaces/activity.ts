@@ -27,6 +27,7 @@ export const activity = (ctx: ApiContext) =>
       response: { 200: WorkspaceActivity, ...fails(400, 401, 404, 410) },
       detail: {
         tags: ["Workspaces"],
+        operationId: "getWorkspaceActivity",
         summary: "Why and when a workspace stops",
         description:
           "The last 50 things that moved its deadline or that the server did by itself, and what it will do next. An extension of this server.",

@@ -24,6 +24,7 @@ export const autostart = (ctx: ApiContext) =>
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
       detail: operation({
         tags: ["Workspaces"],
+        operationId: "setWorkspaceAutostart",
         summary: "Set when a workspace starts by itself",
         description:
           "A minute and an hour on days of the week in a time zone; the clock on the wall there counts, also when it is changed. 400 when the template forbids it.",

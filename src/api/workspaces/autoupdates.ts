@@ -37,6 +37,7 @@ export const autoupdates = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
         detail: operation({
           tags,
+          operationId: "setWorkspaceAutomaticUpdates",
           summary: "Choose whether a workspace follows its template",
           description: "`always`: each start uses the template's active version.",
           example: { automatic_updates: "always" },
@@ -63,6 +64,7 @@ export const autoupdates = (ctx: ApiContext) =>
         },
         detail: {
           tags,
+          operationId: "resolveWorkspaceAutostart",
           summary: "See whether a workspace can start by itself",
           description:
             "Always false while its next start uses the version it has: then its parameters have values already.",

@@ -38,6 +38,7 @@ export const availableUsers = (ctx: ApiContext) =>
       response: { 200: t.Array(MinimalUser), ...fails(400, 401, 403, 404) },
       detail: {
         tags: ["Workspaces"],
+        operationId: "listAvailableWorkspaceOwners",
         summary: "List the users a workspace can be made for",
         description: "By username. Only for those who may create workspaces for every member.",
       },

@@ -36,6 +36,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         response: { 201: Build, ...fails(400, 401, 403, 404, 406, 409, 413, 503) },
         detail: operation({
           tags,
+          operationId: "createBuild",
           summary: "Start, stop or delete a workspace",
           description: "Queues a build. Parameters that are left out keep the value of the last build.",
           example: { transition: "start" },
@@ -54,6 +55,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         response: { 201: Build, ...fails(400, 401, 403, 404, 406, 409, 413, 503) },
         detail: operation({
           tags,
+          operationId: "restartWorkspace",
           summary: "Restart or update a workspace",
           description:
             "Stops it if it runs and starts it again, with another version or other values where the body names them. Both builds are planned at once; the second begins when the first has ended well, and does not begin when that failed or was cancelled. Answers the build that comes first.",
@@ -92,7 +94,12 @@ export const workspaceBuilds = (ctx: ApiContext) =>
           since: t.Optional(t.String({ format: "date-time", description: "Only builds made after this time." })),
         }),
         response: { 200: t.Array(Build), ...fails(400, 401, 404, 503) },
-        detail: { tags, summary: "List the builds of a workspace", description: "The newest first." },
+        detail: {
+          tags,
+          operationId: "listBuilds",
+          summary: "List the builds of a workspace",
+          description: "The newest first.",
+        },
       },
     )
     .get(
@@ -111,6 +118,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
         response: { 200: BuildTimings, ...fails(400, 401, 404, 410) },
         detail: {
           tags,
+          operationId: "getWorkspaceTimings",
           summary: "Timings of the latest build",
           description:
             "Of each script the newest run. Those of a stop or delete build are the stop scripts of the agents it has ended.",

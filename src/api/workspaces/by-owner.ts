@@ -53,6 +53,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         params: t.Object({ user }),
         detail: operation({
           tags,
+          operationId: "createWorkspace",
           summary: "Create a workspace",
           description,
           example: { name: "first", template_id: ANY_ID, rich_parameter_values: [] },
@@ -72,6 +73,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         params: t.Object({ organization: t.String({ description: "Organization id or name." }), user }),
         detail: operation({
           tags,
+          operationId: "createOrganizationWorkspace",
           summary: "Create a workspace in an organization",
           description,
           example: { name: "first", template_id: ANY_ID, rich_parameter_values: [] },
@@ -92,7 +94,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
         params: named,
         query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 404.") }),
         response: { 200: Workspace, ...fails(400, 401, 404) },
-        detail: { tags, summary: "Get a workspace by owner and name" },
+        detail: { tags, operationId: "getWorkspaceByName", summary: "Get a workspace by owner and name" },
       },
     )
     .get(
@@ -112,7 +114,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
           buildnumber: t.Integer({ minimum: 1, maximum: 2_147_483_647, description: "1 is the first build." }),
         }),
         response: { 200: Build, ...fails(400, 401, 404) },
-        detail: { tags: ["Builds"], summary: "Get a build by its number" },
+        detail: { tags: ["Builds"], operationId: "getBuildByNumber", summary: "Get a build by its number" },
       },
     );
 };

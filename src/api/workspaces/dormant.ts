@@ -29,6 +29,7 @@ export const dormant = (ctx: ApiContext) =>
       response: { 200: Workspace, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
       detail: operation({
         tags: ["Workspaces"],
+        operationId: "setWorkspaceDormancy",
         summary: "Make a workspace dormant, or wake it",
         description:
           "A dormant workspace is stopped, is not started by its schedule, takes no connections, and is deleted when its template says so (deleting_at). Starting it wakes it, too.",

@@ -28,6 +28,7 @@ export const extend = (ctx: ApiContext) =>
       response: { 200: Generic, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
       detail: operation({
         tags: ["Workspaces"],
+        operationId: "extendWorkspace",
         summary: "Move the deadline of a running workspace",
         description:
           "Later or sooner, at least 30 minutes ahead and not after the latest deadline its template allows. 409 when it is not running or has no deadline. The workspace's own agent may do it, too.",

@@ -27,6 +27,7 @@ export const externalAgent = (ctx: ApiContext) =>
       response: { 200: ExternalAgentCredentials, ...fails(400, 401, 403, 404, 410) },
       detail: {
         tags: ["Agents"],
+        operationId: "getExternalAgentCredentials",
         summary: "Credentials of an external agent",
         description: "For an agent on a machine of one's own, of a template with a resource `coder_external_agent`.",
       },

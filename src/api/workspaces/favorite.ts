@@ -33,7 +33,12 @@ export const favorite = (ctx: ApiContext) => {
         user,
         params,
         response,
-        detail: operation({ tags, summary: "Mark a workspace as a favourite", audit: target.writes(target.workspace) }),
+        detail: operation({
+          tags,
+          operationId: "favoriteWorkspace",
+          summary: "Mark a workspace as a favourite",
+          audit: target.writes(target.workspace),
+        }),
       },
     )
     .delete(
@@ -46,7 +51,12 @@ export const favorite = (ctx: ApiContext) => {
         user,
         params,
         response,
-        detail: operation({ tags, summary: "Take the mark from a workspace", audit: target.writes(target.workspace) }),
+        detail: operation({
+          tags,
+          operationId: "unfavoriteWorkspace",
+          summary: "Take the mark from a workspace",
+          audit: target.writes(target.workspace),
+        }),
       },
     );
 };

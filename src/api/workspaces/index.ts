@@ -52,6 +52,7 @@ export const workspaces = (ctx: ApiContext) => {
       response: { 200: Workspaces, ...fails(400, 401, 503) },
       detail: {
         tags,
+        operationId: "listWorkspaces",
         summary: "List workspaces",
         description:
           "Those the caller may see: the caller's favourites first, then what runs, then by owner and name. Dormant ones only with dormant:true, deleted ones only with status:deleted.",
@@ -73,7 +74,7 @@ export const workspaces = (ctx: ApiContext) => {
         params: t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) }),
         query: t.Object({ include_deleted: flagQuery("Answer a deleted workspace, too, instead of 410.") }),
         response: { 200: Workspace, ...fails(400, 401, 404, 410) },
-        detail: { tags, summary: "Get a workspace" },
+        detail: { tags, operationId: "getWorkspace", summary: "Get a workspace" },
       },
     )
     .use(watchAll(ctx))

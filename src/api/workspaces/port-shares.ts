@@ -34,7 +34,7 @@ export const portShares = (ctx: ApiContext) => {
         user,
         params,
         response: { 200: PortShares, ...fails(400, 401, 404, 410) },
-        detail: { tags, summary: "List the shared ports of a workspace" },
+        detail: { tags, operationId: "listPortShares", summary: "List the shared ports of a workspace" },
       },
     )
     .post(
@@ -52,6 +52,7 @@ export const portShares = (ctx: ApiContext) => {
         response: { 200: PortShare, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
         detail: operation({
           tags,
+          operationId: "sharePort",
           summary: "Share a port",
           description:
             "Or changes how it is shared: the agent's name and the port are the key. The template says how open a share may be.",
@@ -80,6 +81,7 @@ export const portShares = (ctx: ApiContext) => {
         response: { 200: Done, ...fails(400, 401, 403, 404, 410, 413, 503) },
         detail: operation({
           tags,
+          operationId: "unsharePort",
           summary: "Stop sharing a port",
           description: "404 when it is not shared.",
           example: { agent_name: "main", port: 3000 },

@@ -37,6 +37,7 @@ export const rename = (ctx: ApiContext) =>
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 405, 409, 413, 503) },
       detail: operation({
         tags: ["Workspaces"],
+        operationId: "renameWorkspace",
         summary: "Rename a workspace",
         description: "405 while the server's setting allow_workspace_renames is off.",
         example: { name: "second" },

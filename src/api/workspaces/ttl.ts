@@ -27,6 +27,7 @@ export const ttl = (ctx: ApiContext) =>
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
       detail: operation({
         tags: ["Workspaces"],
+        operationId: "setWorkspaceTtl",
         summary: "Set how long a workspace runs",
         description:
           "Counts from the next start; the running deadline stays where it is, except that null or 0 takes it away. 400 when the template forbids it.",

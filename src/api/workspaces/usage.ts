@@ -32,6 +32,7 @@ export const usage = (ctx: ApiContext) =>
       response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
       detail: operation({
         tags: ["Workspaces"],
+        operationId: "reportWorkspaceUsage",
         summary: "Report that a workspace is used",
         description:
           "Without a body only last_used_at moves; with both fields this counts as activity, too. The workspace's own agent may do it for its owner.",

@@ -1,5 +1,6 @@
 // Watching all workspaces one may see, as server-sent events or as a WebSocket, by what the client asks for (rules WS-1 to WS-6).
 import { Elysia, t } from "elysia";
+import { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { type EventStream, eventStream } from "../http/event-stream.ts";
@@ -53,10 +54,12 @@ export const watchAll = (ctx: ApiContext) => {
       response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 503) },
       detail: operation({
         tags: ["Workspaces"],
+        operationId: "watchWorkspaces",
         summary: "Watch all workspaces one may see",
         answers: ["text/event-stream"],
         description:
           'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of what a row shows or of who may see it, also when somebody gains or loses access. Deleted ones are in none. After a break the last `id`, if it is not empty, goes into `after_id`: only what was missed follows, or a snapshot when that is not known any more. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. Messages from the client end it.',
+        sends: WorkspacesEvent,
       }),
     },
   );

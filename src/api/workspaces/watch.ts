@@ -3,6 +3,8 @@ import { Elysia, t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
+import { Workspace } from "#schema/workspaces/workspace.ts";
+import { WorkspaceFrame } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
@@ -55,10 +57,12 @@ export const watch = (ctx: ApiContext) => {
         response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 404, 410) },
         detail: operation({
           tags,
+          operationId: "watchWorkspace",
           summary: "Watch a workspace (server-sent events)",
           answers: ["text/event-stream"],
           description:
             "Events `ping` (at once and every 15 s) and `data`: the whole workspace at once and after each change of anything it shows: its builds and agents, its template, names of people and of the organization, its place in the queue. Last use, signs of life and measurements of agents come with the next change. Prefer watch-ws: browsers allow few connections of this kind.",
+          sends: Workspace,
         }),
       },
     )
@@ -74,12 +78,14 @@ export const watch = (ctx: ApiContext) => {
         user: true,
         params: path,
         response: { 200: Upgraded, ...fails(400, 401, 404, 410, 503) },
-        detail: {
+        detail: operation({
           tags,
+          operationId: "openWorkspaceSocket",
           summary: "Watch a workspace (WebSocket)",
           description:
             'Text messages {"type", "data"}: `ping` at once and every 15 s, `data` with the whole workspace at once and after each change, `error` with {"message"}. Messages from the client end it.',
-        },
+          sends: WorkspaceFrame,
+        }),
       },
     );
 };

@@ -1,6 +1,6 @@
 // Log lines of one source that wait to be sent: bounded, the oldest are dropped first, and one line says how many (rule DM-11).
 // Pure; the shipper (logs.ts) decides when to take.
-import type { LogLevel } from "#schema/agents/agent-log.ts";
+import type { LogLevel } from "#schema/log-level.ts";
 
 /** `at` is in milliseconds since 1970. */
 export type LogLine = { readonly at: number; readonly level: LogLevel; readonly output: string };

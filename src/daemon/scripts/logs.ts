@@ -5,7 +5,7 @@ import { uuid, uuidBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { backoff, pause } from "#base/retry.ts";
-import type { LogLevel } from "#schema/agents/agent-log.ts";
+import type { LogLevel } from "#schema/log-level.ts";
 import { Log_Level } from "#src/wire/gen/agent_pb.ts";
 import { type Connection, Stopped } from "../connection/connection.ts";
 import { timestamp } from "../times.ts";

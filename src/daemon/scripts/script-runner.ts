@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { LogLevel } from "#schema/agents/agent-log.ts";
+import type { LogLevel } from "#schema/log-level.ts";
 import { Timing_Stage, Timing_Status, type WorkspaceAgentScript } from "#src/wire/gen/agent_pb.ts";
 import type { Reports } from "../connection/reports.ts";
 import { type Environment, placeOf } from "../environment.ts";

@@ -1,16 +1,20 @@
 // Names of roles, checked, and how lists of roles to give look.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { invalidField } from "#base/errors.ts";
+import { named } from "#schema/named.ts";
 import { SITE_ROLES } from "#schema/users/user.ts";
 import { presentRole } from "./user.ts";
 
-export const AssignableRole = t.Object({
-  name: t.String(),
-  display_name: t.String(),
-  organization_id: t.Optional(t.String({ format: "uuid", description: "Absent for roles of the whole site." })),
-  assignable: t.Boolean({ description: "Whether the caller may give it." }),
-  built_in: t.Boolean(),
-});
+export const AssignableRole = named(
+  "AssignableRole",
+  t.Object({
+    name: t.String(),
+    display_name: t.String(),
+    organization_id: t.Optional(t.String({ format: "uuid", description: "Absent for roles of the whole site." })),
+    assignable: t.Boolean({ description: "Whether the caller may give it." }),
+    built_in: t.Boolean(),
+  }),
+);
 export type AssignableRole = Static<typeof AssignableRole>;
 
 /** The roles without duplicates and without the implied one; 400 for a name that is none. */

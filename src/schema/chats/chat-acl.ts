@@ -1,27 +1,34 @@
 // Wire shapes of sharing a chat (facts/chats 4.17): there is one role, reading along.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { MinimalUser } from "../users/user.ts";
 import { WorkspaceAcl } from "../workspaces/acl.ts";
 
-const role = oneOf(["read"], "See the chat, its messages and its files; not write in it.");
+const role = named("ChatRole", oneOf(["read"], "See the chat, its messages and its files; not write in it."));
 const Roles = t.Record(t.String(), role);
 
-export const ChatAcl = t.Object({
-  users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
-  groups: t.Array(t.Object({ ...WorkspaceAcl.properties.groups.items.properties, role })),
-  user_roles: Roles,
-  group_roles: Roles,
-});
+export const ChatAcl = named(
+  "ChatAcl",
+  t.Object({
+    users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
+    groups: t.Array(t.Object({ ...WorkspaceAcl.properties.groups.items.properties, role })),
+    user_roles: Roles,
+    group_roles: Roles,
+  }),
+);
 export type ChatAcl = Static<typeof ChatAcl>;
 
 const changes = (whose: string) =>
   t.Optional(t.Record(t.String(), t.String(), { description: `${whose} id -> read, or an empty text to remove.` }));
 
 // Strict, as all bodies that decide who sees what.
-export const PatchChatAcl = strictObject({
-  user_roles: changes("User"),
-  group_roles: changes("Group (an organization's id is the group of all its members)"),
-});
+export const PatchChatAcl = named(
+  "PatchChatAcl",
+  strictObject({
+    user_roles: changes("User"),
+    group_roles: changes("Group (an organization's id is the group of all its members)"),
+  }),
+);
 export type PatchChatAcl = Static<typeof PatchChatAcl>;

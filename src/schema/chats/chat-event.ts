@@ -1,48 +1,89 @@
-// What a chat's stream and the owner's watch stream send (specification "Events", facts/chats 2). Plain types: the streams have no
-// JSON answer of their own in the OpenAPI document.
-import type { Chat, ChatMessage, QueuedMessage } from "./chat.ts";
-import type { ChatError } from "./chat-error.ts";
-import type { ShownPart } from "./chat-part.ts";
+// What a chat's stream and the owner's watch stream send (specification "Events", facts/chats 2).
+import { type Static, type TProperties, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { Chat, ChatMessage, QueuedMessage } from "./chat.ts";
+import { ChatError } from "./chat-error.ts";
+import { ShownPart } from "./chat-part.ts";
 
-export type ToolCallRequest = { tool_call_id: string; tool_name: string; args: string };
+export const ToolCallRequest = named(
+  "ToolCallRequest",
+  t.Object({ tool_call_id: t.String(), tool_name: t.String(), args: t.String({ description: "JSON." }) }),
+);
+export type ToolCallRequest = Static<typeof ToolCallRequest>;
 
-/** `permission`: a person is asked whether these may run; absent: the client is asked for their results. */
-export type ActionRequired = { kind?: "permission"; tool_calls: ToolCallRequest[] };
-
-export type ChatEvent = { chat_id: string } & (
-  | { type: "message"; message: ChatMessage }
-  | {
-      type: "message_part";
-      message_part: {
-        history_version: number;
-        generation_attempt: number;
-        seq: number;
-        role: string;
-        part: ShownPart;
-      };
-    }
-  | { type: "queue_update"; queued_messages: QueuedMessage[] }
-  /**
-   * `warnings`: what is wrong around the turn now, such as an MCP server it waits for; absent: as before, empty: nothing any more.
-   * `queued_for_capacity`: the turn waits for others to end, which `warnings` say, too; absent: as before.
-   */
-  | { type: "status"; status: { status: string; warnings?: readonly string[]; queued_for_capacity?: boolean } }
-  | { type: "error"; error: ChatError }
-  | { type: "action_required"; action_required: ActionRequired }
-  | {
-      type: "retry";
-      retry: {
-        attempt: number;
-        delay_ms: number;
-        error: string;
-        kind: ChatError["kind"];
-        provider?: string;
-        retrying_at: string;
-        status_code?: number;
-      };
-    }
-  | { type: "preview_reset" }
-  | { type: "history_reset" }
+const permission = oneOf(
+  ["permission"],
+  "A person is asked whether these may run; absent: the client is asked for their results.",
 );
 
-export type WatchEvent = { kind: string; chat: Chat; action_kind?: "permission"; tool_calls?: ToolCallRequest[] };
+export const ActionRequired = named(
+  "ChatActionRequired",
+  t.Object({ kind: t.Optional(permission), tool_calls: t.Array(ToolCallRequest) }),
+);
+export type ActionRequired = Static<typeof ActionRequired>;
+
+const event = <const T extends string, P extends TProperties>(type: T, name: string, members: P) =>
+  named(name, t.Object({ chat_id: t.String({ format: "uuid" }), type: t.Literal(type), ...members }));
+
+export const ChatEvent = named(
+  "ChatEvent",
+  t.Union([
+    event("message", "ChatMessageEvent", { message: ChatMessage }),
+    event("message_part", "ChatMessagePartEvent", {
+      message_part: t.Object({
+        history_version: t.Integer(),
+        generation_attempt: t.Integer(),
+        seq: t.Integer(),
+        role: t.String(),
+        part: ShownPart,
+      }),
+    }),
+    event("queue_update", "ChatQueueEvent", { queued_messages: t.Array(QueuedMessage) }),
+    event("status", "ChatStatusEvent", {
+      status: t.Object({
+        status: t.String(),
+        warnings: t.Optional(
+          t.Unsafe<readonly string[]>(
+            t.Array(t.String(), {
+              description:
+                "What is wrong around the turn now, such as an MCP server it waits for; absent: as before, empty: nothing any more.",
+            }),
+          ),
+        ),
+        queued_for_capacity: t.Optional(
+          t.Boolean({
+            description: "The turn waits for others to end, which `warnings` say, too; absent: as before.",
+          }),
+        ),
+      }),
+    }),
+    event("error", "ChatErrorEvent", { error: ChatError }),
+    event("action_required", "ChatActionRequiredEvent", { action_required: ActionRequired }),
+    event("retry", "ChatRetryEvent", {
+      retry: t.Object({
+        attempt: t.Integer(),
+        delay_ms: t.Integer(),
+        error: t.String(),
+        kind: ChatError.properties.kind,
+        provider: t.Optional(t.String()),
+        retrying_at: t.String({ format: "date-time" }),
+        status_code: t.Optional(t.Integer()),
+      }),
+    }),
+    event("preview_reset", "ChatPreviewResetEvent", {}),
+    event("history_reset", "ChatHistoryResetEvent", {}),
+  ]),
+);
+export type ChatEvent = Static<typeof ChatEvent>;
+
+export const WatchEvent = named(
+  "ChatWatchEvent",
+  t.Object({
+    kind: t.String({ description: "created, deleted, status_change, title_change, action_required and others." }),
+    chat: Chat,
+    action_kind: t.Optional(permission),
+    tool_calls: t.Optional(t.Array(ToolCallRequest)),
+  }),
+);
+export type WatchEvent = Static<typeof WatchEvent>;

@@ -1,5 +1,6 @@
 // Which models a person wants for their own chats, by what the model is for (facts/chats 4.19).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 /** root: chats one makes oneself. general, explore: what chats start for themselves. */
@@ -7,26 +8,35 @@ export const OVERRIDE_CONTEXTS = ["root", "general", "explore"] as const;
 export type OverrideContext = (typeof OVERRIDE_CONTEXTS)[number];
 export const OVERRIDE_MODES = ["deployment_default", "chat_default", "model"] as const;
 
-const mode = oneOf(
-  OVERRIDE_MODES,
-  "deployment_default: as the deployment says (not for root); chat_default: as the chat or, for root, the default model; model: this one.",
+const mode = named(
+  "ModelOverrideMode",
+  oneOf(
+    OVERRIDE_MODES,
+    "deployment_default: as the deployment says (not for root); chat_default: as the chat or, for root, the default model; model: this one.",
+  ),
 );
 
-export const ModelOverride = t.Object({
-  context: oneOf(OVERRIDE_CONTEXTS),
-  mode,
-  model_config_id: t.Optional(t.String({ format: "uuid" })),
-  reasoning_effort: t.Optional(t.String()),
-});
+export const ModelOverride = named(
+  "ModelOverride",
+  t.Object({
+    context: oneOf(OVERRIDE_CONTEXTS),
+    mode,
+    model_config_id: t.Optional(t.String({ format: "uuid" })),
+    reasoning_effort: t.Optional(t.String()),
+  }),
+);
 export type ModelOverride = Static<typeof ModelOverride>;
 
-export const PutModelOverride = t.Object({
-  mode,
-  model_config_id: t.Optional(t.String({ format: "uuid", description: "For the mode `model`." })),
-  reasoning_effort: t.Optional(
-    t.String({ maxLength: 64, description: "For the mode `model`: none, minimal, low, medium, high, xhigh or max." }),
-  ),
-});
+export const PutModelOverride = named(
+  "PutModelOverride",
+  t.Object({
+    mode,
+    model_config_id: t.Optional(t.String({ format: "uuid", description: "For the mode `model`." })),
+    reasoning_effort: t.Optional(
+      t.String({ maxLength: 64, description: "For the mode `model`: none, minimal, low, medium, high, xhigh or max." }),
+    ),
+  }),
+);
 export type PutModelOverride = Static<typeof PutModelOverride>;
 
 /** What an organization can want a model for. */
@@ -34,15 +44,24 @@ export const ORGANIZATION_CONTEXTS = ["general", "explore", "title_generation", 
 export type OrganizationContext = (typeof ORGANIZATION_CONTEXTS)[number];
 export const ORGANIZATION_MODES = ["chat_default", "model"] as const;
 
-const organizationMode = oneOf(ORGANIZATION_MODES, "chat_default: as the chat; model: this one.");
+const organizationMode = named(
+  "OrganizationOverrideMode",
+  oneOf(ORGANIZATION_MODES, "chat_default: as the chat; model: this one."),
+);
 
-export const OrganizationOverride = t.Object({
-  context: oneOf(ORGANIZATION_CONTEXTS),
-  mode: organizationMode,
-  model_config_id: t.Optional(t.String({ format: "uuid" })),
-  reasoning_effort: t.Optional(t.String()),
-});
+export const OrganizationOverride = named(
+  "OrganizationOverride",
+  t.Object({
+    context: oneOf(ORGANIZATION_CONTEXTS),
+    mode: organizationMode,
+    model_config_id: t.Optional(t.String({ format: "uuid" })),
+    reasoning_effort: t.Optional(t.String()),
+  }),
+);
 export type OrganizationOverride = Static<typeof OrganizationOverride>;
 
-export const PutOrganizationOverride = t.Object({ ...PutModelOverride.properties, mode: organizationMode });
+export const PutOrganizationOverride = named(
+  "PutOrganizationOverride",
+  t.Object({ ...PutModelOverride.properties, mode: organizationMode }),
+);
 export type PutOrganizationOverride = Static<typeof PutOrganizationOverride>;

@@ -1,51 +1,70 @@
 // Wire shapes of passkeys. What browsers are asked and answer is WebAuthn's own (level 3, the JSON forms), and checked by the library.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
 import { lineText } from "../text.ts";
 
 const Challenge = t.String({ minLength: 1, maxLength: 8192, description: "Of the operation that began; opaque." });
 const Name = lineText({ minLength: 1, maxLength: 64, description: "What its owner calls it." });
 
-export const Passkey = t.Object({
-  id: t.String({ format: "uuid" }),
-  name: t.String(),
-  created_at: t.String({ format: "date-time" }),
-  last_used_at: t.Optional(t.String({ format: "date-time", description: "Absent until it is used." })),
-  backed_up: t.Boolean({ description: "Whether it is kept by a service and not by one device alone." }),
-});
+export const Passkey = named(
+  "Passkey",
+  t.Object({
+    id: t.String({ format: "uuid" }),
+    name: t.String(),
+    created_at: t.String({ format: "date-time" }),
+    last_used_at: t.Optional(t.String({ format: "date-time", description: "Absent until it is used." })),
+    backed_up: t.Boolean({ description: "Whether it is kept by a service and not by one device alone." }),
+  }),
+);
 export type Passkey = Static<typeof Passkey>;
 
-export const PasskeyChallenge = t.Object({
-  challenge: t.String({ description: "For the operation that completes it; opaque." }),
-  expires_at: t.String({ format: "date-time" }),
-  options: t.Record(t.String(), t.Any(), {
-    description: "For `PublicKeyCredential.parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`.",
+export const PasskeyChallenge = named(
+  "PasskeyChallenge",
+  t.Object({
+    challenge: t.String({ description: "For the operation that completes it; opaque." }),
+    expires_at: t.String({ format: "date-time" }),
+    options: t.Record(t.String(), t.Any(), {
+      description: "For `PublicKeyCredential.parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`.",
+    }),
   }),
-});
+);
 export type PasskeyChallenge = Static<typeof PasskeyChallenge>;
 
 /** What `PublicKeyCredential.toJSON()` gives. */
-export const CredentialJson = t.Object(
-  {
-    id: t.String({ minLength: 1, maxLength: 2048 }),
-    rawId: t.String({ maxLength: 2048 }),
-    type: t.String({ maxLength: 64 }),
-    response: t.Record(t.String(), t.Any()),
-    authenticatorAttachment: t.Optional(t.Union([t.String({ maxLength: 64 }), t.Null()])),
-    clientExtensionResults: t.Optional(t.Record(t.String(), t.Any())),
-  },
-  { description: "The browser's answer, as `PublicKeyCredential.toJSON()` gives it." },
+export const CredentialJson = named(
+  "CredentialJson",
+  t.Object(
+    {
+      id: t.String({ minLength: 1, maxLength: 2048 }),
+      rawId: t.String({ maxLength: 2048 }),
+      type: t.String({ maxLength: 64 }),
+      response: t.Record(t.String(), t.Any()),
+      authenticatorAttachment: t.Optional(t.Union([t.String({ maxLength: 64 }), t.Null()])),
+      clientExtensionResults: t.Optional(t.Record(t.String(), t.Any())),
+    },
+    { description: "The browser's answer, as `PublicKeyCredential.toJSON()` gives it." },
+  ),
 );
 
-export const NewPasskeyRequest = t.Object({ challenge: Challenge, name: Name, credential: CredentialJson });
-export const PasskeyProof = t.Object({ challenge: Challenge, credential: CredentialJson });
-export const RenamePasskey = t.Object({ name: Name });
-export const StartPasskeyLogin = t.Object({
-  second_factor: t.Optional(
-    t.String({ maxLength: 4096, description: "The challenge of a sign-in whose password was right." }),
-  ),
-});
+export const NewPasskeyRequest = named(
+  "NewPasskeyRequest",
+  t.Object({ challenge: Challenge, name: Name, credential: CredentialJson }),
+);
+export const PasskeyProof = named("PasskeyProof", t.Object({ challenge: Challenge, credential: CredentialJson }));
+export const RenamePasskey = named("RenamePasskey", t.Object({ name: Name }));
+export const StartPasskeyLogin = named(
+  "StartPasskeyLogin",
+  t.Object({
+    second_factor: t.Optional(
+      t.String({ maxLength: 4096, description: "The challenge of a sign-in whose password was right." }),
+    ),
+  }),
+);
 
-export const NewPasskey = t.Object({
-  passkey: Passkey,
-  recovery_codes: t.Array(t.String(), { description: "With the first second factor; shown only this once." }),
-});
+export const NewPasskey = named(
+  "NewPasskey",
+  t.Object({
+    passkey: Passkey,
+    recovery_codes: t.Array(t.String(), { description: "With the first second factor; shown only this once." }),
+  }),
+);

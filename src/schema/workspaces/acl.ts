@@ -1,5 +1,6 @@
 // Wire shapes of sharing a workspace with people (facts/platform 1.2 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { MinimalUser } from "../users/user.ts";
@@ -14,26 +15,32 @@ export type Acl = Readonly<Record<string, WorkspaceRole>>;
 /** The name of the group that every organization has: all of its members, under the organization's id. */
 export const EVERYONE = "Everyone";
 
-const role = oneOf(WORKSPACE_ROLES, "`use`: see it and work in it; `admin`: also start, stop and change it.");
+const role = named(
+  "WorkspaceRole",
+  oneOf(WORKSPACE_ROLES, "`use`: see it and work in it; `admin`: also start, stop and change it."),
+);
 const Roles = t.Record(t.String(), role);
 
-export const WorkspaceAcl = t.Object({
-  users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
-  groups: t.Array(
-    t.Object({
-      id: t.String({ format: "uuid" }),
-      name: t.String(),
-      display_name: t.String(),
-      avatar_url: t.String(),
-      organization_id: t.String({ format: "uuid" }),
-      organization_name: t.String(),
-      organization_display_name: t.String(),
-      role,
-    }),
-  ),
-  user_roles: Roles,
-  group_roles: Roles,
-});
+export const WorkspaceAcl = named(
+  "WorkspaceAcl",
+  t.Object({
+    users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
+    groups: t.Array(
+      t.Object({
+        id: t.String({ format: "uuid" }),
+        name: t.String(),
+        display_name: t.String(),
+        avatar_url: t.String(),
+        organization_id: t.String({ format: "uuid" }),
+        organization_name: t.String(),
+        organization_display_name: t.String(),
+        role,
+      }),
+    ),
+    user_roles: Roles,
+    group_roles: Roles,
+  }),
+);
 export type WorkspaceAcl = Static<typeof WorkspaceAcl>;
 
 const Changes = (whose: string) =>
@@ -42,8 +49,11 @@ const Changes = (whose: string) =>
   );
 
 // Strict, as all bodies that decide who sees what.
-export const PatchWorkspaceAcl = strictObject({
-  user_roles: Changes("User"),
-  group_roles: Changes("Group (an organization's id is the group of all its members)"),
-});
+export const PatchWorkspaceAcl = named(
+  "PatchWorkspaceAcl",
+  strictObject({
+    user_roles: Changes("User"),
+    group_roles: Changes("Group (an organization's id is the group of all its members)"),
+  }),
+);
 export type PatchWorkspaceAcl = Static<typeof PatchWorkspaceAcl>;

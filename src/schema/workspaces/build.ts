@@ -1,13 +1,12 @@
 // Wire shapes of builds (specification "Build", "Workspace build timings") and the status derived from job and transition
 // (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { type JobStatus, MatchedProvisioners, ProvisionerJob } from "./job.ts";
 import { Resource } from "./resource.ts";
-
-export const TRANSITIONS = ["start", "stop", "delete"] as const;
-export type Transition = (typeof TRANSITIONS)[number];
+import { type Transition, WorkspaceTransition } from "./transition.ts";
 
 export const BUILD_STATUSES = [
   "pending",
@@ -66,99 +65,124 @@ export const buildStatus = (job: JobStatus, transition: Transition): BuildStatus
 const uuid = () => t.String({ format: "uuid" });
 const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
 
-export const Build = t.Object({
-  id: uuid(),
-  created_at: t.String({ format: "date-time" }),
-  updated_at: t.String({ format: "date-time" }),
-  workspace_id: uuid(),
-  workspace_name: t.String(),
-  workspace_owner_id: uuid(),
-  workspace_owner_name: t.String({ description: "The owner's username." }),
-  workspace_owner_avatar_url: t.Optional(t.String()),
-  template_version_id: uuid(),
-  template_version_name: t.String(),
-  template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "Absent when no preset was used." })),
-  build_number: t.Integer({ description: "1, 2, 3 ... within the workspace." }),
-  transition: oneOf(TRANSITIONS, "What the build does."),
-  initiator_id: uuid(),
-  initiator_name: t.String(),
-  job: ProvisionerJob,
-  reason: oneOf(BUILD_REASONS, "Who or what asked for it."),
-  resources: t.Array(Resource, { description: "What it brought to life; empty until it has succeeded." }),
-  deadline: time("When the workspace is stopped by itself; absent when it is not."),
-  max_deadline: time("The latest the deadline can be moved to; absent when there is no limit."),
-  status: oneOf(BUILD_STATUSES, "Derived from the job's status and the transition."),
-  daily_cost: t.Integer(),
-  matched_provisioners: MatchedProvisioners,
-  has_ai_task: t.Boolean({ description: "Its template version declares an AI task." }),
-  has_external_agent: t.Boolean({ description: "It runs where the server does not start it." }),
-});
+export const BuildReason = named("BuildReason", oneOf(BUILD_REASONS, "Who or what asked for it."));
+export const WorkspaceStatus = named(
+  "WorkspaceStatus",
+  oneOf(BUILD_STATUSES, "Derived from the job's status and the transition."),
+);
+
+export const Build = named(
+  "WorkspaceBuild",
+  t.Object({
+    id: uuid(),
+    created_at: t.String({ format: "date-time" }),
+    updated_at: t.String({ format: "date-time" }),
+    workspace_id: uuid(),
+    workspace_name: t.String(),
+    workspace_owner_id: uuid(),
+    workspace_owner_name: t.String({ description: "The owner's username." }),
+    workspace_owner_avatar_url: t.Optional(t.String()),
+    template_version_id: uuid(),
+    template_version_name: t.String(),
+    template_version_preset_id: t.Optional(
+      t.String({ format: "uuid", description: "Absent when no preset was used." }),
+    ),
+    build_number: t.Integer({ description: "1, 2, 3 ... within the workspace." }),
+    transition: WorkspaceTransition,
+    initiator_id: uuid(),
+    initiator_name: t.String(),
+    job: ProvisionerJob,
+    reason: BuildReason,
+    resources: t.Array(Resource, { description: "What it brought to life; empty until it has succeeded." }),
+    deadline: time("When the workspace is stopped by itself; absent when it is not."),
+    max_deadline: time("The latest the deadline can be moved to; absent when there is no limit."),
+    status: WorkspaceStatus,
+    daily_cost: t.Integer(),
+    matched_provisioners: MatchedProvisioners,
+    has_ai_task: t.Boolean({ description: "Its template version declares an AI task." }),
+    has_external_agent: t.Boolean({ description: "It runs where the server does not start it." }),
+  }),
+);
 export type Build = Static<typeof Build>;
 
-export const ParameterValue = t.Object({ name: t.String({ maxLength: 128 }), value: t.String({ maxLength: 65_536 }) });
+export const ParameterValue = named(
+  "ParameterValue",
+  t.Object({ name: t.String({ maxLength: 128 }), value: t.String({ maxLength: 65_536 }) }),
+);
 
 /** Body of POST /workspaces/{workspace}/builds. */
-export const CreateBuild = t.Object({
-  transition: oneOf(TRANSITIONS, "start, stop or delete."),
-  template_version_id: t.Optional(
-    t.String({ format: "uuid", description: "A version of the same template; default: the one of the last build." }),
-  ),
-  rich_parameter_values: t.Optional(
-    t.Array(ParameterValue, { maxItems: 256, description: "Those left out keep the value of the last build." }),
-  ),
-  template_version_preset_id: t.Optional(t.String({ format: "uuid" })),
-  reason: t.Optional(t.String({ description: `One of ${CALLER_REASONS.join(", ")}; anything else is ignored.` })),
-  log_level: t.Optional(oneOf(["", "debug"] as const, "`debug` writes more to the build log.")),
-  dry_run: t.Optional(t.Boolean({ description: "Not supported for builds: must be false." })),
-  state: t.Optional(t.String({ description: "What the provisioner is told of the last build, base64; for repairs." })),
-  orphan: t.Optional(
-    t.Boolean({ description: "With delete: forget the workspace's resources instead of removing them." }),
-  ),
-});
+export const CreateBuild = named(
+  "CreateBuild",
+  t.Object({
+    transition: WorkspaceTransition,
+    template_version_id: t.Optional(
+      t.String({ format: "uuid", description: "A version of the same template; default: the one of the last build." }),
+    ),
+    rich_parameter_values: t.Optional(
+      t.Array(ParameterValue, { maxItems: 256, description: "Those left out keep the value of the last build." }),
+    ),
+    template_version_preset_id: t.Optional(t.String({ format: "uuid" })),
+    reason: t.Optional(t.String({ description: `One of ${CALLER_REASONS.join(", ")}; anything else is ignored.` })),
+    log_level: t.Optional(oneOf(["", "debug"] as const, "`debug` writes more to the build log.")),
+    dry_run: t.Optional(t.Boolean({ description: "Not supported for builds: must be false." })),
+    state: t.Optional(
+      t.String({ description: "What the provisioner is told of the last build, base64; for repairs." }),
+    ),
+    orphan: t.Optional(
+      t.Boolean({ description: "With delete: forget the workspace's resources instead of removing them." }),
+    ),
+  }),
+);
 export type CreateBuild = Static<typeof CreateBuild>;
 
-export const RestartWorkspace = strictObject({
-  template_version_id: CreateBuild.properties.template_version_id,
-  rich_parameter_values: CreateBuild.properties.rich_parameter_values,
-  template_version_preset_id: CreateBuild.properties.template_version_preset_id,
-  reason: CreateBuild.properties.reason,
-});
+export const RestartWorkspace = named(
+  "RestartWorkspace",
+  strictObject({
+    template_version_id: CreateBuild.properties.template_version_id,
+    rich_parameter_values: CreateBuild.properties.rich_parameter_values,
+    template_version_preset_id: CreateBuild.properties.template_version_preset_id,
+    reason: CreateBuild.properties.reason,
+  }),
+);
 export type RestartWorkspace = Static<typeof RestartWorkspace>;
 
 const stamp = () => t.String({ format: "date-time" });
 
-export const BuildTimings = t.Object({
-  provisioner_timings: t.Array(
-    t.Object({
-      job_id: uuid(),
-      started_at: stamp(),
-      ended_at: stamp(),
-      stage: t.String(),
-      source: t.String(),
-      action: t.String(),
-      resource: t.String(),
-    }),
-  ),
-  agent_script_timings: t.Array(
-    t.Object({
-      started_at: stamp(),
-      ended_at: stamp(),
-      exit_code: t.Integer(),
-      stage: t.String(),
-      status: t.String(),
-      display_name: t.String(),
-      workspace_agent_id: t.String(),
-      workspace_agent_name: t.String(),
-    }),
-  ),
-  agent_connection_timings: t.Array(
-    t.Object({
-      started_at: stamp(),
-      ended_at: stamp(),
-      stage: t.String(),
-      workspace_agent_id: t.String(),
-      workspace_agent_name: t.String(),
-    }),
-  ),
-});
+export const BuildTimings = named(
+  "WorkspaceBuildTimings",
+  t.Object({
+    provisioner_timings: t.Array(
+      t.Object({
+        job_id: uuid(),
+        started_at: stamp(),
+        ended_at: stamp(),
+        stage: t.String(),
+        source: t.String(),
+        action: t.String(),
+        resource: t.String(),
+      }),
+    ),
+    agent_script_timings: t.Array(
+      t.Object({
+        started_at: stamp(),
+        ended_at: stamp(),
+        exit_code: t.Integer(),
+        stage: t.String(),
+        status: t.String(),
+        display_name: t.String(),
+        workspace_agent_id: t.String(),
+        workspace_agent_name: t.String(),
+      }),
+    ),
+    agent_connection_timings: t.Array(
+      t.Object({
+        started_at: stamp(),
+        ended_at: stamp(),
+        stage: t.String(),
+        workspace_agent_id: t.String(),
+        workspace_agent_name: t.String(),
+      }),
+    ),
+  }),
+);
 export type BuildTimings = Static<typeof BuildTimings>;

@@ -1,5 +1,6 @@
 // Wire shapes of port shares (specification "Port sharing", facts/platform 3.5).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
@@ -13,25 +14,37 @@ export const isMoreOpen = (level: ShareLevel, most: ShareLevel): boolean =>
 
 const agent_name = t.String({ description: "Name of an agent of the latest build." });
 const port = t.Integer({ minimum: 9, maximum: 65_535 });
-const protocol = oneOf(["http", "https"], "What the port speaks.");
-const share_level = oneOf(
-  SHARE_LEVELS,
-  "Who may open it: the owner, members of the organization, everybody who is signed in, everybody.",
+const protocol = named("PortProtocol", oneOf(["http", "https"], "What the port speaks."));
+export const PortShareLevel = named(
+  "PortShareLevel",
+  oneOf(
+    SHARE_LEVELS,
+    "Who may open it: the owner, members of the organization, everybody who is signed in, everybody.",
+  ),
 );
 
-export const PortShare = t.Object({
-  workspace_id: t.String({ format: "uuid" }),
-  agent_name,
-  port,
-  share_level,
-  protocol,
-});
+export const PortShare = named(
+  "PortShare",
+  t.Object({
+    workspace_id: t.String({ format: "uuid" }),
+    agent_name,
+    port,
+    share_level: PortShareLevel,
+    protocol,
+  }),
+);
 export type PortShare = Static<typeof PortShare>;
 
-export const PortShares = t.Object({ shares: t.Array(PortShare, { description: "By port, then agent." }) });
+export const PortShares = named(
+  "PortShares",
+  t.Object({ shares: t.Array(PortShare, { description: "By port, then agent." }) }),
+);
 
 /** Body of POST: replaces the share of the same agent and port. */
-export const UpsertPortShare = strictObject({ agent_name, port, protocol, share_level });
+export const UpsertPortShare = named(
+  "UpsertPortShare",
+  strictObject({ agent_name, port, protocol, share_level: PortShareLevel }),
+);
 export type UpsertPortShare = Static<typeof UpsertPortShare>;
 
-export const DeletePortShare = t.Object({ agent_name, port: t.Integer() });
+export const DeletePortShare = named("DeletePortShare", t.Object({ agent_name, port: t.Integer() }));

@@ -1,72 +1,98 @@
 // What the stream of all workspaces a person may see is made of: rows short enough that a list of thousands is one small answer.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { AGENT_STATUSES } from "../agents/agent.ts";
-import { oneOf } from "../one-of.ts";
-import { BUILD_REASONS, BUILD_STATUSES, TRANSITIONS } from "./build.ts";
+import { AgentStatus } from "../agents/agent.ts";
+import { framed } from "../framed.ts";
+import { named } from "../named.ts";
+import { BuildReason, WorkspaceStatus } from "./build.ts";
+import { WorkspaceTransition } from "./transition.ts";
+import { Workspace } from "./workspace.ts";
 
 const uuid = () => t.String({ format: "uuid" });
 const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
 
 /** An agent of the latest build, as far as lists show it. */
-export const AgentSummary = t.Object({
-  id: uuid(),
-  name: t.String(),
-  status: oneOf(AGENT_STATUSES),
-  lifecycle_state: t.String(),
-  healthy: t.Boolean(),
-});
+export const AgentSummary = named(
+  "AgentSummary",
+  t.Object({
+    id: uuid(),
+    name: t.String(),
+    status: AgentStatus,
+    lifecycle_state: t.String(),
+    healthy: t.Boolean(),
+  }),
+);
 export type AgentSummary = Static<typeof AgentSummary>;
 
 /** A workspace as a row of a list. */
-export const WorkspaceSummary = t.Object({
-  id: uuid(),
-  name: t.String(),
-  created_at: t.String({ format: "date-time" }),
-  owner_id: uuid(),
-  owner_name: t.String(),
-  organization_id: uuid(),
-  organization_name: t.String(),
-  template_id: uuid(),
-  template_name: t.String(),
-  template_display_name: t.String(),
-  template_icon: t.String(),
-  template_version_id: uuid(),
-  template_version_name: t.String(),
-  template_active_version_id: uuid(),
-  outdated: t.Boolean(),
-  status: oneOf(BUILD_STATUSES),
-  build_id: uuid(),
-  build_number: t.Integer(),
-  build_created_at: t.String({ format: "date-time" }),
-  transition: oneOf(TRANSITIONS),
-  reason: oneOf(BUILD_REASONS, "Who or what asked for the latest build."),
-  error: t.Optional(t.String({ description: "Why the latest build failed." })),
-  deadline: time("When it is stopped by itself; absent when it is not."),
-  max_deadline: time("The latest the deadline can be moved to."),
-  next_start_at: time("When it starts by itself next."),
-  last_used_at: t.String({ format: "date-time" }),
-  dormant_at: time("Since when it is dormant."),
-  deleting_at: time("When a dormant workspace is deleted."),
-  favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
-  shared: t.Boolean({ description: "It is shared with somebody." }),
-  healthy: t.Boolean(),
-  agents: t.Array(AgentSummary, { description: "Of what runs now." }),
-});
+export const WorkspaceSummary = named(
+  "WorkspaceSummary",
+  t.Object({
+    id: uuid(),
+    name: t.String(),
+    created_at: t.String({ format: "date-time" }),
+    owner_id: uuid(),
+    owner_name: t.String(),
+    organization_id: uuid(),
+    organization_name: t.String(),
+    template_id: uuid(),
+    template_name: t.String(),
+    template_display_name: t.String(),
+    template_icon: t.String(),
+    template_version_id: uuid(),
+    template_version_name: t.String(),
+    template_active_version_id: uuid(),
+    outdated: t.Boolean(),
+    status: WorkspaceStatus,
+    build_id: uuid(),
+    build_number: t.Integer(),
+    build_created_at: t.String({ format: "date-time" }),
+    transition: WorkspaceTransition,
+    reason: BuildReason,
+    error: t.Optional(t.String({ description: "Why the latest build failed." })),
+    deadline: time("When it is stopped by itself; absent when it is not."),
+    max_deadline: time("The latest the deadline can be moved to."),
+    next_start_at: time("When it starts by itself next."),
+    last_used_at: t.String({ format: "date-time" }),
+    dormant_at: time("Since when it is dormant."),
+    deleting_at: time("When a dormant workspace is deleted."),
+    favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
+    shared: t.Boolean({ description: "It is shared with somebody." }),
+    healthy: t.Boolean(),
+    agents: t.Array(AgentSummary, { description: "Of what runs now." }),
+  }),
+);
 export type WorkspaceSummary = Static<typeof WorkspaceSummary>;
 
-/** One message of the stream. `id` is where a client that comes back goes on (query `after_id`). */
-export type WorkspacesEvent =
-  /** All there are, in several messages while `more`; what was known before and does not come again is gone. */
-  | {
-      readonly type: "snapshot";
-      readonly workspaces: readonly WorkspaceSummary[];
-      readonly more: boolean;
-      readonly id: string;
-    }
-  | {
-      readonly type: "changes";
-      readonly changed: readonly WorkspaceSummary[];
-      /** Ids of what was deleted or may not be seen any more. */
-      readonly removed: readonly string[];
-      readonly id: string;
-    };
+const id = t.String({ description: "Where a client that comes back goes on (query `after_id`)." });
+const rows = (description: string) => t.Unsafe<readonly WorkspaceSummary[]>(t.Array(WorkspaceSummary, { description }));
+
+/** One message of the stream. */
+export const WorkspacesEvent = named(
+  "WorkspacesEvent",
+  t.Union([
+    named(
+      "WorkspacesSnapshotEvent",
+      t.Object({
+        type: t.Literal("snapshot"),
+        workspaces: rows("All there are, in several messages; what was known before and does not come again is gone."),
+        more: t.Boolean({ description: "Another message of the snapshot follows." }),
+        id,
+      }),
+    ),
+    named(
+      "WorkspacesChangesEvent",
+      t.Object({
+        type: t.Literal("changes"),
+        changed: rows("As they are now."),
+        removed: t.Unsafe<readonly string[]>(
+          t.Array(uuid(), { description: "Ids of what was deleted or may not be seen any more." }),
+        ),
+        id,
+      }),
+    ),
+  ]),
+);
+export type WorkspacesEvent = Static<typeof WorkspacesEvent>;
+
+/** One message of the WebSocket that watches a workspace. */
+export const WorkspaceFrame = framed("Workspace", Workspace);

@@ -34,6 +34,7 @@ export const agentRpc = (ctx: ApiContext) =>
       response: { 101: Upgraded, ...fails(400, 401, 503) },
       detail: {
         tags: ["Agents"],
+        operationId: "connectAgent",
         summary: "Connect an agent",
         description:
           "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf. A newer connection of the same agent takes the place of the one before; a newer build ends it with 1001.",

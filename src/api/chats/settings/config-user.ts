@@ -4,6 +4,7 @@ import { readChatSetting, readCompactionThresholds, readUserChatSetting } from "
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { setCompactionThreshold, setOwnRecording, setUserChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig, CompactionThreshold } from "#schema/chats/chat-config.ts";
+import { named } from "#schema/named.ts";
 import * as setting from "../../audit/setting-targets.ts";
 import * as target from "../../audit/targets.ts";
 import type { ApiContext } from "../../context.ts";
@@ -14,7 +15,17 @@ import { CHAT_BODY_LIMIT, tags } from "../paths.ts";
 
 const user = true;
 const { custom_prompt, debug_logging_enabled, user_toggle_allowed, forced_by_deployment } = ChatConfig;
-const thresholds = t.Object({ thresholds: t.Array(CompactionThreshold) });
+const SetCompactionThreshold = named(
+  "SetCompactionThreshold",
+  t.Object({ threshold_percent: CompactionThreshold.properties.threshold_percent }),
+);
+const UserPrompt = named("UserPrompt", t.Object({ custom_prompt }));
+const thresholds = named("CompactionThresholds", t.Object({ thresholds: t.Array(CompactionThreshold) }));
+const UserDebugLogging = named(
+  "UserDebugLogging",
+  t.Object({ debug_logging_enabled, user_toggle_allowed, forced_by_deployment }),
+);
+const SetUserDebugLogging = named("SetUserDebugLogging", t.Object({ debug_logging_enabled }));
 const modelPath = t.Object({ model: t.String({ format: "uuid", description: "Model config id." }) });
 
 /** Routes below `/chats/config`. */
@@ -26,8 +37,8 @@ export const userChatConfig = (ctx: ApiContext) =>
       async ({ caller }) => ({ custom_prompt: await readUserChatSetting(ctx.store, caller.user_id, "prompt") }),
       {
         user,
-        response: { 200: t.Object({ custom_prompt }), ...fails(401) },
-        detail: { tags, summary: "Read what one's chats are told" },
+        response: { 200: UserPrompt, ...fails(401) },
+        detail: { tags, operationId: "getUserPrompt", summary: "Read what one's chats are told" },
       },
     )
     .put(
@@ -39,10 +50,11 @@ export const userChatConfig = (ctx: ApiContext) =>
       },
       {
         user,
-        body: t.Object({ custom_prompt }),
-        response: { 200: t.Object({ custom_prompt }), ...fails(400, 401, 413) },
+        body: UserPrompt,
+        response: { 200: UserPrompt, ...fails(400, 401, 413) },
         detail: operation({
           tags,
+          operationId: "setUserPrompt",
           summary: "Set what one's chats are told",
           description: "Answers the text as it was stored.",
           limit: CHAT_BODY_LIMIT,
@@ -65,10 +77,10 @@ export const userChatConfig = (ctx: ApiContext) =>
       {
         user,
         response: {
-          200: t.Object({ debug_logging_enabled, user_toggle_allowed, forced_by_deployment }),
+          200: UserDebugLogging,
           ...fails(401),
         },
-        detail: { tags, summary: "Read whether one's model calls are recorded" },
+        detail: { tags, operationId: "getUserDebugLogging", summary: "Read whether one's model calls are recorded" },
       },
     )
     .put(
@@ -79,10 +91,11 @@ export const userChatConfig = (ctx: ApiContext) =>
       },
       {
         user,
-        body: t.Object({ debug_logging_enabled }),
+        body: SetUserDebugLogging,
         response: { 204: NoContent, ...fails(400, 401, 403, 409, 413) },
         detail: operation({
           tags,
+          operationId: "setUserDebugLogging",
           summary: "Record one's model calls, or not",
           limit: CHAT_BODY_LIMIT,
           audit: setting.writesOwnSetting("debug_logging"),
@@ -100,7 +113,11 @@ export const userChatConfig = (ctx: ApiContext) =>
       {
         user,
         response: { 200: thresholds, ...fails(401) },
-        detail: { tags, summary: "Read when one's chats are compacted, by model" },
+        detail: {
+          tags,
+          operationId: "listCompactionThresholds",
+          summary: "Read when one's chats are compacted, by model",
+        },
       },
     )
     .put(
@@ -112,10 +129,11 @@ export const userChatConfig = (ctx: ApiContext) =>
       {
         user,
         params: modelPath,
-        body: t.Pick(CompactionThreshold, ["threshold_percent"]),
+        body: SetCompactionThreshold,
         response: { 204: NoContent, ...fails(400, 401, 404, 413) },
         detail: operation({
           tags,
+          operationId: "setCompactionThreshold",
           summary: "Set when one's chats with a model are compacted",
           audit: target.writes(setting.newThreshold),
         }),
@@ -133,6 +151,7 @@ export const userChatConfig = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 404) },
         detail: operation({
           tags,
+          operationId: "deleteCompactionThreshold",
           summary: "Let the model decide again when one's chats are compacted",
           audit: target.writes(setting.threshold),
         }),

@@ -9,6 +9,7 @@ import { permissionsOf } from "#domain/chats/permission-rules.ts";
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { forcedRecording, setChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig } from "#schema/chats/chat-config.ts";
+import { named } from "#schema/named.ts";
 import { writesSetting } from "../../audit/setting-targets.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers, type UserCaller } from "../../http/caller.ts";
@@ -42,6 +43,8 @@ type Single = {
   path: string;
   setting: Exclude<keyof ChatSettings, "system_prompt" | "allow_debug_logging">;
   member: keyof typeof ChatConfig;
+  /** What is read and set, for names of the operations: `getRetentionDays`. */
+  noun: string;
   summary: string;
   /** Else administrators alone may read it. */
   forAll?: boolean;
@@ -51,43 +54,49 @@ type Single = {
 const SINGLES: readonly Single[] = [
   {
     path: "auto-archive-days",
+    noun: "AutoArchiveDays",
     setting: "auto_archive_days",
     member: "auto_archive_days",
     check: days,
     forAll: true,
-    summary: "days after which silent chats are archived",
+    summary: "the days after which silent chats are archived",
   },
   {
     path: "debug-retention-days",
+    noun: "DebugRetentionDays",
     setting: "debug_retention_days",
     member: "debug_retention_days",
     check: days,
-    summary: "days that recorded model calls are kept",
+    summary: "the days that recorded model calls are kept",
   },
   {
     path: "retention-days",
+    noun: "RetentionDays",
     setting: "retention_days",
     member: "retention_days",
     check: days,
     forAll: true,
-    summary: "days that archived chats are kept",
+    summary: "the days that archived chats are kept",
   },
   {
     path: "workspace-ttl",
+    noun: "ChatWorkspaceTtl",
     setting: "workspace_ttl_ms",
     member: "workspace_ttl_ms",
     check: ttl,
     forAll: true,
-    summary: "time to live of workspaces that chats make",
+    summary: "the time to live of workspaces that chats make",
   },
   {
     path: "personal-model-overrides",
+    noun: "PersonalModelOverrides",
     setting: "allow_model_overrides",
     member: "allow_users",
     summary: "whether users may choose models of their own",
   },
   {
     path: "plan-mode-instructions",
+    noun: "PlanModeInstructions",
     setting: "plan_mode_instructions",
     member: "plan_mode_instructions",
     check: promptOf,
@@ -95,16 +104,22 @@ const SINGLES: readonly Single[] = [
   },
   {
     path: "default-permissions",
+    noun: "DefaultPermissions",
     setting: "permissions",
     member: "permissions",
     forAll: true,
     check: (_: string, given: never) => permissionsOf(given),
-    summary: "permissions of new chats of people who have set none",
+    summary: "the permissions of new chats of people who have set none",
   },
 ];
 
-const single = (ctx: ApiContext, { path, setting, member, summary, forAll, check }: Single) => {
-  const shape = t.Object({ [member]: ChatConfig[member] as TSchema });
+/** The body of each, by its noun. */
+const SHAPES = new Map(
+  SINGLES.map(({ noun, member }) => [noun, named(noun, t.Object({ [member]: ChatConfig[member] as TSchema }))]),
+);
+
+const single = (ctx: ApiContext, { path, setting, member, noun, summary, forAll, check }: Single) => {
+  const shape = SHAPES.get(noun) as TSchema;
   const denied = forAll ? [] : [404];
   return new Elysia()
     .use(callers)
@@ -114,7 +129,11 @@ const single = (ctx: ApiContext, { path, setting, member, summary, forAll, check
         if (!forAll) readable(caller);
         return { [member]: await readChatSetting(ctx.store, setting) };
       },
-      { user, response: { 200: shape, ...fails(401, ...denied) }, detail: { tags, summary: `Read the ${summary}` } },
+      {
+        user,
+        response: { 200: shape, ...fails(401, ...denied) },
+        detail: { tags, operationId: `get${noun}`, summary: `Read ${summary}` },
+      },
     )
     .put(
       `/${path}`,
@@ -130,7 +149,8 @@ const single = (ctx: ApiContext, { path, setting, member, summary, forAll, check
         response: { 204: NoContent, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,
-          summary: `Set the ${summary}`,
+          operationId: `set${noun}`,
+          summary: `Set ${summary}`,
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting(setting),
         }),
@@ -140,10 +160,19 @@ const single = (ctx: ApiContext, { path, setting, member, summary, forAll, check
 
 const { system_prompt, include_default_system_prompt, default_system_prompt } = ChatConfig;
 const { allow_users, forced_by_deployment } = ChatConfig;
-const SystemPromptBody = t.Object({
-  system_prompt,
-  include_default_system_prompt: t.Optional(include_default_system_prompt),
-});
+const SystemPrompt = named(
+  "SystemPrompt",
+  t.Object({ system_prompt, include_default_system_prompt, default_system_prompt }),
+);
+const DebugLogging = named("DebugLogging", t.Object({ allow_users, forced_by_deployment }));
+const SetDebugLogging = named("SetDebugLogging", t.Object({ allow_users }));
+const SystemPromptBody = named(
+  "SetSystemPrompt",
+  t.Object({
+    system_prompt,
+    include_default_system_prompt: t.Optional(include_default_system_prompt),
+  }),
+);
 
 /** Routes below `/chats/config`. */
 export const chatConfig = (ctx: ApiContext) =>
@@ -162,10 +191,10 @@ export const chatConfig = (ctx: ApiContext) =>
       {
         user,
         response: {
-          200: t.Object({ system_prompt, include_default_system_prompt, default_system_prompt }),
+          200: SystemPrompt,
           ...fails(401, 404),
         },
-        detail: { tags, summary: "Read what every chat is told" },
+        detail: { tags, operationId: "getSystemPrompt", summary: "Read what every chat is told" },
       },
     )
     .put(
@@ -181,6 +210,7 @@ export const chatConfig = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,
+          operationId: "setSystemPrompt",
           summary: "Set what every chat is told",
           description:
             "It counts from the next model call on. Without `include_default_system_prompt` that stays as it is; the first own prompt replaces the one Slipway comes with.",
@@ -200,8 +230,8 @@ export const chatConfig = (ctx: ApiContext) =>
       },
       {
         user,
-        response: { 200: t.Object({ allow_users, forced_by_deployment }), ...fails(401, 404) },
-        detail: { tags, summary: "Read whether users may record model calls" },
+        response: { 200: DebugLogging, ...fails(401, 404) },
+        detail: { tags, operationId: "getDebugLogging", summary: "Read whether users may record model calls" },
       },
     )
     .put(
@@ -214,10 +244,11 @@ export const chatConfig = (ctx: ApiContext) =>
       },
       {
         user,
-        body: t.Object({ allow_users }),
+        body: SetDebugLogging,
         response: { 204: NoContent, ...fails(400, 401, 403, 409, 413) },
         detail: operation({
           tags,
+          operationId: "setDebugLogging",
           summary: "Set whether users may record model calls",
           limit: CHAT_BODY_LIMIT,
           audit: writesSetting("allow_debug_logging"),

@@ -65,7 +65,12 @@ export const modelConfigs = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: t.Array(ModelConfig), ...fails(401) },
-        detail: { tags, summary: "List models", description: "Oldest first; disabled ones only for the owner." },
+        detail: {
+          tags,
+          operationId: "listModelConfigs",
+          summary: "List models",
+          description: "Oldest first; disabled ones only for the owner.",
+        },
       },
     )
     .post(
@@ -93,6 +98,7 @@ export const modelConfigs = (ctx: ApiContext) =>
         response: { 201: ModelConfig, ...fails(400, 401, 403, 409, 412) },
         detail: operation({
           tags,
+          operationId: "createModelConfig",
           summary: "Add a model",
           description: "The first one becomes the default. 412 when its provider is missing or disabled.",
           example: { provider: "openai-compat", model: "llama3.2", context_limit: 128_000 },
@@ -121,6 +127,7 @@ export const modelConfigs = (ctx: ApiContext) =>
         response: { 200: ModelConfig, ...fails(400, 401, 403, 404, 409, 412) },
         detail: operation({
           tags,
+          operationId: "updateModelConfig",
           summary: "Change a model",
           description: "Chats that use it go on with it as it is then; while it is disabled, with the default.",
           audit: target.writes(setting.modelConfig),
@@ -140,6 +147,7 @@ export const modelConfigs = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteModelConfig",
           summary: "Delete a model",
           description: "Chats that use it go on with the default.",
           audit: target.deletes(setting.modelConfig),

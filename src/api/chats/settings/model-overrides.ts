@@ -50,7 +50,7 @@ export const modelOverrides = (ctx: ApiContext) => {
         user,
         params: path,
         response: { 200: t.Object({ overrides: t.Array(ModelOverride) }), ...fails(400, 401, 403, 404) },
-        detail: { tags, summary: "See which models one wants for one's chats" },
+        detail: { tags, operationId: "listModelOverrides", summary: "See which models one wants for one's chats" },
       },
     )
     .put(
@@ -70,6 +70,7 @@ export const modelOverrides = (ctx: ApiContext) => {
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: operation({
           tags,
+          operationId: "setModelOverride",
           summary: "Choose a model for one's chats",
           description:
             "Counts for chats made from then on whose request names no model, while administrators allow it.",

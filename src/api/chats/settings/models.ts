@@ -65,6 +65,7 @@ export const availableModels = (ctx: ApiContext) =>
       response: { 200: AvailableModels, ...fails(401) },
       detail: {
         tags: ["Models"],
+        operationId: "listAvailableModels",
         summary: "List the models chats can use",
         description: "By provider. While no model is set up there is the built-in demo model.",
       },

@@ -38,7 +38,11 @@ export const organizationModels = (ctx: ApiContext) =>
         user,
         params: organizationPath,
         response: { 200: t.Object({ overrides: t.Array(OrganizationOverride) }), ...fails(400, 401, 404) },
-        detail: { tags, summary: "See which models an organization wants beside its chats" },
+        detail: {
+          tags,
+          operationId: "listOrganizationModelOverrides",
+          summary: "See which models an organization wants beside its chats",
+        },
       },
     )
     .put(
@@ -55,6 +59,7 @@ export const organizationModels = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: operation({
           tags,
+          operationId: "setOrganizationModelOverride",
           summary: "Choose a model for what an organization's chats do beside their own words",
           description:
             "general, explore: sub-chats, where neither the call nor the person names a model. title_generation: titles; when that model fails there is none. compaction: making long histories shorter.",

@@ -35,7 +35,12 @@ export const modelProviders = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: t.Array(ModelProvider), ...fails(401, 403) },
-        detail: { tags, summary: "List model providers", description: "Oldest first. Only the owner." },
+        detail: {
+          tags,
+          operationId: "listModelProviders",
+          summary: "List model providers",
+          description: "Oldest first. Only the owner.",
+        },
       },
     )
     .post(
@@ -58,6 +63,7 @@ export const modelProviders = (ctx: ApiContext) =>
         response: { 201: ModelProvider, ...fails(400, 401, 403, 409) },
         detail: operation({
           tags,
+          operationId: "createModelProvider",
           summary: "Add a model provider",
           description: "anthropic, openai, google, or any server that speaks OpenAI's protocol (openai-compat).",
           example: { provider: "openai-compat", base_url: "http://127.0.0.1:11434/v1" },
@@ -86,6 +92,7 @@ export const modelProviders = (ctx: ApiContext) =>
         response: { 200: ModelProvider, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
           tags,
+          operationId: "updateModelProvider",
           summary: "Change a model provider",
           description: "Without `api_key` the key stays; a base URL that leads elsewhere needs the key again.",
           audit: target.writes(setting.modelProvider),
@@ -105,6 +112,7 @@ export const modelProviders = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteModelProvider",
           summary: "Delete a model provider",
           description: "Its models go with it.",
           audit: target.deletes(setting.modelProvider),

@@ -20,6 +20,7 @@ export const tryModelConfig = (ctx: ApiContext) =>
       response: { 200: TriedModel, ...fails(400, 401, 403, 404, 409) },
       detail: {
         tags: ["Models"],
+        operationId: "tryModelConfig",
         summary: "Try a model",
         description: "Asks it to say hello, and waits a minute at most. What it costs counts as the caller's.",
       },

@@ -23,7 +23,12 @@ export const chatUsageLimits = (ctx: ApiContext) =>
     .get("", ({ caller }) => usageLimits(ctx, caller), {
       user,
       response: { 200: UsageLimits, ...fails(401, 403) },
-      detail: { tags, summary: "See the spend limits", description: "For administrators." },
+      detail: {
+        tags,
+        operationId: "getUsageLimits",
+        summary: "See the spend limits",
+        description: "For administrators.",
+      },
     })
     .put(
       "",
@@ -37,6 +42,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 413) },
         detail: operation({
           tags,
+          operationId: "setUsageLimits",
           summary: "Set everybody's spend limit",
           description:
             "A user's own limit counts before it, then the lowest of the user's organizations. It is looked at before each model call and each message: calls that run at the same time may go beyond it by what they cost. Calls of models without a price are not counted.",
@@ -47,7 +53,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
     .get("/status", ({ caller }) => usageLimitStatus(ctx, caller.user_id), {
       user,
       response: { 200: UsageLimitStatus, ...fails(401) },
-      detail: { tags, summary: "See one's own spend limit and what is spent" },
+      detail: { tags, operationId: "getUsageLimitStatus", summary: "See one's own spend limit and what is spent" },
     })
     .put(
       "/overrides/:user",
@@ -62,6 +68,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: operation({
           tags,
+          operationId: "setUserUsageLimit",
           summary: "Set the spend limit of a user",
           audit: target.writes(setting.newUserLimit),
         }),
@@ -79,6 +86,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteUserUsageLimit",
           summary: "Take a user's own spend limit away",
           audit: target.writes(setting.userLimit),
         }),
@@ -97,6 +105,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 413) },
         detail: operation({
           tags,
+          operationId: "setGroupUsageLimit",
           summary: "Set the spend limit of each member of an organization",
           description: "Of several organizations the lowest counts.",
           audit: target.writes(setting.newGroupLimit),
@@ -115,6 +124,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
           tags,
+          operationId: "deleteGroupUsageLimit",
           summary: "Take the spend limit of an organization's members away",
           audit: target.writes(setting.groupLimit),
         }),

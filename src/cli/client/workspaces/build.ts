@@ -1,5 +1,6 @@
 // Builds as the verbs ask for them and wait for them: the log goes by, and Ctrl-C stops waiting, not the build (rule CV-6).
-import type { Build, CreateBuild, RestartWorkspace, Transition } from "#schema/workspaces/build.ts";
+import type { Build, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
+import type { Transition } from "#schema/workspaces/transition.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";

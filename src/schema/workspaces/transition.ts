@@ -1,0 +1,8 @@
+// What a build does to a workspace.
+import { named } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+
+export const TRANSITIONS = ["start", "stop", "delete"] as const;
+export type Transition = (typeof TRANSITIONS)[number];
+
+export const WorkspaceTransition = named("WorkspaceTransition", oneOf(TRANSITIONS, "What a build does."));

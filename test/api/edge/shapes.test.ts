@@ -1,0 +1,150 @@
+// Names in the OpenAPI document: what clients that are generated from it call shapes and operations.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { NAME, namedShapes } from "#schema/named.ts";
+import { createApp } from "#src/server.ts";
+import { type Described, type Document, fetchDocument, type Schema } from "#test/fuzz/operations.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+
+let server: TestServer;
+let document: Document;
+let operations: { name: string; described: Described }[];
+beforeAll(async () => {
+  server = await startTestServer();
+  document = await fetchDocument(server.url);
+  operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, described]) => ({ name: `${method.toUpperCase()} ${path}`, described })),
+  );
+}, 60_000);
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Every value in a value, with the way to it. */
+function* within(value: unknown, way: readonly string[] = []): Generator<[way: readonly string[], value: object]> {
+  if (typeof value !== "object" || value === null) return;
+  yield [way, value];
+  for (const [key, inner] of Object.entries(value)) if (key !== "example") yield* within(inner, [...way, key]);
+}
+
+/** The first words of names of operations. */
+const VERBS = new Set(
+  "accept activate add answer archive await cancel check clear compact complete confirm connect coordinate create delete disable download edit evaluate expire export extend favorite fork get interrupt join list mark measure open poll promote propose recreate reconcile redirect refresh regenerate remove rename replace report require resolve restart save send serve set share sign start stream submit try unarchive unfavorite unlink unshare update upload validate watch".split(
+    " ",
+  ),
+);
+
+test("[HT-31] every operation is called by a verb and what it is about, as methods of clients are", () => {
+  const ids = operations.map(({ described }) => described.operationId);
+  expect(ids.filter((id) => !/^[a-z]+(?:[A-Z][A-Za-z0-9]*)?$/.test(id))).toEqual([]);
+  expect(ids.filter((id) => !VERBS.has(/^[a-z]+/.exec(id)?.[0] ?? ""))).toEqual([]);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test("[HT-31] every reference leads to something, and everything with a name is referred to", () => {
+  const refs = [...within(document)].flatMap(([, value]) => ("$ref" in value ? [value.$ref as string] : []));
+  const { schemas, responses } = document.components;
+  const known = [
+    ...Object.keys(schemas).map((name) => `#/components/schemas/${name}`),
+    ...Object.keys(responses).map((name) => `#/components/responses/${name}`),
+  ];
+  expect([...new Set(refs)].filter((ref) => !known.includes(ref))).toEqual([]);
+  expect(Object.keys(schemas).filter((name) => !refs.includes(`#/components/schemas/${name}`))).toEqual([]);
+});
+
+test("[HT-31] every object and every set of values that has a name stands in the document once, under it", () => {
+  const anonymous = [...within(document.paths), ...within(document.components.schemas)].flatMap(([way, value]) => {
+    const { type, properties = {} } = value as Schema;
+    const isComponent = way.length === 1 && way[0] !== undefined && way[0] in document.components.schemas;
+    return type === "object" && Object.keys(properties).length > 0 && !isComponent ? [way.join(".")] : [];
+  });
+  expect(anonymous).toEqual([]);
+  const byShape = new Map<string, string[]>();
+  for (const [name, { description: _, ...shape }] of Object.entries(document.components.schemas)) {
+    const text = JSON.stringify(Object.entries(shape).sort(([a], [b]) => (a < b ? -1 : 1)));
+    byShape.set(text, [...(byShape.get(text) ?? []), name]);
+  }
+  // A name and a value, and one switch, are different things in different places.
+  const alike = [...byShape.values()].filter((names) => names.length > 1).map((names) => names.join(" "));
+  expect(alike.sort()).toEqual([
+    "AutofillParameter TemplatePresetParameter",
+    "Error Generic",
+    "PersonalModelOverrides SetDebugLoggingRequest",
+  ]);
+  for (const name of ["Workspace", "WorkspaceBuild", "WorkspaceStatus", "Chat", "ChatStatus", "Template", "User"])
+    expect(document.components.schemas).toHaveProperty(name);
+});
+
+test("[HT-31] a shape with a name is the same wherever it is used", () => {
+  const found: string[] = [];
+  const check = (schema: unknown, place: string): void => {
+    for (const [way, value] of within(schema)) {
+      const name = (value as Record<string, unknown>)[NAME];
+      if (typeof name !== "string") continue;
+      const { properties, anyOf } = value as Schema;
+      const defined = namedShapes.get(name) as Schema | undefined;
+      const isSame = Bun.deepEquals({ properties, anyOf }, { properties: defined?.properties, anyOf: defined?.anyOf });
+      if (!isSame) found.push(`${place} ${way.join(".")}: ${name}`);
+    }
+  };
+  for (const { hooks, method, path } of createApp(contextOf(server) as never).routes)
+    check({ body: hooks.body, response: hooks.response }, `${method} ${path}`);
+  expect(found).toEqual([]);
+});
+
+test("[HT-31] every success says what is in it: a shape, a media type, or nothing", () => {
+  const silent = operations.flatMap(({ name, described }) =>
+    Object.entries(described.responses)
+      .filter(([status]) => status.startsWith("2"))
+      .filter(([, { content }]) => Object.values(content ?? {}).some(({ schema }) => !saysSomething(schema)))
+      .map(([status]) => `${name} ${status}`),
+  );
+  expect(silent).toEqual([]);
+  const empty = operations.flatMap(({ name, described }) =>
+    described.responses["200"] && !described.responses["200"].content && !("x-sends" in described) ? [name] : [],
+  );
+  expect(empty.sort()).toEqual([
+    "DELETE /api/v2/workspaces/{workspace}/port-share",
+    "GET /api/v2/workspaceagents/me/gitauth",
+    "GET /api/v2/workspaceagents/{workspaceagent}/startup-logs",
+    "GET /derp/latency-check",
+  ]);
+});
+
+const saysSomething = (schema: Schema): boolean =>
+  schema.$ref !== undefined || schema.type !== undefined || schema.allOf !== undefined || schema.anyOf !== undefined;
+
+test("[HT-31] streams name what they send; those without a name carry bytes of other protocols", () => {
+  const isStream = ({ responses }: Described): boolean =>
+    "101" in responses || Object.keys(responses["200"]?.content ?? {}).includes("text/event-stream");
+  const unnamed = operations.filter(({ described }) => isStream(described) && !("x-sends" in described));
+  expect(unnamed.map(({ described }) => described.operationId).sort()).toEqual([
+    "connectAgent",
+    "connectAgentTunnel",
+    "connectRelay",
+    "coordinateAgent",
+    "joinTailnet",
+    "openChatDesktop",
+    "openTerminal",
+    "serveProvisionerDaemon",
+  ]);
+});
+
+test("[HT-31] every error is the one shape for errors, or one that has all of its members", () => {
+  const { Error: error } = document.components.schemas;
+  const wrong = operations.flatMap(({ name, described }) =>
+    Object.entries(described.responses)
+      .filter(([status]) => Number(status) >= 400)
+      .filter(([, answer]) => {
+        if ("$ref" in answer) return false;
+        const [, shape = ""] = /schemas\/(\w+)$/.exec(answer.content?.["application/json"]?.schema.$ref ?? "") ?? [];
+        const members = document.components.schemas[shape]?.properties ?? {};
+        return !Object.keys(error?.properties ?? {}).every((member) => member in members);
+      })
+      .map(([status]) => `${name} ${status}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test("[HT-31] it is small, since nothing is written down twice", () => {
+  // With every shape in place where it is used it was 1.14 MB.
+  expect(JSON.stringify(document).length).toBeLessThan(600_000);
+});
