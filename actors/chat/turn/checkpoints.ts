@@ -3,9 +3,11 @@
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
+import type { MessageRow } from "#db/chats/messages.ts";
 import type { CheckpointTaken, Restored } from "#schema/agents/checkpoint.ts";
 import type { ServicesOf } from "#src/tools/services.ts";
 import { ToolError } from "#src/tools/tool.ts";
+import { isHookRow } from "../hooks/effects.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 
@@ -15,19 +17,24 @@ const PATIENCE_MS = 10_000;
 type Of = PromptOf & { readonly chat_id: string };
 const servicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
 
-/** Keeps the files as they are for this message. `waits`: for a daemon that may not be back yet. Never rejects. */
+/**
+ * Keeps the files as they are for the last message, where that is a person's and new. `waits`: for a daemon that may not be back yet.
+ * Never rejects.
+ */
 export const keepFiles = async (
   parts: AgentDeps,
   of: Of,
-  message_id: number,
+  history: readonly MessageRow[],
   { waits, signal }: { readonly waits: boolean; readonly signal: AbortSignal },
 ): Promise<void> => {
   if (of.workspace_id === null || !of.is_root) return;
+  const last = history.findLast((row) => !isHookRow(row));
+  if (last?.role !== "user" || last.replayed !== null || last.visibility === "model") return;
   const late = new AbortController();
   const limit = parts.clock.after(PATIENCE_MS, () => late.abort(new Error("it takes too long")));
   try {
     const agent = new WorkspaceAgent(parts, servicesOf(of), waits);
-    const json = { chat_id: of.chat_id, message_id };
+    const json = { chat_id: of.chat_id, message_id: last.id };
     const both = AbortSignal.any([signal, late.signal]);
     const asked = { method: "POST", path: "/checkpoints", json, signal: both, patient: true } as const;
     const { chats } = await agent.call<CheckpointTaken>(asked);

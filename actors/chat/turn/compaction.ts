@@ -5,23 +5,20 @@ import { chatErrorOf } from "#src/llm/failure.ts";
 import { effectRows } from "../hooks/effects.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage } from "../machine/decision.ts";
-import type { Reported, StartedAttempt, Step, TurnReports } from "../messages.ts";
+import type { StartedAttempt } from "../messages.ts";
 import { bodyOf, type HistoryRow, SUMMARIZED } from "../prompt/compact.ts";
 import type { Compactor } from "../prompt/compactor.ts";
 import { untilAnswered } from "../until-answered.ts";
+import type { Reporter } from "./reporter.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
 
 /** What it needs of its turn. */
 type CompactionHost = {
   readonly chat_id: string;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
   readonly hooks: TurnHooks;
+  readonly reporter: Reporter;
   readonly publish: (chat_id: string, batch: PartBatch) => void;
-  /** What hooks have decided; undefined once the turn is over. */
-  readonly decided: <T>(begun: StartedAttempt, ask: () => Promise<T>) => Promise<T | undefined>;
-  readonly report: (step: Step) => Promise<Reported | "stale">;
-  readonly fail: (args: Parameters<TurnReports["reportFailure"]>[0]) => Promise<unknown>;
   /** It begins: what a model has said before is not of it, and followers see the buffer, if there is one. */
   readonly begin: (buffer: StreamBuffer | undefined) => void;
 };
@@ -40,7 +37,8 @@ export class TurnCompaction {
 
   /** Where that is due; `isForced`: the model has refused the history as too long. What fails is no failure of the turn. */
   async whereDue(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<Compacted> {
-    const { clock, signal } = this.#host;
+    const { clock, reporter } = this.#host;
+    const { signal } = reporter;
     const isWanted = await untilAnswered(clock, signal, () => this.#compactor.isWanted(begun, history, isForced));
     if (isWanted === "stale") return "over";
     if (!isWanted) return "none";
@@ -50,18 +48,19 @@ export class TurnCompaction {
     if (rows === "over") return "over";
     if (!rows) return isForced ? "none" : begun.fence.history_version;
     const then = "continue";
-    const reported = await this.#host.report({ fence: begun.fence, messages: rows, then });
+    const reported = await reporter.ask("reportStep", { fence: begun.fence, messages: rows, then });
     return reported === "stale" ? "over" : reported.history_version;
   }
 
   /** As the chat's owner has asked: the turn ends with it, and fails when it does. */
   async asked(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<void> {
-    const { clock, signal } = this.#host;
+    const { clock, reporter } = this.#host;
+    const { signal } = reporter;
     const { fence, compaction } = begun;
     if (!compaction) return;
     const { instructions, context, notice } = compaction;
     const then = "finish";
-    if (bodyOf(history).length === 0) return void (await this.#host.report({ fence, messages: [], then }));
+    if (bodyOf(history).length === 0) return void (await reporter.ask("reportStep", { fence, messages: [], then }));
     try {
       const rows = await this.#shown(begun, instructions === "" ? {} : { instructions }, (requested) => {
         const hook_context = [context, requested].filter(Boolean).join("\n\n");
@@ -69,10 +68,10 @@ export class TurnCompaction {
       });
       if (rows === "over" || !rows) return;
       const messages = [...rows, ...effectRows({ user_message: notice })];
-      await this.#host.report({ fence, messages, then });
+      await reporter.ask("reportStep", { fence, messages, then });
     } catch (error) {
       if (signal.aborted) return;
-      await this.#host.fail({ fence, error: chatErrorOf(error, begun, clock.now()), messages: [] });
+      await reporter.ask("reportFailure", { fence, error: chatErrorOf(error, begun, clock.now()), messages: [] });
     }
   }
 
@@ -82,9 +81,9 @@ export class TurnCompaction {
     args: object | undefined,
     sum: (hook_context: string) => Promise<readonly NewMessage[] | undefined>,
   ): Promise<readonly NewMessage[] | "over" | undefined> {
-    const { chat_id, hooks, publish, begin, signal, decided } = this.#host;
+    const { chat_id, hooks, publish, begin, reporter } = this.#host;
     begin(undefined);
-    const decision = await decided(begun, () => hooks.ask(begun, "pre_compact"));
+    const decision = await reporter.decided(begun, [], () => hooks.ask(begun, "pre_compact"));
     if (!decision) return "over";
     const buffer = args && new StreamBuffer(chat_id, begun.fence, (batch) => publish(chat_id, batch));
     begin(buffer);
@@ -92,11 +91,11 @@ export class TurnCompaction {
     try {
       const summary = await sum(decision.model_context ?? "");
       if (!summary) return undefined;
-      const after = await decided(begun, () => hooks.rows(begun, "post_compact"));
+      const after = await reporter.decided(begun, [], () => hooks.rows(begun, "post_compact"));
       if (!after) return "over";
       return [...summary, ...effectRows({ user_message: decision.user_message ?? "" }), ...after];
     } catch (error) {
-      if (signal.aborted) return "over";
+      if (reporter.signal.aborted) return "over";
       throw error;
     } finally {
       buffer?.close();

@@ -3,12 +3,28 @@
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { StartedAttempt } from "../messages.ts";
+import { untilAnswered } from "../until-answered.ts";
+import { withAgentChoice } from "./agent-choice.ts";
+import type { TurnDeps } from "./deps.ts";
 import type { ChatMcp, McpOffer } from "./mcp.ts";
 import { NO_MCP } from "./mcp.ts";
 import { toolsOf } from "./offer.ts";
 
+/** The attempt with the choice of agents and the tools of MCP servers; undefined once the signal has fired. */
+export const offeredTo = async (
+  { clock, store, mcp }: Pick<TurnDeps, "clock" | "store" | "mcp">,
+  chat_id: string,
+  begun: StartedAttempt,
+  signal: AbortSignal,
+): Promise<{ readonly begun: StartedAttempt; readonly offer: McpOffer } | undefined> => {
+  const offer = await untilAnswered(clock, signal, () => offerFor(mcp, chat_id, begun, signal));
+  if (offer === "stale") return undefined;
+  const chosen = await untilAnswered(clock, signal, () => withAgentChoice(store, begun));
+  return chosen === "stale" ? undefined : { begun: withMcpTools(chosen, offer), offer };
+};
+
 /** Nothing is asked when the attempt only runs tools of ours. A client's tool keeps its name, whatever servers call theirs (MC-2). */
-export const offerFor = async (
+const offerFor = async (
   mcp: ChatMcp,
   chat_id: string,
   { about, mcp_server_ids, calls, tools }: StartedAttempt,
@@ -21,7 +37,7 @@ export const offerFor = async (
 };
 
 /** The attempt with these tools behind its own. */
-export const withMcpTools = (begun: StartedAttempt, offer: McpOffer): StartedAttempt =>
+const withMcpTools = (begun: StartedAttempt, offer: McpOffer): StartedAttempt =>
   offer.size === 0
     ? begun
     : { ...begun, tools: [...begun.tools, ...[...offer.values()].map(({ definition }) => definition)] };

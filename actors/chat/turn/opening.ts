@@ -1,5 +1,5 @@
 // What a turn puts into the history before its first model call: what the chat goes by, where that is new, and what hooks say to the
-// beginning of a session. Used by turn.ts, which stores it.
+// beginning of a session. Used by turn.ts.
 import type { Clock } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
@@ -8,28 +8,39 @@ import type { StartedAttempt } from "../messages.ts";
 import type { HistoryRow } from "../prompt/compact.ts";
 import { contextRows } from "../prompt/context-parts.ts";
 import { untilAnswered } from "../until-answered.ts";
+import type { Reporter } from "./reporter.ts";
 
 type Deps = { readonly store: Store; readonly clock: Clock };
 
 export class Opening {
   readonly #deps: Deps;
   readonly #hooks: TurnHooks;
-  readonly #signal: AbortSignal;
+  readonly #reporter: Reporter;
   #isDone = false;
 
-  constructor(deps: Deps, hooks: TurnHooks, signal: AbortSignal) {
+  constructor(deps: Deps, hooks: TurnHooks, reporter: Reporter) {
     this.#deps = deps;
     this.#hooks = hooks;
-    this.#signal = signal;
+    this.#reporter = reporter;
   }
 
-  /** The rows, once in a turn. Throws `HookFailure`, and the reason of the turn's signal once it was stopped. */
-  async rows(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<readonly NewMessage[]> {
+  /** Once in a turn. A number: the history has more now, of this version; "none": there was nothing to say; "over": the turn is. */
+  async store(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<"none" | "over" | number> {
+    const messages = await this.#reporter.decided(begun, [], () => this.#rows(begun, history));
+    if (!messages) return "over";
+    if (messages.length === 0) return "none";
+    const then = "continue";
+    const reported = await this.#reporter.ask("reportStep", { fence: begun.fence, messages, then });
+    return reported === "stale" ? "over" : reported.history_version;
+  }
+
+  /** Throws `HookFailure`, and the reason of the turn's signal once it was stopped. */
+  async #rows(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<readonly NewMessage[]> {
     if (this.#isDone) return [];
     this.#isDone = true;
     const { store, clock } = this.#deps;
-    const context = await untilAnswered(clock, this.#signal, () => contextRows(store, begun.chat_key));
-    if (context === "stale") throw this.#signal.reason;
+    const context = await untilAnswered(clock, this.#reporter.signal, () => contextRows(store, begun.chat_key));
+    if (context === "stale") throw this.#reporter.signal.reason;
     return [...context, ...(await this.#hooks.sessionStart(begun, history))];
   }
 }

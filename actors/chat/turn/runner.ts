@@ -11,10 +11,11 @@ import type { NewMessage } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
 import { untilAnswered } from "../until-answered.ts";
 import { bringFilesBack, forgetFiles } from "./checkpoints.ts";
+import type { TurnDeps } from "./deps.ts";
 import { endRuns } from "./end-runs.ts";
 import type { Slot } from "./slot.ts";
 import type { PartBatch } from "./stream-buffer.ts";
-import { Turn, type TurnDeps } from "./turn.ts";
+import { Turn } from "./turn.ts";
 
 /** Turns at once (facts/chats 1.12). */
 export type Slots = Readonly<Record<Pool, number>>;

@@ -1,12 +1,16 @@
-// What a model's step leaves in the history, and what follows from it. Pure; used by turn.ts.
+// The end of a model's answer: what it leaves in the history, what follows from it, and how it is stored as a step. Used by turn.ts.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isServerTool } from "#src/tools/registry.ts";
-import type { Proposed } from "../hooks/turn-hooks.ts";
+import { wordsOnly } from "../hooks/proposals.ts";
+import type { Proposed, TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage, Usage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
-import type { StartedAttempt } from "../messages.ts";
-import { afterCut, afterFilter, callsIn } from "./ending.ts";
+import type { Reported, StartedAttempt } from "../messages.ts";
+import type { Collector } from "./collector.ts";
+import { afterCut, afterFilter, callsIn, isCutOff, MOST_CONTINUATIONS, type Tries } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
+import { withServer } from "./mcp-turn.ts";
+import type { Reporter } from "./reporter.ts";
 
 export const assistant = (
   content: readonly MessagePart[],
@@ -24,6 +28,12 @@ export const assistant = (
 /** The answer to a call that is not run. */
 export const resultOf = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
   toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });
+
+/** What the model has said of an answer that has no end; `missing` answers its calls. */
+export const saidSoFar = (content: readonly MessagePart[], now: number, missing: string): NewMessage[] =>
+  content.length === 0
+    ? []
+    : [assistant(content, null, null), ...callsIn(content).map((call) => resultOf(call, missing, now))];
 
 type Ended = {
   readonly usage: Usage | null;
@@ -61,4 +71,39 @@ export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Propose
   const goesOn = ours || isContinued || (calls.length > 0 && !isLast);
   const then = !ours && open.length > 0 ? "act" : goesOn ? "continue" : "finish";
   return { messages, then };
+};
+
+type Answer = {
+  readonly begun: StartedAttempt;
+  readonly collector: Collector;
+  readonly mcp: McpOffer;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** The turn may call no model after this. */
+  readonly isLast: boolean;
+};
+type Deps = { readonly hooks: TurnHooks; readonly reporter: Reporter };
+
+/** What the actor says to the step; undefined when it was not stored: the turn was stopped, or a hook has failed it. */
+export const reportAnswer = async (
+  { hooks, reporter }: Deps,
+  { begun, collector, mcp, now, isLast }: Answer,
+  tries: Tries,
+): Promise<Reported | "stale" | undefined> => {
+  const { fence, model_id } = begun;
+  const { usage, inputs, finish } = collector;
+  const said = collector.content(now).map((part) => withServer(part, mcp));
+  const isCut = isCutOff(said, finish);
+  const isContinued = isCut && !isLast && tries.continued < MOST_CONTINUATIONS;
+  tries.continued = isContinued ? tries.continued + 1 : 0;
+  const words = wordsOnly(said);
+  const kept = words.length === 0 ? [] : [assistant(words, usage, model_id)];
+  const proposed = await reporter.decided(begun, kept, () => hooks.propose(begun, said, inputs));
+  if (!proposed) return undefined;
+  const isFiltered = finish === "content_filter";
+  const { messages, then } = endOfStep(begun, proposed, { usage, now, isLast, isCut, isContinued, isFiltered, mcp });
+  const all = [...messages, ...proposed.rows];
+  const ended = then === "finish" ? await reporter.decided(begun, all, () => hooks.rows(begun, "stop")) : [];
+  if (!ended) return undefined;
+  return reporter.ask("reportStep", { fence, messages: [...all, ...ended], then });
 };

@@ -1,0 +1,24 @@
+// What a turn of a chat needs of the server.
+import type { Hooks } from "#src/hooks/hooks.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import type { Asks } from "../../runtime/directory.ts";
+import type { Recorder } from "../background/recorder.ts";
+import type { TurnReports } from "../messages.ts";
+import type { CompactionCounts } from "../prompt/compactor.ts";
+import type { BlockProvider } from "../prompt/prompt.ts";
+import type { ChatMcp } from "./mcp.ts";
+import type { PartBatch } from "./stream-buffer.ts";
+import type { AgentDeps } from "./tool-agent.ts";
+
+export type TurnDeps = AgentDeps & {
+  readonly models: LanguageModels;
+  readonly chats: () => Asks<TurnReports>;
+  readonly mcp: ChatMcp;
+  readonly hooks: Hooks;
+  readonly publish: (chat_id: string, batch: PartBatch) => void;
+  /** What the model is told before the history. */
+  readonly blocks: readonly BlockProvider[];
+  readonly compactions: CompactionCounts;
+  /** Absent: nothing is recorded. */
+  readonly recorder?: Recorder | undefined;
+};

@@ -1,0 +1,50 @@
+// A model call that has failed: it is tried again after a while, or the turn fails with it. Used by turn.ts (facts/chats 5.3).
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
+import { chatErrorOf, LONGEST_WAIT_MS } from "#src/llm/failure.ts";
+import { ModelError } from "#src/llm/model.ts";
+import type { RetryState } from "../machine/decision.ts";
+import type { StartedAttempt } from "../messages.ts";
+import { hasBrokenOff, type Tries } from "./ending.ts";
+import type { Reporter } from "./reporter.ts";
+import { BROKEN_RETRIES, EMPTY_RETRIES, nextTry, RETRIES } from "./retry.ts";
+import { saidSoFar } from "./step-end.ts";
+
+type Failed = {
+  readonly chat_id: string;
+  readonly begun: StartedAttempt;
+  readonly failure: unknown;
+  /** Of what the answer had brought. */
+  readonly content: readonly MessagePart[];
+};
+type Deps = { readonly clock: Clock; readonly reporter: Reporter };
+
+/** Counts the failure and reports it. The retry that is waited for; undefined when the turn is over. */
+export const afterFailure = async (
+  { clock, reporter }: Deps,
+  { chat_id, begun, failure, content }: Failed,
+  tries: Tries,
+): Promise<RetryState | undefined> => {
+  count(tries, failure, content);
+  const { fence } = begun;
+  const isLast = tries.failures > RETRIES || tries.empty > EMPTY_RETRIES || tries.broken > BROKEN_RETRIES;
+  const wait_ms = failure instanceof ModelError ? failure.retry_after_ms : 0;
+  const error = chatErrorOf(failure, begun, clock.now());
+  if (!(failure instanceof ModelError)) {
+    log("chats").error("the model of chat {chat_id} broke: {error}", { chat_id, error: failure });
+  }
+  if (!error.retryable || isLast || wait_ms > LONGEST_WAIT_MS) {
+    const messages = saidSoFar(content, clock.now(), "The call was not run: the answer broke off.");
+    await reporter.ask("reportFailure", { fence, error, messages });
+    return undefined;
+  }
+  const retry = nextTry(error, tries.failures, wait_ms, clock.now());
+  return (await reporter.ask("recordRetry", { fence, retry })) === "stale" ? undefined : retry;
+};
+
+const count = (tries: Tries, failure: unknown, content: readonly MessagePart[]): void => {
+  tries.failures += 1;
+  if (failure instanceof ModelError && failure.reason === "empty") tries.empty += 1;
+  tries.broken = hasBrokenOff(failure, content) ? tries.broken + 1 : 0;
+};

@@ -1,0 +1,90 @@
+// One call of a turn's model: what it is given, and what it says, as the parts of a message and for those who follow. Used by turn.ts.
+import { findCustomPrompt } from "#db/chats/messages.ts";
+import { mended } from "#src/llm/mend.ts";
+import { ModelError, type PromptMessage } from "#src/llm/model.ts";
+import type { EndOfCall, Recording } from "../background/recorder.ts";
+import type { StartedAttempt } from "../messages.ts";
+import { assemblePrompt } from "../prompt/prompt.ts";
+import { untilAnswered } from "../until-answered.ts";
+import type { Collector } from "./collector.ts";
+import type { TurnDeps } from "./deps.ts";
+import { problemOf } from "./ending.ts";
+import type { McpOffer } from "./mcp.ts";
+import { withServer } from "./mcp-turn.ts";
+import type { StreamBuffer } from "./stream-buffer.ts";
+import { untilAborted, watchSilence } from "./watch.ts";
+
+type Deps = Pick<TurnDeps, "blocks" | "clock" | "hooks" | "models" | "store">;
+type Of = Pick<StartedAttempt, "chat_key" | "about"> & { readonly chat_id: string };
+
+type Call = {
+  readonly chat_id: string;
+  readonly begun: StartedAttempt;
+  readonly history: readonly PromptMessage[];
+  readonly mcp: McpOffer;
+  /** Both grow while the model speaks. The buffer is closed at the end. */
+  readonly collector: Collector;
+  readonly buffer: StreamBuffer;
+  readonly recording: Recording | undefined;
+};
+
+/** Undefined when the call came to its end, else why it failed. Ends when the turn is stopped, and when nothing comes for a long time. */
+export const callModel = async (
+  deps: Deps,
+  { chat_id, begun, history, mcp, collector, buffer, recording }: Call,
+  stop: AbortSignal,
+): Promise<unknown> => {
+  const { clock, models } = deps;
+  const silence = new AbortController();
+  const signal = AbortSignal.any([stop, silence.signal]);
+  const watch = watchSilence(clock, () => silence.abort(SILENT));
+  let ended: EndOfCall | undefined;
+  const over = (failure: unknown): unknown => {
+    ended?.({ collector, failure, isStopped: stop.aborted });
+    return failure;
+  };
+  try {
+    const messages = await promptOf(deps, { ...begun, chat_id }, history, signal);
+    const { model_id, reasoning_effort, tools, provider_tools } = begun;
+    const attempt = begun.fence.generation_attempt;
+    const payer = { user_id: begun.about.owner_id, chat_key: begun.chat_key, kind: "chat_turn" } as const;
+    const request = { payer, model_id, messages, tools, provider_tools, reasoning_effort, attempt, signal };
+    ended = await recording?.call(begun, request);
+    for await (const event of untilAborted(models.stream(request)[Symbol.asyncIterator](), signal)) {
+      watch.heard();
+      for (const part of collector.add(mended(event, tools), clock.now())) buffer.push(withServer(part, mcp));
+    }
+    return over(problemOf(collector.content(clock.now()), collector.finish));
+  } catch (error) {
+    return over(silence.signal.aborted ? SILENT : error);
+  } finally {
+    watch.cancel();
+    buffer.close();
+  }
+};
+
+const SILENT = new ModelError("stream_silence_timeout", "Nothing came for a long time.");
+
+/** What the model is given: blocks that are read anew for each call, and the history. Throws the reason of `signal`. */
+const promptOf = async (
+  deps: Deps,
+  { chat_key, about, chat_id }: Of,
+  history: readonly PromptMessage[],
+  signal: AbortSignal,
+): Promise<readonly PromptMessage[]> => {
+  const read = async () => {
+    const of = { ...about, chat_id, chat_key, custom_prompt: await customPrompt(deps, chat_key) };
+    return Promise.all(deps.blocks.map((block) => block(of)));
+  };
+  const blocks = await untilAnswered(deps.clock, signal, read);
+  if (blocks === "stale") throw signal.reason;
+  return assemblePrompt(
+    blocks.flat(),
+    // The row from which a cleared chat begins anew is empty.
+    history.filter(({ content }) => content.length > 0).map(({ role, content }) => ({ role, content })),
+  );
+};
+
+/** What the owner asks of all chats, as hooks have seen it; undefined while none is enforced: then as it is now. */
+const customPrompt = async ({ store, hooks }: Deps, chat: number): Promise<string | undefined> =>
+  hooks.mode === "enforce" ? ((await store.get(findCustomPrompt({ chat })))?.custom_prompt ?? "") : undefined;

@@ -1,0 +1,50 @@
+// How a turn reports to its chat's actor. Every report carries the history and attempt it belongs to; a stale one ends the turn.
+import { HookFailure } from "#src/hooks/protocol.ts";
+import type { Messages } from "../../runtime/directory.ts";
+import { hookError } from "../hooks/effects.ts";
+import type { NewMessage } from "../machine/decision.ts";
+import type { StartedAttempt, TurnReports } from "../messages.ts";
+import { untilAnswered } from "../until-answered.ts";
+import type { TurnDeps } from "./deps.ts";
+
+export class Reporter {
+  readonly #deps: Pick<TurnDeps, "clock" | "chats">;
+  readonly #chat_id: string;
+  /** Fires when the turn is stopped. */
+  readonly signal: AbortSignal;
+
+  constructor(deps: Pick<TurnDeps, "clock" | "chats">, chat_id: string, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#chat_id = chat_id;
+    this.signal = signal;
+  }
+
+  /** Asks again until the actor has answered; "stale" once the turn is stopped, too. */
+  ask<K extends keyof Messages<TurnReports>>(
+    message: K,
+    args: Messages<TurnReports>[K]["args"],
+  ): Promise<Messages<TurnReports>[K]["reply"] | "stale"> {
+    const { clock, chats } = this.#deps;
+    return untilAnswered(clock, this.signal, () => chats().ask(this.#chat_id, message, args));
+  }
+
+  /**
+   * What hooks have decided; undefined once the turn is over: it was stopped, or there was no valid decision. Then it has failed, with
+   * `said` in the history.
+   */
+  async decided<T>(
+    { fence }: StartedAttempt,
+    said: readonly NewMessage[],
+    ask: () => Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (this.signal.aborted) return undefined;
+      if (!(error instanceof HookFailure)) throw error;
+      const then = "fail";
+      await this.ask("reportStep", { fence, messages: said, then, error: hookError(error) });
+      return undefined;
+    }
+  }
+}

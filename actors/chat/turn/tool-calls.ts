@@ -1,0 +1,42 @@
+// The calls that the last step of the model has left: they run, hooks see their answers, and all of it is one commit. Used by turn.ts.
+import type { Clock } from "#base/clock.ts";
+import type { TurnHooks } from "../hooks/turn-hooks.ts";
+import type { Reported, StartedAttempt } from "../messages.ts";
+import type { Reporter } from "./reporter.ts";
+import type { StreamBuffer } from "./stream-buffer.ts";
+import type { ToolStep } from "./tool-step.ts";
+
+type Calls = {
+  readonly begun: StartedAttempt;
+  readonly tools: ToolStep;
+  readonly buffer: StreamBuffer;
+  /** The turn may call no model after this. */
+  readonly isLast: boolean;
+};
+type Deps = { readonly clock: Clock; readonly hooks: TurnHooks; readonly reporter: Reporter };
+
+/** What the actor says to their answers; undefined when none were stored: the turn was stopped, or a hook has failed it. */
+export const runCalls = async (
+  { clock, hooks, reporter }: Deps,
+  { begun, tools, buffer, isLast }: Calls,
+): Promise<Reported | "stale" | undefined> => {
+  try {
+    await tools.run(reporter.signal);
+  } catch (error) {
+    if (reporter.signal.aborted) return undefined;
+    throw error;
+  } finally {
+    buffer.close();
+  }
+  const messages = tools.messages(clock.now(), "The call has no result.");
+  const then = begun.awaits_client ? "act" : isLast || tools.endsTurn ? "finish" : "continue";
+  const rows = await reporter.decided(begun, messages, async () => {
+    if (tools.failure) throw tools.failure;
+    return [
+      ...(await hooks.answered(begun, tools.answered)),
+      ...(then === "finish" ? await hooks.rows(begun, "stop") : []),
+    ];
+  });
+  if (!rows) return undefined;
+  return reporter.ask("reportStep", { fence: begun.fence, messages: [...messages, ...rows], then });
+};
