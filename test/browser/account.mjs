@@ -1,31 +1,22 @@
 // A person looks after their account with the screen alone. node account.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
+await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const sections = page.getByRole("navigation", { name: "Account" });
-  const look = async (name) => wrong.push(...(await lookAt(page, `account-${name}`, folder)));
 
-  await page.goto(at("/account"));
-  await page.getByLabel("E-mail").fill(email);
-  await page.getByLabel("Password").fill(password);
-  await page.keyboard.press("Enter");
+  await signIn(page, at("/account"), email, password);
   await page.getByLabel("Name", { exact: true }).fill("Ada Lovelace");
   await page.getByRole("button", { name: "Save profile" }).click();
   await page.getByRole("button", { name: "Ada Lovelace" }).waitFor();
-  await look("profile");
+  await look("account-profile");
 
   await sections.getByRole("link", { name: "Security" }).click();
   await page.getByLabel("New password").fill("password1234");
   await page.getByText("first that others would try").waitFor();
-  await look("password");
+  await look("account-password");
   await page.getByLabel("Password you have").fill("not this one");
   await page.getByLabel("New password").fill("four quiet harbours at night");
   await page.getByText("This one will do.").waitFor();
@@ -44,7 +35,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const { session_token } = await other.json();
   await sections.getByRole("link", { name: "Sessions" }).click();
   await page.getByText("This one").waitFor();
-  await look("sessions");
+  await look("account-sessions");
   await page.getByRole("button", { name: /^End session of curl/ }).click();
   await page.getByText("is signed out").waitFor();
   const me = (token) =>
@@ -61,7 +52,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByLabel("Find scopes").fill("workspace:read");
   await dialog.getByRole("checkbox", { name: "workspace:read", exact: true }).check();
   await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8\nnowhere");
-  await look("new-token");
+  await look("account-new-token");
   await dialog.getByRole("button", { name: "Make token" }).click();
   result.address = await dialog.locator(".error").first().textContent();
   await dialog.getByLabel("Allowed addresses").fill("127.0.0.0/8, ::1");
@@ -70,14 +61,14 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const asToken = (path) => fetch(at(path), { headers: { "service-session-token": key } }).then(({ status }) => status);
   result.mayRead = await asToken("/api/v2/workspaces");
   result.mayNot = await asToken("/api/v2/templates");
-  await look("tokens");
+  await look("account-tokens");
   await page.reload();
   await page.getByText("readme-bot").waitFor();
   result.shownAgain = (await page.content()).includes(key);
 
   await sections.getByRole("link", { name: "Git and accounts" }).click();
   const before = await page.getByLabel("Public key").textContent();
-  await look("accounts");
+  await look("account-accounts");
   await page.getByRole("button", { name: "Make a new key" }).click();
   await page.getByRole("button", { name: "Make new key" }).click();
   await page.getByText("You have a new git key").waitFor();
@@ -93,7 +84,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByLabel("Name").fill("write-commits");
   await dialog.getByRole("button", { name: "Write skill" }).click();
   await page.getByRole("button", { name: "More for write-commits" }).waitFor();
-  await look("skills");
+  await look("account-skills");
 
   await sections.getByRole("link", { name: "Permissions" }).click();
   await page.getByLabel("What models want to do").selectOption("ask");
@@ -101,6 +92,5 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByLabel("Command begins with").fill("git status");
   await page.getByRole("button", { name: "Save permissions" }).click();
   await page.getByText("New chats begin with these permissions").waitFor();
-  await look("permissions");
-  return result;
+  await look("account-permissions");
 });

@@ -1,24 +1,16 @@
 // The account pages in a real browser, on a real server.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-
-const SCRIPT = fileURLToPath(new URL("account.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
   "[PG-3] [WB-4] [WB-6] [WB-22] a person changes name and password, ends a session, makes a token for little, renews the git key, writes a skill and sets permissions, with the screen alone",
   async () => {
     await using server = await startTestServer();
-    const given = [server.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const told = JSON.parse(output) as Record<string, unknown> & { keys: [string, string]; requests: string[] };
+    const given = [server.url.href, ADMIN.email, ADMIN.password];
+    const told = await runStory<{ keys: [string, string] }>("account.mjs", given);
     expect(told).toMatchObject({
       wrong: [],
       ended: 401,

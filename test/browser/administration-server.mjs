@@ -1,18 +1,11 @@
 // An administrator with the screen alone looks after the server: a first model that was found, organizations, MCP servers, keys of workers,
 // spend limits, permissions, health, settings, a backup, the log, and the audit log as it is written.
 // node administration-server.mjs CHROMIUM URL TOKEN MCP [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp } from "./app-page.mjs";
 
 const [file, url, token, mcp, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  await context.addCookies([{ name: "service_session_token", value: token, url }]);
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
-  const look = async (name) => wrong.push(...(await lookAt(page, name, folder)));
+await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const press = (name) => page.getByRole("button", { name, exact: true }).click();
   const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
@@ -168,5 +161,4 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     const { left, right } = link.getBoundingClientRect();
     return left >= 0 && right <= innerWidth;
   });
-  return result;
 });

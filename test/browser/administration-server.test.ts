@@ -1,14 +1,12 @@
 // The administration of the server in a real browser, against real servers of models and of MCP.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
 import { Client } from "#src/client.ts";
 import { startOllama } from "#test/api/administration/model-servers.ts";
 import { startMcpHost } from "#test/mcp/support.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-
-const SCRIPT = fileURLToPath(new URL("administration-server.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 /** What a chat of Ollama's answers, as it streams. */
 const hello = (): Response => {
@@ -37,16 +35,11 @@ testNeeding(
     // Again and again: the log is of the whole process, and other tests of it may have much to say.
     const tide = setInterval(() => log("harbour").warn("the tide is late", { by: "40 min" }), 500);
     await owner.post("/api/v2/users", { username: "grace", name: "Grace", service_account: true, login_type: "none" });
-    const given = [server.url.href, owner.token ?? "", mcp.url, process.env.SLIPWAY_PICTURES ?? ""];
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
-      stdout: "pipe",
-      stderr: "pipe",
+    const given = [server.url.href, owner.token ?? "", mcp.url];
+    const told = await runStory<{ commands: string; key: string }>("administration-server.mjs", given).finally(() => {
+      clearInterval(tide);
+      resetLogging();
     });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    clearInterval(tide);
-    resetLogging();
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const told = JSON.parse(output) as Record<string, unknown> & { commands: string; key: string };
     expect(told).toMatchObject({ wrong: [], tools: 7, isInView: true });
     expect(told.refused).not.toBe("");
     expect(told.commands).toContain("mcp-servers");

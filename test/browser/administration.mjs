@@ -1,16 +1,10 @@
 // An administrator with the screen alone: adds a user, gives a role, adds a provider and a model, and tries it.
 // node administration.mjs CHROMIUM URL TOKEN MODELS [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp } from "./app-page.mjs";
 
 const [file, url, token, models, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  await context.addCookies([{ name: "service_session_token", value: token, url }]);
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
+await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
 
   await page.goto(at("/admin"));
@@ -18,7 +12,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByLabel("Username").fill("grace");
   await dialog.getByLabel("E-mail").fill("grace@example.com");
   await dialog.getByLabel("Password").fill("password1234");
-  wrong.push(...(await lookAt(page, "admin-add-user", folder)));
+  await look("admin-add-user");
   await dialog.getByRole("button", { name: "Add user" }).click();
   result.refused = await dialog.locator(".error").first().textContent();
   await dialog.getByLabel("Password").fill("four quiet harbours at night");
@@ -30,11 +24,11 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByRole("checkbox", { name: /Auditor/ }).check();
   await dialog.getByRole("button", { name: "Set roles" }).click();
   await grace.getByText("Auditor").waitFor();
-  wrong.push(...(await lookAt(page, "admin-people", folder)));
+  await look("admin-people");
 
   await page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name: "Models" }).click();
   await page.getByText("No models yet").waitFor();
-  wrong.push(...(await lookAt(page, "admin-models-empty", folder)));
+  await look("admin-models-empty");
   await page.getByRole("button", { name: "Add provider" }).click();
   await dialog.getByLabel("Provider").selectOption("openai-compat");
   await dialog.getByLabel("Name").fill("Ollama");
@@ -44,6 +38,5 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByLabel("Model").fill("qwen3-coder:30b");
   await dialog.getByRole("button", { name: "Add and try model" }).click();
   await page.getByText("qwen3-coder:30b answers: “Hello there.”").waitFor();
-  wrong.push(...(await lookAt(page, "admin-models", folder)));
-  return result;
+  await look("admin-models");
 });

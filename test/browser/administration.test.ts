@@ -1,10 +1,8 @@
 // Administration in a real browser, against a model server on a real socket.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { openModelWorld } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-
-const SCRIPT = fileURLToPath(new URL("administration.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -12,19 +10,14 @@ testNeeding(
   async () => {
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;
-    const given = [server.url.href, owner.token ?? "", upstream.url, process.env.SLIPWAY_PICTURES ?? ""];
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
-      stdout: "pipe",
-      stderr: "pipe",
-    });
+    const given = [server.url.href, owner.token ?? "", upstream.url];
+    const telling = runStory("administration.mjs", given);
     const answering = (async () => {
       const call = await upstream.next();
       call.say({ text: "Hello there." }, { finish: "stop", usage: { input: 9, output: 3 } }).end();
     })();
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
+    const told = await telling;
     await answering;
-    const told = JSON.parse(output) as Record<string, unknown>;
     expect(told).toMatchObject({ wrong: [] });
     expect(told.refused).toContain("first that others would try");
     const { users } = await owner.get<{ users: { username: string; roles: { name: string }[] }[] }>("/api/v2/users");

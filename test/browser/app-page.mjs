@@ -1,6 +1,7 @@
 // What every story of the app's pages checks: axe-core in light and dark, a phone's width, and that nothing violates the policy.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { inChromium } from "./chromium.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -47,3 +48,26 @@ export const lookAt = async (page, name, folder) => {
   wrong.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));
   return wrong;
 };
+
+/** Signs in at whatever page one was sent to from `address`. */
+export const signIn = async (page, address, email, password) => {
+  await page.goto(address);
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+};
+
+/**
+ * Plays a story of the app in one page, 1440 wide. With `token` its person is signed in already. `folder` is where pictures go; the rest
+ * of `given` are options of Playwright's context. The story writes into `result`; its `wrong` is what went wrong in the page or was found by `look`.
+ */
+export const inApp = ({ file, url, token, folder, ...options }, story) =>
+  inChromium(file, { viewport: { width: 1440, height: 900 }, ...options }, async (_blank, context) => {
+    if (token) await context.addCookies([{ name: "service_session_token", value: token, url }]);
+    const result = { wrong: [] };
+    const page = await openPage(context, result.wrong);
+    const at = (path) => new URL(path, url).href;
+    const look = async (name, other = page) => result.wrong.push(...(await lookAt(other, name, folder)));
+    await story({ page, context, result, at, look });
+    return result;
+  });

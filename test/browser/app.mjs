@@ -1,23 +1,17 @@
 // The app's first pages as a person uses them: sign in, the list live, search, bulk, the palette, a cut line.
 // node app.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
-
+await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.goto(at("/workspaces"));
   await page.waitForURL("**/login?*");
   await page.getByLabel("E-mail").fill(email);
   await page.getByLabel("Password").fill("not the password");
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByText("Incorrect email or password").waitFor();
-  wrong.push(...(await lookAt(page, "login", folder)));
+  await look("login");
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.waitForURL("**/workspaces*");
@@ -25,7 +19,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const rows = page.getByRole("table", { name: "Workspaces" });
   await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
   result.names = await rows.locator("a.name").allTextContents();
-  wrong.push(...(await lookAt(page, "workspaces", folder)));
+  await look("workspaces");
 
   // What is typed filters at once; a finished term is a chip.
   await page.keyboard.press("/");
@@ -42,7 +36,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   // Both are stopped together, and the list says so by itself.
   await page.getByRole("checkbox", { name: "Select all" }).check();
-  wrong.push(...(await lookAt(page, "workspaces-selected", folder)));
+  await look("workspaces-selected");
   await page.getByRole("toolbar", { name: "Selected workspaces" }).getByRole("button", { name: "Stop" }).click();
   await page.getByRole("row", { name: /alpha.*Stopped/ }).waitFor();
   await page.getByRole("row", { name: /beta.*Stopped/ }).waitFor();
@@ -55,7 +49,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Search everything" }).fill("bet");
   await page.getByRole("option", { name: /^beta/ }).waitFor();
-  wrong.push(...(await lookAt(page, "palette", folder)));
+  await look("palette");
   await page.keyboard.press("Escape");
 
   // The same as a command.
@@ -67,6 +61,5 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   await page.getByRole("link", { name: "Home" }).first().click();
   await page.getByRole("heading", { name: "Recent workspaces" }).waitFor();
-  wrong.push(...(await lookAt(page, "home", folder)));
-  return result;
+  await look("home");
 });

@@ -1,11 +1,9 @@
 // The app in a real browser, on a real server with real workspaces. One browser and one server for the whole story.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
-
-const SCRIPT = fileURLToPath(new URL("app.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -16,17 +14,8 @@ testNeeding(
     for (const name of ["alpha", "beta"]) {
       await awaitBuild(world.admin, (await createWorkspace(world.admin, template_id, name)).id);
     }
-    const given = [world.server.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const { requests, complaints, ...told } = JSON.parse(output) as Record<string, unknown> & {
-      requests: string[];
-      complaints: string[];
-    };
+    const given = [world.server.url.href, ADMIN.email, ADMIN.password];
+    const { requests, complaints, ...told } = await runStory("app.mjs", given);
     expect(told).toMatchObject({
       wrong: [],
       filtered: ["alpha"],

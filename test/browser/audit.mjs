@@ -1,17 +1,10 @@
 // The audit log in the browser: what was done is there, a filter stands in the address, an entry shows each field.
 // node audit.mjs CHROMIUM URL TOKEN [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  await context.addCookies([{ name: "service_session_token", value: token, url }]);
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
-
+await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   await page.goto(at("/audit"));
   const list = page.getByRole("list", { name: "Entries" });
   await list.getByRole("link").first().waitFor();
@@ -26,12 +19,11 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.waitForURL("**entry=*");
   result.address = new URL(page.url()).searchParams.get("q");
   result.fields = await detail.getByRole("row").allTextContents();
-  wrong.push(...(await lookAt(page, "audit", folder)));
+  await look("audit");
 
   await page.reload();
   result.after = await detail.getByRole("heading").textContent();
   await page.goto(at("/audit?q=username:nobody-of-this-name"));
   await page.getByText("No entry fits").waitFor();
-  wrong.push(...(await lookAt(page, "audit-empty", folder)));
-  return result;
+  await look("audit-empty");
 });

@@ -1,18 +1,11 @@
 // What else one does in chats: a plan to approve, files by drop and paste, a retry, a wait for a slot, sub-agents, a shorter history, pins,
 // names, forks, the archive, the search. node chat-more.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { signIn } from "./ask.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPj/HwADBwIAMCbHYQAAAABJRU5ErkJggg==";
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const look = async (name) => wrong.push(...(await lookAt(page, name, folder)));
-  const result = { wrong };
+await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const message = page.getByRole("textbox", { name: "Message" });
   const say = async (text) => {
     await message.fill(text);
@@ -173,6 +166,4 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await say("Hello there");
   await rested();
   await page.getByRole("img", { name: /Context used/ }).waitFor();
-  return result;
 });
-process.exit(0);

@@ -1,15 +1,12 @@
 // Chats in a real browser, what is done less often: a real server with one slot, a real local workspace, a model that says what it was
 // asked for.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import type { Chat } from "#schema/chats/chat.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
-
-const SCRIPT = fileURLToPath(new URL("chat-more.mjs", import.meta.url));
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
@@ -23,8 +20,8 @@ testNeeding(
     const [provider] = await admin.get<{ id: string }[]>("/api/v2/chats/providers");
     const second = { provider_id: provider?.id, model: "second", display_name: "Second", context_limit: 100_000 };
     await admin.post("/api/v2/chats/model-configs", { ...second, model_config: { reasoning: { max: "high" } } });
-    const given = [story.place.client.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
-    const told = await runStory(SCRIPT, given);
+    const given = [story.place.client.url.href, ADMIN.email, ADMIN.password];
+    const told = await runStory("chat-more.mjs", given);
     expect(told).toMatchObject({ wrong: [], needs: expect.stringContaining("shows you a plan") });
     expect(Number(told.forked)).toBeGreaterThan(3);
     const chats = await admin.get<Chat[]>("/api/v2/chats");

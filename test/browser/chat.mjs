@@ -1,8 +1,7 @@
 // A chat as a person leads it: it edits a file, asks, is answered, is interrupted, undone; two pages see the same; the line is cut.
 // node chat.mjs CHROMIUM URL EMAIL PASSWORD TYPED [FOLDER]
 import { connect, createServer } from "node:net";
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp, openPage, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, typed, folder] = process.argv.slice(2);
 
@@ -42,22 +41,15 @@ const openLine = async () => {
 };
 
 const line = await openLine();
-const at = (path) => new URL(path, line.url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const look = async (one, name) => wrong.push(...(await lookAt(one, name, folder)));
-  const result = { wrong, line: line.url };
+await inApp({ file, url: line.url, folder }, async ({ page, context, result, at, look }) => {
+  result.line = line.url;
 
-  await page.goto(at("/chats"));
-  await page.getByLabel("E-mail").fill(email);
-  await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await signIn(page, at("/chats"), email, password);
   await page.waitForURL("**/chats");
   const message = page.getByRole("textbox", { name: "Message" });
   await message.waitFor();
-  await look(page, "chat-new");
+  await look("chat-new");
 
   // In a workspace, chosen by keyboard and mouse; what was written is still there after a reload.
   await message.fill("Mend the sum");
@@ -71,14 +63,14 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const address = new URL(page.url()).pathname;
 
   // It asks, on two pages at once.
-  const other = await openPage(context, wrong);
+  const other = await openPage(context, result.wrong);
   await other.goto(at(address));
   const ask = (one) => one.getByRole("heading", { name: "Run this command?" });
   await ask(page).waitFor();
   await ask(other).waitFor();
   await page.getByRole("region", { name: "Edit of work/sum.sh" }).waitFor();
   await page.getByRole("region", { name: "Diff of sum.sh" }).waitFor();
-  await look(page, "chat-permission");
+  await look("chat-permission");
   await page.getByRole("heading", { name: "Chat:" }).waitFor({ state: "attached" });
   await other.locator("main").click({ position: { x: 5, y: 5 } });
   await other.keyboard.press("a");
@@ -91,7 +83,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   result.prose = await page.locator(".prose").last().textContent();
   result.links = await page.locator(".prose a").count();
   await page.locator(".prose .code .c").first().waitFor();
-  await look(page, "chat-done");
+  await look("chat-done");
 
   // A comment on a line of the diff goes back to the chat.
   await page.getByRole("button", { name: "Comment on line 1" }).last().click();
@@ -106,7 +98,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await terminal.locator(".xterm-helper-textarea").waitFor({ state: "attached" });
   await page.getByText("Connecting").waitFor({ state: "detached" });
   await terminal.locator(".xterm-helper-textarea").pressSequentially(`touch ${typed}\n`);
-  await look(page, "chat-terminal");
+  await look("chat-terminal");
   await page.getByRole("tab", { name: "Changes" }).click();
 
   // The line is cut in the middle of an answer: nothing is missing and nothing is there twice.
@@ -137,7 +129,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const queue = page.getByRole("list", { name: "Queued messages" });
   await queue.getByRole("button", { name: "Move up" }).click();
   await page.waitForFunction(() => document.querySelector(".queue li")?.textContent.includes("Second"));
-  await look(page, "chat-queue");
+  await look("chat-queue");
   await queue.getByRole("button", { name: "Remove from queue" }).first().click();
   await queue.getByText("Second of two").waitFor({ state: "detached" });
   await queue.getByRole("button", { name: "Take back and edit" }).click();
@@ -162,7 +154,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const edit = page.getByRole("group", { name: "Edit message" });
   await edit.getByRole("textbox").fill("Remember the sum");
   await edit.getByRole("switch").check();
-  await look(page, "chat-edit");
+  await look("chat-edit");
   await edit.getByRole("button", { name: "Send again" }).click();
   await page.getByText("Count to 120").waitFor({ state: "detached" });
   await page.getByText("I will remember that.").waitFor();
@@ -178,13 +170,12 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const question = page.getByRole("group", { name: "Question" });
   await question.getByText("Which colour shall it have?").waitFor();
   await page.getByRole("button", { name: "Plan", pressed: true }).waitFor();
-  await look(page, "chat-question");
+  await look("chat-question");
   await question.getByRole("radio", { name: /Something else/ }).check();
   await question.getByRole("textbox").fill("Red");
   await question.getByRole("button", { name: "Answer" }).click();
   await page.getByText("I will remember that.").waitFor();
   result.answered = await page.locator(".said").last().textContent();
   await line.close;
-  return result;
 });
 process.exit(0);

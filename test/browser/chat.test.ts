@@ -2,14 +2,12 @@
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { openPlace } from "#test/crash/server-story.ts";
 import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-
-const SCRIPT = fileURLToPath(new URL("chat.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
@@ -30,17 +28,8 @@ testNeeding(
     await admin.put("/api/v2/chats/config/user-permissions", { permissions: { default: "allow", rules } });
 
     const typed = join(story.place.scratch, "typed");
-    const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed, process.env.SLIPWAY_PICTURES ?? ""];
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const { requests, complaints, ...told } = JSON.parse(output) as Record<string, unknown> & {
-      requests: string[];
-      complaints: string[];
-    };
+    const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed];
+    const { requests, complaints, ...told } = await runStory("chat.mjs", given);
     const numbers = Array.from({ length: 120 }, (_, at) => at + 1).join(" ");
     expect(told).toMatchObject({
       wrong: [],

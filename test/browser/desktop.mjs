@@ -1,16 +1,12 @@
 // The desktop beside a chat: a window that the chat opens is seen, and what is typed into it arrives.
 // node desktop.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { askTest, signIn } from "./ask.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp, signIn } from "./app-page.mjs";
+import { askTest } from "./ask.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
-  await signIn(page, new URL("/chats", url).href, email, password);
+await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
+  await signIn(page, at("/chats"), email, password);
   const message = page.getByRole("textbox", { name: "Message" });
   const say = async (text) => {
     await message.fill(text);
@@ -41,11 +37,10 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     for (let at = 0; at < data.length; at += 4) if (data[at] > 240 && data[at + 1] < 16 && data[at + 2] < 16) red += 1;
     return red > 20_000;
   });
-  wrong.push(...(await lookAt(page, "chat-desktop", folder)));
+  await look("chat-desktop");
   await screen.click({ position: { x: 60, y: 60 } });
   await page.keyboard.type("hello from afar", { delay: 20 });
   await page.keyboard.press("Enter");
   await askTest("typed");
-  return result;
 });
 process.exit(0);

@@ -2,7 +2,6 @@
 import { expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { openPlace } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -10,17 +9,15 @@ import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
-const SCRIPT = fileURLToPath(new URL("desktop.mjs", import.meta.url));
-
 testNeeding(
   [needs.chromium, needs.node, needs.xvnc, needs.xterm],
   "[CB-11][WB-4][WB-6] a window that a chat opens is seen on the desktop beside it, and what is typed into it arrives",
   async () => {
     await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
     const { place, home } = story;
-    const given = [place.client.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
+    const given = [place.client.url.href, ADMIN.email, ADMIN.password];
     const file = join(home, "typed");
-    const told = await runStory(SCRIPT, given, {
+    const told = await runStory("desktop.mjs", given, {
       typed: () => until(() => existsSync(file) && readFileSync(file, "utf8") !== ""),
     });
     expect(told).toMatchObject({ wrong: [], before: 0 });

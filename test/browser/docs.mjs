@@ -1,18 +1,10 @@
 // The documentation in the app: its pages, headings that are found, links that stay here.
 // node docs.mjs CHROMIUM URL TOKEN [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  await context.addCookies([{ name: "service_session_token", value: token, url }]);
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
-  const look = async (name) => wrong.push(...(await lookAt(page, `docs-${name}`, folder)));
-
+await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   await page.goto(at("/docs"));
   const text = page.getByRole("article");
   await text.getByRole("link").first().waitFor();
@@ -20,7 +12,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     const pages = [...document.querySelectorAll(".subnav a")].map((link) => link.getAttribute("href"));
     return links.map((link) => link.getAttribute("href").split("#")[0]).filter((href) => !pages.includes(href));
   });
-  await look("contents");
+  await look("docs-contents");
   await page.getByLabel("Search headings").fill("use a model");
   await page
     .getByRole("list", { name: "Headings found" })
@@ -33,12 +25,11 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     const top = document.getElementById("use-a-model")?.getBoundingClientRect().top;
     return top !== undefined && top >= 0 && top < 300;
   });
-  await look("page");
+  await look("docs-page");
   await text.getByRole("link", { name: "quickstart" }).first().click();
   await page.waitForURL("**/docs/quickstart");
   result.title = await page.getByRole("heading", { level: 1 }).textContent();
   await page.goto(at("/docs/nothing-of-this-name"));
   await page.getByText("There is no such page").waitFor();
-  await look("nothing");
-  return result;
+  await look("docs-nothing");
 });

@@ -1,12 +1,10 @@
 // The pages of external accounts in a real browser, with a provider that speaks the real protocol.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { startWith } from "#test/api/external-auth/world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-
-const SCRIPT = fileURLToPath(new URL("external-auth.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -16,14 +14,7 @@ testNeeding(
     provider.interval = 1;
     await using server = await startWith([provider.setting("web"), provider.setting("codes", { device_flow: true })]);
     const given = [server.url.href, provider.url.href, ADMIN.email, ADMIN.password];
-    const pictures = Bun.env.PICTURES ? Bun.env.PICTURES.split(" ") : [];
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given, ...pictures], {
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const told = JSON.parse(output) as Record<string, unknown> & { requests: string[]; complaints: string[] };
+    const told = await runStory("external-auth.mjs", given);
     expect(told).toMatchObject({
       // Neither code nor state stays in the address.
       after: new URL("/external-auth/web", server.url).href,

@@ -2,6 +2,7 @@
 // pictures go there. node factors.mjs CHROMIUM SERVER EMAIL PASSWORD [FOLDER [light|dark [WIDTH]]]
 import { createHmac } from "node:crypto";
 import { inChromium } from "./chromium.mjs";
+import { misfits } from "./misfits.mjs";
 
 const [file, server, email, password, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
 const viewport = { width: Number(width), height: 800 };
@@ -117,20 +118,3 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByText("You need a second factor here.").waitFor();
   return result;
 });
-
-/** What does not fit, is too small for a finger, or has no name. */
-function misfits() {
-  const found = [];
-  if (document.documentElement.scrollWidth > innerWidth) found.push("scrolls sideways");
-  for (const control of document.querySelectorAll("a, button, input, select")) {
-    // What a finger meets of a choice is its label.
-    const { height } = (control.type === "radio" ? control.closest("label") : control).getBoundingClientRect();
-    const isInText = control.tagName === "A" && getComputedStyle(control).display === "inline" && control.closest("p");
-    if (height === 0 || isInText) continue;
-    // Small controls are 36 high by design.
-    if (height < (control.matches(".sm") ? 35.5 : 39.5)) found.push(`${control.outerHTML} is ${height} high`);
-    const name = control.ariaLabel || control.textContent || control.labels?.[0]?.textContent;
-    if (!name?.trim()) found.push(`${control.outerHTML} has no name`);
-  }
-  return found.map((what) => `${location.pathname}: ${what}`);
-}

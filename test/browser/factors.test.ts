@@ -1,10 +1,9 @@
 // Second factors and passkeys in a real browser, with Chromium's virtual authenticator.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { runStory } from "./story.ts";
 
-const SCRIPT = fileURLToPath(new URL("factors.mjs", import.meta.url));
 const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
 
 testNeeding(
@@ -16,17 +15,8 @@ testNeeding(
     if (!context) throw new Error("there is no server in this process");
     // Browsers take no address for the name of passkeys.
     context.accessUrl = new URL(`http://localhost:${running.url.port}/`);
-    const command = [needs.node.file, SCRIPT, needs.chromium.file, context.accessUrl.href, ADMIN.email, ADMIN.password];
-    const folder = process.env.PICTURES
-      ? [process.env.PICTURES, process.env.SCHEME ?? "light", process.env.WIDTH ?? "1100"]
-      : [];
-    const child = Bun.spawn([...command, ...folder], { stdout: "pipe", stderr: "pipe" });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const { requests, complaints, ...told } = JSON.parse(output) as Record<string, unknown> & {
-      requests: string[];
-      complaints: string[];
-    };
+    const given = [context.accessUrl.href, ADMIN.email, ADMIN.password];
+    const { requests, complaints, ...told } = await runStory("factors.mjs", given);
     expect(told).toMatchObject({
       ledTo: "/account/security",
       qr: true,

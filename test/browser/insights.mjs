@@ -1,71 +1,59 @@
 // The page of insights: figures and plots, which days, by keyboard, as a file.
 // node insights.mjs CHROMIUM URL TOKEN [FOLDER]
 import { readFileSync } from "node:fs";
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp } from "./app-page.mjs";
 
 const [file, url, token, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(
-  file,
-  { viewport: { width: 1440, height: 900 }, timezoneId: "Europe/Stockholm" },
-  async (_blank, context) => {
-    await context.addCookies([{ name: "service_session_token", value: token, url }]);
-    const wrong = [];
-    const page = await openPage(context, wrong);
-    const result = { wrong };
-    const look = async (name) => wrong.push(...(await lookAt(page, `insights-${name}`, folder)));
-    const tabs = page.getByRole("navigation", { name: "Insight sections" });
+await inApp({ file, url, token, folder, timezoneId: "Europe/Stockholm" }, async ({ page, result, at, look }) => {
+  const tabs = page.getByRole("navigation", { name: "Insight sections" });
 
-    await page.goto(at("/insights"));
-    const people = page.getByRole("slider", { name: "People a day, by day" });
-    await people.waitFor();
-    await page.locator(".plot-box canvas").first().waitFor();
-    result.last = await people.getAttribute("aria-valuetext");
-    await people.focus();
-    await page.keyboard.press("ArrowLeft");
-    await page.keyboard.press("ArrowLeft");
-    result.moved = await people.getAttribute("aria-valuetext");
-    await look("use");
+  await page.goto(at("/insights"));
+  const people = page.getByRole("slider", { name: "People a day, by day" });
+  await people.waitFor();
+  await page.locator(".plot-box canvas").first().waitFor();
+  result.last = await people.getAttribute("aria-valuetext");
+  await people.focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  result.moved = await people.getAttribute("aria-valuetext");
+  await look("insights-use");
 
-    await tabs.getByRole("link", { name: "Builds" }).click();
-    await page.getByRole("slider", { name: "Build time, by day" }).waitFor();
-    await page.locator(".plot-box canvas").nth(1).waitFor();
-    result.builds = (await page.locator(".stats dd").first().textContent()).trim();
-    await page.mouse.move(0, 0);
-    const box = await page.locator(".plot-box").first().boundingBox();
-    await page.mouse.move(box.x + box.width / 2, box.y + 80);
-    await look("builds");
-    const waiting = page.waitForEvent("download");
-    await page.getByRole("button", { name: "Download as CSV" }).click();
-    const given = await waiting;
-    result.file = given.suggestedFilename().startsWith("slipway-builds-");
-    result.csv = readFileSync(await given.path(), "utf8");
+  await tabs.getByRole("link", { name: "Builds" }).click();
+  await page.getByRole("slider", { name: "Build time, by day" }).waitFor();
+  await page.locator(".plot-box canvas").nth(1).waitFor();
+  result.builds = (await page.locator(".stats dd").first().textContent()).trim();
+  await page.mouse.move(0, 0);
+  const box = await page.locator(".plot-box").first().boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 80);
+  await look("insights-builds");
+  const waiting = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download as CSV" }).click();
+  const given = await waiting;
+  result.file = given.suggestedFilename().startsWith("slipway-builds-");
+  result.csv = readFileSync(await given.path(), "utf8");
 
-    await page.getByRole("button", { name: "7 days" }).click();
-    await page.waitForURL("**/insights/builds?days=7");
-    await page.waitForFunction(() => document.querySelector(".plot-box")?.getAttribute("aria-valuemax") === "6");
-    result.days = 7;
-    await tabs.getByRole("link", { name: "Chats and cost" }).click();
-    await page.getByRole("slider", { name: "Tokens by model, by day" }).waitFor();
-    result.kept = page.url().endsWith("/insights/chats?days=7");
-    await page.goto(at("/insights/chats"));
-    await page.locator(".plot-box canvas").nth(2).waitFor();
-    await look("chats");
+  await page.getByRole("button", { name: "7 days" }).click();
+  await page.waitForURL("**/insights/builds?days=7");
+  await page.waitForFunction(() => document.querySelector(".plot-box")?.getAttribute("aria-valuemax") === "6");
+  result.days = 7;
+  await tabs.getByRole("link", { name: "Chats and cost" }).click();
+  await page.getByRole("slider", { name: "Tokens by model, by day" }).waitFor();
+  result.kept = page.url().endsWith("/insights/chats?days=7");
+  await page.goto(at("/insights/chats"));
+  await page.locator(".plot-box canvas").nth(2).waitFor();
+  await look("insights-chats");
 
-    await tabs.getByRole("link", { name: "Latency" }).click();
-    await page.getByRole("table").waitFor();
-    await look("latency");
+  await tabs.getByRole("link", { name: "Latency" }).click();
+  await page.getByRole("table").waitFor();
+  await look("insights-latency");
 
-    await page.getByRole("button", { name: /to \d+/ }).click();
-    await page.getByLabel("First day").fill("2020-01-01");
-    await page.getByLabel("Last day").fill("2020-01-03");
-    await look("days");
-    await page.getByText("UTC", { exact: true }).click();
-    await page.getByRole("button", { name: "Show days" }).click();
-    await page.getByText("Nobody was connected to a workspace in these days.").waitFor();
-    await look("empty");
-    return result;
-  },
-);
+  await page.getByRole("button", { name: /to \d+/ }).click();
+  await page.getByLabel("First day").fill("2020-01-01");
+  await page.getByLabel("Last day").fill("2020-01-03");
+  await look("insights-days");
+  await page.getByText("UTC", { exact: true }).click();
+  await page.getByRole("button", { name: "Show days" }).click();
+  await page.getByText("Nobody was connected to a workspace in these days.").waitFor();
+  await look("insights-empty");
+});

@@ -1,14 +1,13 @@
 // The page of insights in a real browser, on a server that has seen a month of work.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { uuid } from "#base/ids.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { drawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { openInsights } from "../api/insights/world.ts";
+import { runStory } from "./story.ts";
 
-const SCRIPT = fileURLToPath(new URL("insights.mjs", import.meta.url));
 const DAY = 86_400_000;
 
 testNeeding(
@@ -58,14 +57,8 @@ testNeeding(
       }),
     );
     const admin = await world.admin.signIn(ADMIN.email, ADMIN.password);
-    const given = [server.url.href, admin.token ?? "", process.env.SLIPWAY_PICTURES ?? ""];
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const told = JSON.parse(output) as Record<string, unknown> & { csv: string; scripts: number };
+    const given = [server.url.href, admin.token ?? ""];
+    const told = await runStory<{ csv: string; scripts: number }>("insights.mjs", given);
     expect(told).toMatchObject({ wrong: [], file: true, builds: "120", days: 7, kept: true });
     expect(told.moved).not.toBe(told.last);
     expect(told.csv.split("\r\n")[0]).toBe("date,builds,failed,canceled,p50_ms,p95_ms");

@@ -1,16 +1,11 @@
 // The app installed: its manifest, its service worker, what that keeps, and the page that is shown while the server is away.
 // node install.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { askTest, signIn } from "./ask.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp, signIn } from "./app-page.mjs";
+import { askTest } from "./ask.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
+await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   await signIn(page, at("/workspaces"), email, password);
   await page.getByRole("heading", { name: "Workspaces", level: 1 }).waitFor();
   const session = await context.newCDPSession(page);
@@ -33,7 +28,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.keyboard.press("Control+k");
   await page.keyboard.type("health");
   await page.getByRole("option", { name: /Health/ }).waitFor();
-  wrong.push(...(await lookAt(page, "palette", folder)));
+  await look("palette");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/admin/health");
 
@@ -51,13 +46,12 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await askTest("stop");
   await page.goto(at("/chats"));
   await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();
-  wrong.push(...(await lookAt(page, "offline", folder)));
+  await look("offline");
   await askTest("start");
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("textbox", { name: "Message" }).waitFor();
   result.back = new URL(page.url()).pathname;
   await page.evaluate(() => fetch("/api/v2/users/me", { cache: "reload" }));
   result.after = await kept();
-  return result;
 });
 process.exit(0);

@@ -1,12 +1,9 @@
 // The app as one that is installed, in a real browser; its server goes away and comes back.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
-
-const SCRIPT = fileURLToPath(new URL("install.mjs", import.meta.url));
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -14,8 +11,8 @@ testNeeding(
   async () => {
     await using place = await ServerPlace.make();
     await place.start();
-    const given = [place.client.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
-    const told = await runStory(SCRIPT, given, {
+    const given = [place.client.url.href, ADMIN.email, ADMIN.password];
+    const told = await runStory("install.mjs", given, {
       stop: async () => {
         place.newest.kill("SIGTERM");
         await place.newest.ended;

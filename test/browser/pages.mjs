@@ -1,6 +1,7 @@
 // The story of the first hour: set up, sign out, sign in, make a token, revoke it. With a third argument, pictures go there.
 // node pages.mjs CHROMIUM SETUP_LINK [FOLDER [light|dark [WIDTH]]]
 import { inChromium } from "./chromium.mjs";
+import { misfits } from "./misfits.mjs";
 
 const [file, link, folder, colorScheme = "light", width = "1100"] = process.argv.slice(2);
 const base = new URL("/", link).href;
@@ -144,21 +145,4 @@ async function troubles(page, base) {
   await page.keyboard.press("Enter");
   await page.waitForURL("**/cli-auth");
   return result;
-}
-
-/** What does not fit, is too small for a finger, or has no name. */
-function misfits() {
-  const found = [];
-  if (document.documentElement.scrollWidth > innerWidth) found.push("scrolls sideways");
-  for (const control of document.querySelectorAll("a, button, input, select")) {
-    // What a finger meets of a choice is its label.
-    const { height } = (control.type === "radio" ? control.closest("label") : control).getBoundingClientRect();
-    const isInText = control.tagName === "A" && getComputedStyle(control).display === "inline" && control.closest("p");
-    if (height === 0 || isInText) continue;
-    // Small controls are 36 high by design.
-    if (height < (control.matches(".sm") ? 35.5 : 39.5)) found.push(`${control.outerHTML} is ${height} high`);
-    const name = control.ariaLabel || control.textContent || control.labels?.[0]?.textContent;
-    if (!name?.trim()) found.push(`${control.outerHTML} has no name`);
-  }
-  return found.map((what) => `${location.pathname}: ${what}`);
 }

@@ -1,11 +1,10 @@
 // The pages in a real browser: what a person does in the first hour. Chromium is driven by node, because under Bun its launch hangs.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { startTestServer } from "#test/support/server.ts";
+import { runStory } from "./story.ts";
 
 const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
-const SCRIPT = fileURLToPath(new URL("pages.mjs", import.meta.url));
 // The setup link is printed by the process itself, so the story runs beside the server.
 const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
 
@@ -15,13 +14,7 @@ testNeeding(
   async () => {
     await using server = await startTestServer({ env: NOBODY });
     const link = server.context?.setupUrl(server.url) ?? "";
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, link], { stdout: "pipe", stderr: "pipe" });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const { requests, complaints, ...told } = JSON.parse(output) as Record<string, unknown> & {
-      requests: string[];
-      complaints: string[];
-    };
+    const { requests, complaints, ...told } = await runStory("pages.mjs", [link]);
     expect(told).toMatchObject({
       afterSetup: "/",
       lifetimes: ["7 days", "Until a date"],

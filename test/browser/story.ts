@@ -1,27 +1,37 @@
 // Runs a story of this folder under node, in a real Chromium, and hears what it asks for meanwhile: a line `@name` on its standard output
 // is answered by the act of that name, and the story goes on (ask.mjs).
+import { fileURLToPath } from "node:url";
 import { needs } from "#test/support/needs.ts";
 
 /** What a story tells at its end. */
 export type Told = Record<string, unknown> & { readonly requests: string[]; readonly complaints: string[] };
 type Acts = Readonly<Record<string, () => unknown>>;
 
-/** `given` follows the browser's program on the story's command line. Throws with its standard error when it fails. */
-export const runStory = async (script: string, given: readonly string[], acts: Acts = {}): Promise<Told> => {
-  await using child = Bun.spawn([needs.node.file, script, needs.chromium.file, ...given], {
+/**
+ * Plays the story `script` of this folder, and gives what it tells. `given` follows the browser's program on its command line, then the
+ * folder of pictures, if SLIPWAY_PICTURES names one. Throws with its standard error when it fails.
+ */
+export const runStory = async <Own = unknown>(
+  script: string,
+  given: readonly string[],
+  acts: Acts = {},
+): Promise<Told & Own> => {
+  const file = fileURLToPath(new URL(script, import.meta.url));
+  const pictures = process.env.SLIPWAY_PICTURES ?? "";
+  await using child = Bun.spawn([needs.node.file, file, needs.chromium.file, ...given, pictures], {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",
   });
   const errors = child.stderr.text();
-  let told: Told | undefined;
+  let told: (Told & Own) | undefined;
   let rest = "";
   const decoder = new TextDecoder();
   for await (const chunk of child.stdout) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
-      if (!line.startsWith("@")) told = JSON.parse(line) as Told;
+      if (!line.startsWith("@")) told = JSON.parse(line) as Told & Own;
       else {
         await acts[line.slice(1)]?.();
         child.stdin.write("done\n");

@@ -1,12 +1,10 @@
 // The documentation page in a real browser, as somebody who tries the API does it.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-
-const SCRIPT = fileURLToPath(new URL("swagger.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 type Seen = {
   title: string;
@@ -19,22 +17,12 @@ type Seen = {
   unnamed: string[];
   stream?: string;
   socket?: string;
-  requests: string[];
-  complaints: string[];
 };
 
 const newChat = async (person: Client): Promise<string> => {
   const [organization] = await person.get<{ id: string }[]>("/api/v2/organizations");
   const content = [{ type: "text", text: "Hello, stream!" }];
   return (await person.post<{ id: string }>("/api/v2/chats", { organization_id: organization?.id, content })).id;
-};
-
-const story = async (url: URL, token: string, chat: string): Promise<Seen> => {
-  const given = [url.href, token, "", "light", "1100", chat];
-  const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], { stdout: "pipe", stderr: "pipe" });
-  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-  return JSON.parse(output) as Seen;
 };
 
 testNeeding(
@@ -45,7 +33,8 @@ testNeeding(
     const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const document = await fetchDocument(server.url);
     const chat = await newChat(new Client(server.url, token));
-    const seen = await story(server.url, token as string, chat);
+    const given = [server.url.href, token as string, "", "light", "1100", chat];
+    const seen = await runStory<Seen>("swagger.mjs", given);
     expect(seen.title).toBe("Slipway API");
     expect(seen.operations).toBe(operationsOf(document).length);
     const used = new Set(operationsOf(document).flatMap(({ described }) => described.tags));

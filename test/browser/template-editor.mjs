@@ -1,20 +1,13 @@
 // A template is edited in the browser: files are changed, saved as a version, tried, made active; versions are compared; variables get
 // other values; a ready example is used with one press.
 // node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp } from "./app-page.mjs";
 
 const [file, url, token, template, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  await context.addCookies([{ name: "service_session_token", value: token, url }]);
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
+await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const tabs = page.getByRole("navigation", { name: "Template sections" });
-  const look = async (name) => wrong.push(...(await lookAt(page, `template-${name}`, folder)));
 
   await page.goto(at(`/templates/${template}/files`));
   const code = page.getByRole("textbox", { name: "template.yaml" });
@@ -29,7 +22,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByRole("button", { name: "Add file" }).click();
   await page.getByRole("textbox", { name: "scripts/start.sh" }).click();
   await page.keyboard.type("echo hello # from here");
-  await look("files");
+  await look("template-files");
 
   // What was changed is still there after a reload.
   await page.reload();
@@ -38,11 +31,11 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.keyboard.press("Control+s");
   await dialog.getByLabel("What changes").fill("Says where it was said.");
   await dialog.getByRole("region", { name: "Diff of scripts/start.sh" }).waitFor();
-  await look("save");
+  await look("template-save");
   await dialog.getByRole("button", { name: "Save and import" }).click();
   await dialog.getByRole("button", { name: "Dry run" }).click();
   await dialog.getByText("It would work.").waitFor();
-  await look("trial");
+  await look("template-trial");
   await dialog.getByRole("button", { name: "Make it the active one" }).click();
   await page.getByText(/New workspaces are made from/).waitFor();
   await page.getByRole("button", { name: "scripts/start.sh" }).waitFor();
@@ -58,11 +51,11 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const diff = page.getByRole("region", { name: "Diff of template.yaml" });
   result.diff = await diff.textContent();
   await page.getByRole("region", { name: "scripts/start.sh", exact: true }).getByText("new").waitFor();
-  await look("compare");
+  await look("template-compare");
 
   await tabs.getByRole("link", { name: "Variables" }).click();
   await page.getByLabel("region").fill("south");
-  await look("variables");
+  await look("template-variables");
   await page.getByRole("button", { name: "Save as new version" }).click();
   await dialog.getByRole("button", { name: "Make it the active one" }).click({ timeout: 20_000 });
   await page.waitForFunction(() => document.querySelector("dialog[open]") === null);
@@ -77,9 +70,8 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   result.variables = shown.map(({ name, value }) => [name, value]);
 
   await page.goto(at("/templates"));
-  await look("examples");
+  await look("template-examples");
   await page.getByRole("button", { name: "Use Local" }).click();
   await page.getByRole("heading", { level: 1, name: /^(Local|local)/ }).waitFor();
   result.made = await page.getByRole("heading", { level: 1 }).textContent();
-  return result;
 });

@@ -1,11 +1,9 @@
 // A template that is edited in a real browser, on a real server that imports and tries it.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { openWorld } from "#test/support/workspaces.ts";
-
-const SCRIPT = fileURLToPath(new URL("template-editor.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 const YAML = `provisioner: echo
 variables:
@@ -30,14 +28,8 @@ testNeeding(
       name: "edited",
       template_version_id: version.id,
     });
-    const given = [world.server.url.href, admin.token ?? "", id, process.env.SLIPWAY_PICTURES ?? ""];
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const told = JSON.parse(output) as Record<string, unknown> & { diff: string; made: string };
+    const given = [world.server.url.href, admin.token ?? "", id];
+    const told = await runStory<{ diff: string; made: string }>("template-editor.mjs", given);
     expect(told).toMatchObject({
       wrong: [],
       badPath: 1,

@@ -1,25 +1,18 @@
 // A template is brought as an archive, gets a version, and is changed, with the screen alone.
 // node templates.mjs CHROMIUM URL TOKEN ARCHIVE FOLDER_OF_TEMPLATE [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp } from "./app-page.mjs";
 
 const [file, url, token, broken, template, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  await context.addCookies([{ name: "service_session_token", value: token, url }]);
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
+await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const tabs = page.getByRole("navigation", { name: "Template sections" });
-  const look = async (name) => wrong.push(...(await lookAt(page, `template-${name}`, folder)));
 
   await page.goto(at("/templates"));
   await page.getByRole("button", { name: "Import template" }).click();
   await dialog.getByLabel("Name").fill("broken");
   await dialog.getByLabel("Archive").setInputFiles(broken);
-  await look("import");
+  await look("template-import");
   await dialog.getByRole("button", { name: "Import" }).click();
   result.refused = await dialog.getByRole("alert").textContent();
   await dialog.getByRole("button", { name: /Cancel|Close/ }).click();
@@ -30,7 +23,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByRole("button", { name: "Import" }).click();
   await page.getByRole("heading", { name: "Sandbox for trying" }).waitFor();
   result.at = new URL(page.url()).pathname;
-  await look("overview");
+  await look("template-overview");
 
   await tabs.getByRole("link", { name: "Versions" }).click();
   await page.getByRole("button", { name: "New version" }).click();
@@ -41,7 +34,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await second.getByRole("button", { name: /^More for/ }).click();
   await page.getByRole("button", { name: "Promote" }).click();
   await second.getByText("Active").waitFor();
-  await look("versions");
+  await look("template-versions");
 
   await tabs.getByRole("link", { name: "Settings" }).click();
   await page.getByLabel("Name for people").fill("Sandbox");
@@ -50,7 +43,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByText("The template is saved").waitFor();
   await page.getByText("Deprecated", { exact: true }).waitFor();
-  await look("settings");
+  await look("template-settings");
   const all = await page.evaluate(() => fetch("/api/v2/templates").then((answer) => answer.json()));
   result.saved = all.find(({ name }) => name === "sandbox");
 
@@ -59,6 +52,5 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await dialog.getByRole("button", { name: "Delete template" }).click();
   await page.waitForURL("**/templates");
   await page.getByText("sandbox is deleted").waitFor();
-  await look("list");
-  return result;
+  await look("template-list");
 });

@@ -3,11 +3,9 @@ import { expect } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ECHO, openWorld } from "#test/support/workspaces.ts";
-
-const SCRIPT = fileURLToPath(new URL("templates.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -24,13 +22,7 @@ testNeeding(
       const broken = join(folder, "broken.tar");
       await Bun.write(broken, "This is no archive.");
       const given = [world.server.url.href, world.admin.token ?? "", broken, template];
-      const child = Bun.spawn(
-        [needs.node.file, SCRIPT, needs.chromium.file, ...given, process.env.SLIPWAY_PICTURES ?? ""],
-        { stdout: "pipe", stderr: "pipe" },
-      );
-      const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-      if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-      const told = JSON.parse(output) as Record<string, unknown>;
+      const told = await runStory("templates.mjs", given);
       expect(told).toMatchObject({
         wrong: [],
         saved: { name: "sandbox", display_name: "Sandbox", default_ttl_ms: 28_800_000, deprecated: true },

@@ -1,17 +1,11 @@
 // The page of terminals: job control, splits, tabs, search, a file by drop, letters, keys of a phone, and the way back after a reload and
 // after the server was killed. node terminal.mjs CHROMIUM URL EMAIL PASSWORD AGENT [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { askTest, signIn } from "./ask.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp, signIn } from "./app-page.mjs";
+import { askTest } from "./ask.mjs";
 
 const [file, url, email, password, agent, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
-  const look = async (name) => wrong.push(...(await lookAt(page, name, folder)));
+await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   const pane = (n) => page.getByRole("region", { name: new RegExp(`^Terminal ${n}\\b`) });
   const rows = (n) => pane(n).locator(".xterm-rows");
   const fits = (n, pattern) =>
@@ -162,6 +156,5 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await ready(1);
   for (const n of [3, 2]) await page.getByRole("button", { name: `Close terminal ${n}` }).click();
   result.left = await page.locator(".column > section:visible").count();
-  return result;
 });
 process.exit(0);

@@ -2,14 +2,11 @@
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
-
-const SCRIPT = fileURLToPath(new URL("terminal.mjs", import.meta.url));
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -19,8 +16,8 @@ testNeeding(
     const { place, world, workspace_id, home } = story;
     const workspace = await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
     const agent = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
-    const given = [place.client.url.href, ADMIN.email, ADMIN.password, agent, process.env.SLIPWAY_PICTURES ?? ""];
-    const told = await runStory(SCRIPT, given, {
+    const given = [place.client.url.href, ADMIN.email, ADMIN.password, agent];
+    const told = await runStory("terminal.mjs", given, {
       restart: async () => {
         place.newest.kill("SIGKILL");
         await place.newest.ended;

@@ -1,24 +1,14 @@
 // A workspace's life in the app: made from a template, its log, its terminal with reconnecting, a port shared, a schedule, other
 // parameters, its builds, its end. node workspace.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { inChromium } from "./chromium.mjs";
+import { inApp, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
-const at = (path) => new URL(path, url).href;
 const LINES = 10_000;
 const SCRIPT = `seq -f 'line %.0f of many' 1 ${LINES}; printf '\\033[32mall is well\\033[0m\\n'`;
 
-await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
-  const wrong = [];
-  const page = await openPage(context, wrong);
-  const result = { wrong };
-  const look = async (name) => wrong.push(...(await lookAt(page, name, folder)));
-
+await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   // The link fills the form in, also behind the sign-in.
-  await page.goto(at("/new?template=local&name=first"));
-  await page.getByLabel("E-mail").fill(email);
-  await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await signIn(page, at("/new?template=local&name=first"), email, password);
   const script = page.getByLabel("Startup script");
   await script.waitFor();
   result.name = await page.getByLabel("Name", { exact: true }).inputValue();
@@ -117,5 +107,4 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await look("delete");
   await yes.click();
   await page.getByText("first was deleted").waitFor();
-  return result;
 });

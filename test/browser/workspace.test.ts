@@ -1,28 +1,16 @@
 // A real workspace in the app in a real browser, from its making to its end.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-
-const SCRIPT = fileURLToPath(new URL("workspace.mjs", import.meta.url));
+import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
   "[WB-4] [WB-6] a person makes a workspace from a link, reads ten thousand lines, comes back to a terminal, changes its schedule and parameters, and deletes it",
   async () => {
     await using server = await startTestServer();
-    const given = [server.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
-    const child = Bun.spawn([needs.node.file, SCRIPT, needs.chromium.file, ...given], {
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    if (code !== 0) throw new Error(`the browser's story failed:\n${errors}`);
-    const { requests, complaints, ...told } = JSON.parse(output) as Record<string, unknown> & {
-      requests: string[];
-      complaints: string[];
-      nodes: number;
-    };
+    const given = [server.url.href, ADMIN.email, ADMIN.password];
+    const { requests, complaints, ...told } = await runStory<{ nodes: number }>("workspace.mjs", given);
     expect(told).toMatchObject({
       wrong: [],
       name: "first",

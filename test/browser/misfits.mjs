@@ -1,0 +1,18 @@
+// A look at a page that runs in the page itself.
+
+/** What does not fit, is too small for a finger, or has no name. */
+export function misfits() {
+  const found = [];
+  if (document.documentElement.scrollWidth > innerWidth) found.push("scrolls sideways");
+  for (const control of document.querySelectorAll("a, button, input, select")) {
+    // What a finger meets of a choice is its label.
+    const { height } = (control.type === "radio" ? control.closest("label") : control).getBoundingClientRect();
+    const isInText = control.tagName === "A" && getComputedStyle(control).display === "inline" && control.closest("p");
+    if (height === 0 || isInText) continue;
+    // Small controls are 36 high by design.
+    if (height < (control.matches(".sm") ? 35.5 : 39.5)) found.push(`${control.outerHTML} is ${height} high`);
+    const name = control.ariaLabel || control.textContent || control.labels?.[0]?.textContent;
+    if (!name?.trim()) found.push(`${control.outerHTML} has no name`);
+  }
+  return found.map((what) => `${location.pathname}: ${what}`);
+}
