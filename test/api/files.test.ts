@@ -1,5 +1,5 @@
 // Uploads over HTTP: what is stored, what is refused while it streams, and who gets it back.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { unzipSync } from "fflate";
@@ -8,21 +8,14 @@ import { bounded } from "#src/api/files.ts";
 import { UPLOAD_LIMIT } from "#src/api/http/body/body.ts";
 import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { RawConnection } from "#test/support/raw.ts";
 import { contextOf } from "#test/support/seed.ts";
-import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { importVersion, sendFile, tarOf, unique, upload } from "#test/support/templates.ts";
 
-let server: TestServer;
-let admin: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { server, admin } = await serverForFile();
 
 const stored = (directory = server.directory): string[] =>
   readdirSync(join(directory, "files"), { recursive: true, withFileTypes: true })

@@ -1,14 +1,9 @@
 // The pages as any client gets them: headers, assets, nothing inline. What they do is shown in test/browser.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { describe, expect, test } from "bun:test";
+import { forFile } from "#test/support/for-file.ts";
+import { startTestServer } from "#test/support/server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const server = await forFile(startTestServer());
 
 describe.each([
   "/",

@@ -1,20 +1,16 @@
 // `slipway chat`: the demo model's answers as a person sees them, in a pipe, and after a connection that broke.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { ChatPrinter } from "#src/cli/client/chat/printer.ts";
 import { MarkReader, marksOf } from "#src/cli/client/workspaces/shell-command.ts";
 import { EscapeKeys } from "#src/cli/client/workspaces/shell-keys.ts";
 import { Client } from "#src/client.ts";
-import { type ClientWorld, openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
 
-let world: ClientWorld;
-
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-}, 120_000);
-afterAll(() => world[Symbol.asyncDispose](), 120_000);
+const world = await forFile(openClientWorld());
+await signInAs(world);
 
 test("[CV-12] the answer goes to standard output as it comes, the rest beside it; a chat goes on, is listed and watched", async () => {
   const first = await world.run(["chat", "new", "think:", "about", "it"]);

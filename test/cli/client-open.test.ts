@@ -1,30 +1,27 @@
 // Opening a workspace in a program of this machine: the right link, handed to the right program.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { type ClientWorld, openClientWorld, signInAs } from "./client-world.ts";
+import { openClientWorld, signInAs } from "./client-world.ts";
 
-let world: ClientWorld;
 const opened = (): string => readFileSync(join(world.home, "opened"), "utf8");
 
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-  const apps = [
-    { slug: "web", display_name: "Web", url: "http://localhost:3000" },
-    { slug: "docs", display_name: "Docs", url: "https://docs.example.com/a?b=c", external: true },
-    { slug: "evil", display_name: "Evil", url: "file:///etc/passwd", external: true },
-  ];
-  const agents = [{ name: "main", os: "linux", arch: "amd64", apps }];
-  await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main", agents }] } as never, { name: "fine" });
-  await world.must(["workspaces", "create", "dev", "--template", "fine"]);
-  // What stands for the desktop: it notes what it is handed.
-  const script = `#!/bin/sh\nprintf '%s' "$1" > '${world.home}/opened'\n`;
-  for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), script, { mode: 0o755 });
-}, 120_000);
-afterAll(() => world[Symbol.asyncDispose](), 120_000);
+const world = await forFile(openClientWorld());
+await signInAs(world);
+const apps = [
+  { slug: "web", display_name: "Web", url: "http://localhost:3000" },
+  { slug: "docs", display_name: "Docs", url: "https://docs.example.com/a?b=c", external: true },
+  { slug: "evil", display_name: "Evil", url: "file:///etc/passwd", external: true },
+];
+const agents = [{ name: "main", os: "linux", arch: "amd64", apps }];
+await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main", agents }] } as never, { name: "fine" });
+await world.must(["workspaces", "create", "dev", "--template", "fine"]);
+// What stands for the desktop: it notes what it is handed.
+const script = `#!/bin/sh\nprintf '%s' "$1" > '${world.home}/opened'\n`;
+for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), script, { mode: 0o755 });
 
 const must = (line: string) => world.must(line.split(" "));
 const run = (line: string) => world.run(line.split(" "));

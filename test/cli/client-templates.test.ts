@@ -1,21 +1,16 @@
 // Templates and their versions, by the program as their author uses it.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { Client } from "#src/client.ts";
-import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
 
-let world: ClientWorld;
-let admin: Client;
-
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-  admin = new Client(world.server.url, tokenOf(world));
-}, 120_000);
-afterAll(() => world[Symbol.asyncDispose](), 120_000);
+const world = await forFile(openClientWorld());
+await signInAs(world);
+const admin = new Client(world.server.url, tokenOf(world));
 
 const words = (line: string): string[] => line.split(" ");
 const run = (line: string) => world.run(words(line));

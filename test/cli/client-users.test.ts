@@ -1,22 +1,17 @@
 // Users and tokens of a running server, by the program as an administrator uses it.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ApiKey } from "#schema/users/api-key.ts";
 import type { User } from "#schema/users/user.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
 
-let world: ClientWorld;
-let admin: Client;
-
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-  admin = new Client(world.server.url, tokenOf(world));
-}, 120_000);
-afterAll(() => world[Symbol.asyncDispose](), 120_000);
+const world = await forFile(openClientWorld());
+await signInAs(world);
+const admin = new Client(world.server.url, tokenOf(world));
 
 const words = (line: string): string[] => line.split(" ");
 const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unknown, ...infer R] ? R : never) =>

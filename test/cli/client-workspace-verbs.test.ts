@@ -1,25 +1,20 @@
 // What people do with a workspace besides starting and stopping it: another name, a schedule, company.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { scheduleOf } from "#src/cli/client/schedule/clock-words.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
 
-let world: ClientWorld;
-let admin: Client;
-
-beforeAll(async () => {
-  world = await openClientWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
-  await signInAs(world);
-  admin = new Client(world.server.url, tokenOf(world));
-  await seedTemplate(world.server, ECHO, { name: "fine" });
-  for (const name of ["one", "two"]) await world.must(["workspaces", "create", name, "--template", "fine"]);
-}, 120_000);
-afterAll(() => world[Symbol.asyncDispose](), 120_000);
+const world = await forFile(openClientWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
+await signInAs(world);
+const admin = new Client(world.server.url, tokenOf(world));
+await seedTemplate(world.server, ECHO, { name: "fine" });
+for (const name of ["one", "two"]) await world.must(["workspaces", "create", name, "--template", "fine"]);
 
 const words = (line: string): string[] => line.split(" ");
 const run = (line: string) => world.run(words(line));

@@ -1,32 +1,27 @@
 // The verbs that talk to a server, as processes beside a real one: signing in, workspaces and templates.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Template } from "#schema/templates/template.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { codeOf, stepAt } from "#src/authentication/totp.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { type ClientWorld, openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
 
-let world: ClientWorld;
-let admin: Client;
-
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-  admin = new Client(world.server.url, tokenOf(world));
-  const agents = [{ name: "main", os: "linux", arch: "amd64" }] as const;
-  const manifest = { ...ECHO, resources: [{ name: "main", agents: [...agents] }] };
-  const logs = ["one \u001b]0;evil\u0007line", "two"];
-  await seedTemplate(world.server, { ...manifest, echo: { logs } }, { name: "fine" });
-  await seedTemplate(world.server, { ...manifest, echo: { logs, error: "no room left" } }, { name: "failing" });
-  const boxes = [{ name: "main", docker: { image: "debian:13" }, agents: [{ name: "main" }] }];
-  await seedTemplate(world.server, { provisioner: "docker", resources: boxes }, { name: "boxes" });
-  await seedTemplate(world.server, { ...manifest, echo: { logs, hang: true } }, { name: "hanging" });
-}, 120_000);
-afterAll(() => world[Symbol.asyncDispose](), 120_000);
+const world = await forFile(openClientWorld());
+await signInAs(world);
+const admin = new Client(world.server.url, tokenOf(world));
+const agents = [{ name: "main", os: "linux", arch: "amd64" }] as const;
+const manifest = { ...ECHO, resources: [{ name: "main", agents: [...agents] }] };
+const logs = ["one \u001b]0;evil\u0007line", "two"];
+await seedTemplate(world.server, { ...manifest, echo: { logs } }, { name: "fine" });
+await seedTemplate(world.server, { ...manifest, echo: { logs, error: "no room left" } }, { name: "failing" });
+const boxes = [{ name: "main", docker: { image: "debian:13" }, agents: [{ name: "main" }] }];
+await seedTemplate(world.server, { provisioner: "docker", resources: boxes }, { name: "boxes" });
+await seedTemplate(world.server, { ...manifest, echo: { logs, hang: true } }, { name: "hanging" });
 
 const words = (line: string): string[] => line.split(" ");
 const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unknown, ...infer R] ? R : never) =>

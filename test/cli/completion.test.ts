@@ -1,23 +1,19 @@
 // Completion in a real bash, with the names of a real server.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
 import { runHere } from "./run-verb.ts";
 
-let world: ClientWorld;
-
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-  await seedTemplate(world.server, ECHO, { name: "fine" });
-  await seedTemplate(world.server, ECHO, { name: "finer" });
-  await world.must(["workspaces", "create", "dev-one", "--template", "fine"]);
-  await world.must(["workspaces", "create", "dev-two", "--template", "fine"]);
-}, 120_000);
-afterAll(() => world[Symbol.asyncDispose](), 120_000);
+const world = await forFile(openClientWorld());
+await signInAs(world);
+await seedTemplate(world.server, ECHO, { name: "fine" });
+await seedTemplate(world.server, ECHO, { name: "finer" });
+await world.must(["workspaces", "create", "dev-one", "--template", "fine"]);
+await world.must(["workspaces", "create", "dev-two", "--template", "fine"]);
 
 /** What bash would offer for a line; the last word is the one that is typed. */
 const complete = async (line: string, env: Record<string, string> = {}): Promise<string[]> => {

@@ -1,21 +1,18 @@
 // What a workspace tells its chats, from files on its disk to what a model is told and what people see: a real server, a real daemon, and a
 // model whose every call the test decides.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build, query } from "#db/engine/sql.ts";
 import { context_snapshots } from "#db/schema/context.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { UserSkill } from "#schema/users/user-skill.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
+import { callTools, openChat, openToolWorld } from "../tools/world.ts";
 
-let world: ToolWorld;
-beforeAll(async () => {
-  world = await openToolWorld();
-}, 30_000);
-afterAll(() => world[Symbol.asyncDispose](), 30_000);
+const world = await forFile(openToolWorld());
 
 const countSnapshots = query(build.select({ id: context_snapshots.id }).from(context_snapshots));
 

@@ -1,17 +1,14 @@
 // What the history of a chat says of what the chat goes by: a real server, a real daemon, and files on its disk.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { sendMessage } from "#test/support/chats.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { until } from "#test/support/until.ts";
-import { messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
+import { messagesOf, openChat, openToolWorld } from "../tools/world.ts";
 
-let world: ToolWorld;
-beforeAll(async () => {
-  world = await openToolWorld();
-}, 30_000);
-afterAll(() => world[Symbol.asyncDispose](), 30_000);
+const world = await forFile(openToolWorld());
 
 const put = (path: string, text: string): void => {
   const at = join(world.home, path);

@@ -1,11 +1,12 @@
 // Hooks that a workspace declares, run by a real daemon for chats of a real server.
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HookDispatch } from "#schema/chats/hook-dispatch.ts";
 import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -16,11 +17,7 @@ setDefaultTimeout(60_000);
 
 const ALLOWED = { SLIPWAY_WORKSPACE_HOOKS: "true" };
 const SECRET_ENV = { DAEMON_ONLY_KEY: "canary-of-the-daemon" };
-let world: ToolWorld;
-beforeAll(async () => {
-  world = await openToolWorld({ env: ALLOWED, agentEnv: SECRET_ENV });
-}, 30_000);
-afterAll(() => world[Symbol.asyncDispose](), 30_000);
+const world = await forFile(openToolWorld({ env: ALLOWED, agentEnv: SECRET_ENV }));
 
 type Entry = { name: string; event: string; command: string; matcher?: string; timeout?: number };
 

@@ -1,20 +1,19 @@
 // The agent's token is in the environment of nothing that agents and people start in a workspace: a mere `env` would print it into logs,
 // terminals and chats.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TestTerminal } from "#test/api/agents/reach.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, Follower, messagesOf, openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
+import { callTools, Follower, messagesOf, openChat, openToolWorld } from "#test/tools/world.ts";
 
-let world: ToolWorld;
-beforeAll(async () => {
-  world = await openToolWorld({
+const world = await forFile(
+  openToolWorld({
     seed: { scripts: [{ script: 'echo $$ > "$HOME/script"; exec sleep 1000', run_on_start: true }] },
-  });
-}, 60_000);
-afterAll(() => world[Symbol.asyncDispose]());
+  }),
+);
 
 /** Everything in the environment of the process whose id a program has written to this file of the home folder. */
 const environmentOf = async (name: string): Promise<string> => {

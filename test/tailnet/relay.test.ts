@@ -1,8 +1,9 @@
 // The relay over real sockets: peers introduce themselves, exchange packets, come and go; whoever breaks the rules goes alone.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
 import { Relay } from "#src/tailnet/relay.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";
@@ -10,13 +11,7 @@ import { startTestServer, type TestServer } from "#test/support/server.ts";
 import vectors from "./nacl-vectors.json" with { type: "json" };
 import { RelayPeer } from "./peers.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const server = await forFile(startTestServer());
 
 const text = (message: string): Uint8Array => new TextEncoder().encode(message);
 

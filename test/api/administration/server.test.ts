@@ -1,22 +1,16 @@
 // The server itself as its owners see it: log and backups, against the real thing.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
 import { RecentLog } from "#base/recent-log.ts";
 import type { Backups } from "#schema/administration/backup.ts";
 import type { ServerLog, ServerLogLine } from "#schema/administration/server-log.ts";
-import { Client, type ClientSocket } from "#src/client.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import type { ClientSocket } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { newPerson } from "../users/people.ts";
 
-let server: TestServer;
-let owner: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-}, 60_000);
-afterAll(() => server[Symbol.asyncDispose](), 30_000);
+const { admin: owner } = await serverForFile();
 
 /** The first message that fits; pings are left out. */
 const message = async <T>(socket: ClientSocket, fits: (one: T) => boolean): Promise<T> => {

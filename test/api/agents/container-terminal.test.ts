@@ -1,17 +1,14 @@
 // Terminals inside containers: the fake engine runs the programs on this machine, everything else is real.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { isAlive } from "#test/daemon/support/daemon.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { until } from "#test/support/until.ts";
-import { type ContainerWorld, startContainerWorld } from "./containers-world.ts";
+import { startContainerWorld } from "./containers-world.ts";
 import { TestTerminal } from "./reach.ts";
 
-let at: ContainerWorld;
-beforeAll(async () => {
-  at = await startContainerWorld();
-  at.docker.put("box");
-  at.docker.put("stopped", { running: false });
-}, 60_000);
-afterAll(() => at[Symbol.asyncDispose]());
+const at = await forFile(startContainerWorld());
+at.docker.put("box");
+at.docker.put("stopped", { running: false });
 
 const open = (options: Parameters<typeof TestTerminal.open>[1]) =>
   TestTerminal.open(at.world, { container: "box", ...options });

@@ -1,17 +1,14 @@
 // The containers of a workspace as people see them: a fake Docker Engine on a real socket, a real daemon, the real server.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Generic } from "#schema/generic.ts";
 import type { ContainerListing } from "#schema/workspaces/container.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
-import { type ContainerWorld, startContainerWorld } from "./containers-world.ts";
+import { startContainerWorld } from "./containers-world.ts";
 
-let at: ContainerWorld;
-beforeAll(async () => {
-  at = await startContainerWorld();
-}, 60_000);
-afterAll(() => at[Symbol.asyncDispose]());
+const at = await forFile(startContainerWorld());
 beforeEach(() => {
   at.docker.containers.clear();
   at.docker.refuse = () => undefined;

@@ -1,19 +1,16 @@
 // Devcontainers of a workspace: found, made anew, changed and deleted, with a program that plays the real command line tool.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Generic } from "#schema/generic.ts";
 import type { ContainerListing, Devcontainer } from "#schema/workspaces/container.ts";
 import type { ClientSocket } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
-import { type ContainerWorld, startContainerWorld } from "./containers-world.ts";
+import { startContainerWorld } from "./containers-world.ts";
 
-let at: ContainerWorld;
-beforeAll(async () => {
-  at = await startContainerWorld();
-}, 60_000);
-afterAll(() => at[Symbol.asyncDispose]());
+const at = await forFile(startContainerWorld());
 beforeEach(() => {
   at.docker.containers.clear();
   at.docker.hold = () => undefined;

@@ -1,21 +1,17 @@
 // Nonsense into the sockets of agents and terminals of a running server: random, cut off, too large, out of order. Whoever sends it is
 // closed with a reason; memory stays flat, and another agent, its tunnel and a terminal go on.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { encodeHeader, FLAG, FRAME } from "#src/wire/yamux-frame.ts";
-import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
-import { type Reachable, startReachable, TestTerminal } from "./reach.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { startReachable, TestTerminal } from "./reach.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
 const ROUNDS = 24;
 
-let world: Reachable;
-let victim: Seeded;
-beforeAll(async () => {
-  world = await startReachable();
-  victim = await seedAgent(world.server);
-}, 60_000);
-afterAll(() => world[Symbol.asyncDispose]());
+const world = await forFile(startReachable());
+const victim = await seedAgent(world.server);
 
 // A generator of its own, so that a failure can be run again.
 const chance = (seed: number) => {

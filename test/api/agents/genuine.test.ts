@@ -1,21 +1,18 @@
 // What the server does in a workspace whose agent speaks the private network only: the same as with a daemon of ours.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessOutput } from "#schema/agents/agent-files.ts";
 import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-import { type Genuine, startGenuine } from "./genuine.ts";
+import { startGenuine } from "./genuine.ts";
 import { TestTerminal } from "./reach.ts";
 
-let world: Genuine;
 /** Programs are started, keys made, and a machine may be busy. */
 const LONG = 60_000;
-beforeAll(async () => {
-  world = await startGenuine();
-}, LONG);
-afterAll(() => world[Symbol.asyncDispose](), LONG);
+const world = await forFile(startGenuine());
 
 const context = () => contextOf(world.server);
 const agent = (): string => world.seeded.agent_id;

@@ -1,5 +1,5 @@
 // What the server asks of a daemon's HTTP API: ports, files and processes of a real workspace.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,15 +7,12 @@ import type { DirectoryListing, FileLines, ProcessInfo, ProcessOutput } from "#s
 import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
-import { type Reachable, startReachable, TestTerminal } from "./reach.ts";
+import { startReachable, TestTerminal } from "./reach.ts";
 
 const APP_PORT = 43_117;
-let world: Reachable;
-beforeAll(async () => {
-  world = await startReachable({ apps: [{ url: `http://localhost:${APP_PORT}/` }] });
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = await forFile(startReachable({ apps: [{ url: `http://localhost:${APP_PORT}/` }] }));
 
 type Answer<T> = { status: number; body: T };
 

@@ -1,18 +1,15 @@
 // Agents inside agents over the agents' own protocol: made, shown, connected, deleted, and ended with their parents.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
-import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { startTestServer } from "#test/support/server.ts";
 import { connectAgent, type RpcAgent } from "./rpc-agent.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer({ clock: systemClock });
-}, 60_000);
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forFile(startTestServer({ clock: systemClock }));
 
 const WISH = { name: "devcontainer", directory: "/workspaces/app", architecture: "amd64", operatingSystem: "linux" };
 

@@ -1,20 +1,17 @@
 // Terminals from end to end: a real server, a real daemon process, a real shell on a real pseudo-terminal.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-import { type Reachable, startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
+import { startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
 import { SlowSocket } from "./slow-socket.ts";
 
-let world: Reachable;
-beforeAll(async () => {
-  world = await startReachable();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = await forFile(startReachable());
 
 const open = (options: Parameters<typeof TestTerminal.open>[1] = {}) => TestTerminal.open(world, options);
 const READY = /# $|\$ $/;

@@ -1,20 +1,17 @@
 // The tunnel from end to end: a real server, a real daemon process, real programs listening beside it.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { type Reachable, startAgentProcess, startReachable } from "./reach.ts";
+import { startAgentProcess, startReachable } from "./reach.ts";
 
-let world: Reachable;
-beforeAll(async () => {
-  world = await startReachable();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = await forFile(startReachable());
 
 /** A program of the workspace that sends back what it gets, and ends when that is done. */
 const echoServer = (hostname = "127.0.0.1") => {

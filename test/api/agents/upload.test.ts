@@ -1,17 +1,14 @@
 // A file that a person brings into a workspace, as the terminal's page does when one is dropped on it.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { AGENT_FILE_LIMIT } from "#domain/agents/upload.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { type Seeded, seedAgent, seedUser } from "#test/support/seed.ts";
-import { type Reachable, startReachable, TestTerminal } from "./reach.ts";
+import { startReachable, TestTerminal } from "./reach.ts";
 
-let world: Reachable;
-beforeAll(async () => {
-  world = await startReachable();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = await forFile(startReachable());
 
 const bring = async (
   query: Record<string, string>,

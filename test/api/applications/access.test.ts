@@ -1,20 +1,19 @@
 // Who may open apps and shared ports of a workspace, what they are told otherwise, and what of theirs ends when they no longer may.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { forFile } from "#test/support/for-file.ts";
 import type { CallerName } from "../workspaces/cast.ts";
-import { type AppWorld, type Echo, startAppWorld } from "./app-world.ts";
+import { type Echo, startAppWorld } from "./app-world.ts";
 
-let world: AppWorld;
-beforeAll(async () => {
-  world = await startAppWorld({
+const world = await forFile(
+  startAppWorld({
     apps: (port) =>
       (["owner", "organization", "authenticated", "public"] as const).map((share) => ({
         slug: share,
         url: `http://localhost:${port}`,
         share,
       })),
-  });
-});
-afterAll(() => world[Symbol.asyncDispose]());
+  }),
+);
 
 const tokenOf = (name: CallerName): string | undefined => world.cast.clients[name].token;
 const share = (share_level: string, port = world.app.port, protocol = "http") =>

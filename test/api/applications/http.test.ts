@@ -1,10 +1,10 @@
 // Requests to apps and ports of a workspace, from end to end: a real server, a real daemon process and a real program beside it.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type AppWorld, type Echo, startAppWorld } from "./app-world.ts";
+import { describe, expect, test } from "bun:test";
+import { forFile } from "#test/support/for-file.ts";
+import { type Echo, startAppWorld } from "./app-world.ts";
 
-let world: AppWorld;
-beforeAll(async () => {
-  world = await startAppWorld({
+const world = await forFile(
+  startAppWorld({
     apps: (port) => [
       { slug: "mine", url: `http://localhost:${port}` },
       { slug: "based", url: `http://127.0.0.1:${port}/base/?folder=/home`, share: "authenticated" },
@@ -12,9 +12,8 @@ beforeAll(async () => {
       { slug: "shell", command: "htop" },
       { slug: "far", url: "http://192.0.2.1:80/" },
     ],
-  });
-});
-afterAll(() => world[Symbol.asyncDispose]());
+  }),
+);
 
 const policy = (response: Response) => response.headers.get("content-security-policy") ?? "";
 

@@ -1,24 +1,23 @@
 // How a sign-in reaches an app's own host, and where nobody is ever sent (facts/platform 8.4).
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { AppHosts } from "#domain/applications/names.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { type AppWorld, type Echo, SUFFIX, startAppWorld } from "./app-world.ts";
+import { type Echo, SUFFIX, startAppWorld } from "./app-world.ts";
 
 const page = { accept: "text/html" };
-let world: AppWorld;
-beforeAll(async () => {
-  world = await startAppWorld({
+const world = await forFile(
+  startAppWorld({
     apps: (port) => [
       { slug: "mine", url: `http://localhost:${port}`, subdomain: true },
       { slug: "other", url: `http://localhost:${port}`, subdomain: true },
       { slug: "plain", url: `http://localhost:${port}` },
     ],
-  });
-});
-afterAll(() => world[Symbol.asyncDispose]());
+  }),
+);
 
 const urlOf = (app: string, path = "/"): string => `http://${world.host(app)}:${world.server.url.port}${path}`;
 const authRedirect = (

@@ -1,24 +1,23 @@
 // WebSockets of apps through the server, and everything open that ends when its user may no longer have it.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { deflateRawSync } from "node:zlib";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/raw.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { closeCode, frame } from "../edge/frames.ts";
 import { handshake } from "../edge/raw-http.ts";
-import { type AppWorld, startAppWorld } from "./app-world.ts";
+import { startAppWorld } from "./app-world.ts";
 
-let world: AppWorld;
-beforeAll(async () => {
-  world = await startAppWorld({
+const world = await forFile(
+  startAppWorld({
     apps: (port) => [
       { slug: "mine", url: `http://localhost:${port}` },
       { slug: "all", url: `http://localhost:${port}`, share: "authenticated" },
       { slug: "open", url: `http://localhost:${port}`, share: "public" },
     ],
-  });
-});
-afterAll(() => world[Symbol.asyncDispose]());
+  }),
+);
 
 /** A client's WebSocket with its messages in order. */
 const connect = async (path: string, headers: Record<string, string>, protocols?: string[]) => {

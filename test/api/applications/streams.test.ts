@@ -1,20 +1,17 @@
 // Large and stalled bodies of apps: bounded memory at the speed of the slower side, and nobody in anybody's way.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/raw.ts";
-import { type AppWorld, type Echo, startApp, startAppWorld } from "./app-world.ts";
+import { type Echo, startApp, startAppWorld } from "./app-world.ts";
 
 const MiB = 1024 * 1024;
 /** A soak asks for more, such as 2048. */
 const DOWNLOAD = 64 * MiB;
-let world: AppWorld;
-beforeAll(async () => {
-  world = await startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] });
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = await forFile(startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] }));
 
 const ask = (rest: string, init: RequestInit = {}) =>
   world.get(world.path("mine", rest), { ...(init as object), token: world.token });

@@ -1,22 +1,15 @@
 // The audit log as auditors read it: who, what, from where; what has become of it; searching, pages, the export; who may look.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Build } from "#schema/workspaces/build.ts";
-import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { awaitBuild, createWorkspace, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
-import { newPerson, PASSWORD, type Person } from "../users/people.ts";
+import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+import { newPerson, PASSWORD } from "../users/people.ts";
 
 type Page = { audit_logs: AuditLog[]; count: number; count_cap: number };
-
-let world: World;
-let admin: Client;
-let auditor: Person;
-let ann: Person;
-let workspace: Workspace;
-let organization_id: string;
 
 const search = (who: Client, q: string, more = "limit=50"): Promise<Page> =>
   who.get<Page>(`/api/v2/audit?${more}&q=${encodeURIComponent(q)}`);
@@ -30,18 +23,15 @@ const refusal = (call: Promise<unknown>): Promise<ApiError> =>
     (error: unknown) => (error instanceof ApiError ? error : Promise.reject(error)),
   );
 
-beforeAll(async () => {
-  world = await openWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
-  admin = world.admin;
-  auditor = await newPerson(admin, "audrey", ["auditor"]);
-  ann = await newPerson(admin, "ann");
-  const template = await seedTemplate(world.server);
-  organization_id = template.organization_id;
-  workspace = await createWorkspace(ann.client, template.template_id, "dev");
-  await awaitBuild(ann.client, workspace.id);
-  await ann.client.patch(`/api/v2/workspaces/${workspace.id}`, { name: "roof" });
-}, 60_000);
-afterAll(() => world[Symbol.asyncDispose]());
+const world = await forFile(openWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
+const { admin } = world;
+const auditor = await newPerson(admin, "audrey", ["auditor"]);
+const ann = await newPerson(admin, "ann");
+const template = await seedTemplate(world.server);
+const organization_id = template.organization_id;
+const workspace = await createWorkspace(ann.client, template.template_id, "dev");
+await awaitBuild(ann.client, workspace.id);
+await ann.client.patch(`/api/v2/workspaces/${workspace.id}`, { name: "roof" });
 
 describe("what it says", () => {
   test("[AU-4] [AU-6] the first user was made by the server itself; signing in is told, and so is a try with the wrong password", async () => {

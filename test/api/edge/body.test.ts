@@ -1,19 +1,12 @@
 // Bodies as clients, broken programs and attackers send them. Each is answered in words, at once, and changes nothing.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/raw.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { ADMIN } from "#test/support/server.ts";
 import { answerOf, chunk, head } from "./raw-http.ts";
 
-let server: TestServer;
-let admin: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { server, admin } = await serverForFile();
 
 const LOGIN = "/api/v2/users/login";
 const PUBLIC_LIMIT = 65_536;

@@ -1,16 +1,9 @@
 // What the browser loads: compressed as it likes it, tagged, and kept for as long as it may be.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import { Client } from "#src/client.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 
-let server: TestServer;
-let admin: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const { server, admin } = await serverForFile();
 
 /** As it is on the wire: nothing is decompressed on the way. */
 const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>

@@ -1,15 +1,12 @@
 // What is refused before any route is looked at.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { forFile } from "#test/support/for-file.ts";
 import { RawConnection, rawRequest } from "#test/support/raw.ts";
-import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { startTestServer } from "#test/support/server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer({ env: { SLIPWAY_ALLOWED_HOSTS: "localhost,127.0.0.1,[::1],slipway.example,nas,a" } });
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const server = await forFile(
+  startTestServer({ env: { SLIPWAY_ALLOWED_HOSTS: "localhost,127.0.0.1,[::1],slipway.example,nas,a" } }),
+);
 
 const get = (host: string, path = "/api/v2/buildinfo", extra = "") =>
   rawRequest(server.url, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${extra}Connection: close\r\n\r\n`);

@@ -1,15 +1,10 @@
 // Headers that every answer carries, good or bad.
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { expect, test } from "bun:test";
+import { forFile } from "#test/support/for-file.ts";
+import { startTestServer } from "#test/support/server.ts";
 import { call, head } from "./raw-http.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const server = await forFile(startTestServer());
 
 const LOGIN = "/api/v2/users/login";
 const kinds: [string, number, string, string][] = [

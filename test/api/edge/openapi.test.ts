@@ -1,27 +1,20 @@
 // The OpenAPI document: valid, complete, and written for people.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { ANY_ID, idsOf, withIds } from "#src/api/http/document/example-ids.ts";
 import { declaredBy } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
 import { createApp } from "#src/server.ts";
-import { type Document, fetchDocument, type Operation, operationsOf, type Schema } from "#test/fuzz/operations.ts";
+import { fetchDocument, type Operation, operationsOf, type Schema } from "#test/fuzz/operations.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf } from "#test/support/seed.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
-let server: TestServer;
-let document: Document;
-let operations: Operation[];
-beforeAll(async () => {
-  server = await startTestServer({ clock: new ManualClock() });
-  document = await fetchDocument(server.url);
-  operations = operationsOf(document);
-}, 60_000);
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const server = await forFile(startTestServer({ clock: new ManualClock() }));
+const document = await fetchDocument(server.url);
+const operations = operationsOf(document);
 
 const names = (wrong: (operation: Operation) => boolean): string[] => operations.filter(wrong).map(({ name }) => name);
 

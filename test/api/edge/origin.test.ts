@@ -1,28 +1,23 @@
 // Pages of other sites: what a browser would send for them, with the signed-in user's cookie, is refused.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { call, handshake, head } from "./raw-http.ts";
 
-let server: TestServer;
-let behindProxy: TestServer;
-let token: string;
-let host: string;
-beforeAll(async () => {
-  server = await startTestServer({ env: { SLIPWAY_ALLOWED_HOSTS: "localhost,127.0.0.1,slipway.example" } });
-  behindProxy = await startTestServer({
+const server = await forFile(
+  startTestServer({ env: { SLIPWAY_ALLOWED_HOSTS: "localhost,127.0.0.1,slipway.example" } }),
+);
+const behindProxy = await forFile(
+  startTestServer({
     env: {
       SLIPWAY_ACCESS_URL: "https://slipway.example",
       SLIPWAY_ALLOWED_HOSTS: "localhost,127.0.0.1,slipway.example",
     },
-  });
-  token = (await new Client(server.url).signIn(ADMIN.email, ADMIN.password)).token as string;
-  host = server.url.host;
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  await behindProxy[Symbol.asyncDispose]();
-});
+  }),
+);
+const token = (await new Client(server.url).signIn(ADMIN.email, ADMIN.password)).token as string;
+const host = server.url.host;
 
 const SOCKET = "/api/v2/workspaceagents/6ba7b810-9dad-41d1-80b4-00c04fd430c8/logs?follow=true";
 const cookie = () => ({ Cookie: `service_session_token=${token}` });

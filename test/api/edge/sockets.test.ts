@@ -1,25 +1,19 @@
 // WebSockets as a broken or hostile client uses them, on the real routes: broken frames, bombs, floods, storms of connections.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { deflateRawSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/raw.ts";
-import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
-import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { closeCode, type FrameOptions, frame } from "./frames.ts";
 import { call, handshake, head } from "./raw-http.ts";
 
-let server: TestServer;
-let seeded: Seeded;
-beforeAll(async () => {
-  // Agents are put into the store directly, so the server runs in this process, also when the binary is under test.
-  server = await startTestServer({ clock: systemClock });
-  seeded = await seedAgent(server);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+// Agents are put into the store directly, so the server runs in this process, also when the binary is under test.
+const server = await forFile(startTestServer({ clock: systemClock }));
+const seeded = await seedAgent(server);
 
 const routes = {
   "a follower of logs": () => ({

@@ -1,24 +1,19 @@
 // Passkeys: registering, signing in with one alone and as a second factor, and every answer that must not count.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Passkey, PasskeyChallenge } from "#schema/users/passkey.ts";
 import type { Factors, LoginRefused } from "#schema/users/second-factor.ts";
 import { partyOf } from "#src/authentication/webauthn.ts";
 import type { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
 import { type Answer, Authenticator, type Lies } from "./authenticator.ts";
-import { begin, enrol, finish, LOGIN, newEnrolled, openWorld, refusal, type World } from "./people.ts";
+import { begin, enrol, finish, LOGIN, newEnrolled, openWorld, refusal } from "./people.ts";
 
 const ORIGIN = "https://slipway.example";
 const PASSKEY = `${LOGIN}/passkey`;
 const MINE = "/api/v2/users/me/passkeys";
 
-let world: World;
-beforeAll(async () => {
-  world = await openWorld({ SLIPWAY_ACCESS_URL: ORIGIN, SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" });
-});
-afterAll(async () => {
-  await world[Symbol.asyncDispose]();
-});
+const world = await forFile(openWorld({ SLIPWAY_ACCESS_URL: ORIGIN, SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" }));
 
 type Made = { passkey: Passkey; recovery_codes: string[] };
 

@@ -1,30 +1,13 @@
 // The authenticator app of a person, from the QR code to the day it is disabled.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
 import { base32, codeOf, fromBase32, otpauthUri, stepOf } from "#src/authentication/totp.ts";
 import { ApiError } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
-import {
-  App,
-  begin,
-  enrol,
-  finish,
-  LOGIN,
-  newEnrolled,
-  openWorld,
-  refusal,
-  SECOND,
-  STEP,
-  type World,
-} from "./people.ts";
+import { App, begin, enrol, finish, LOGIN, newEnrolled, openWorld, refusal, SECOND, STEP } from "./people.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await openWorld();
-});
-afterAll(async () => {
-  await world[Symbol.asyncDispose]();
-});
+const world = await forFile(openWorld());
 
 const factorsOf = (user: string) => world.admin.get<Factors>(`/api/v2/users/${user}/factors`);
 

@@ -1,10 +1,11 @@
 // Signing in at a real OpenID Connect provider, from the button to the session, and everything that must not get in.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { User } from "#schema/users/user.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { enrol, SECOND } from "../factors/people.ts";
 import { newPerson, statusOf } from "../users/people.ts";
 import { Browser, CLIENT, OidcServer, type Person } from "./provider.ts";
@@ -16,34 +17,27 @@ const GROUPS = {
   organizations: { builders: { default: ["organization-template-admin"] }, staff: { default: [] } },
 };
 
-let idp: OidcServer;
-let server: TestServer;
-let admin: Client;
 const clock = new ManualClock();
 
-beforeAll(async () => {
-  idp = await OidcServer.start();
-  const base = { issuer: idp.issuer, ...CLIENT };
-  const providers = [
-    { ...base, id: "open", display_name: "Acme", sign_up: true, email_domains: ["example.com"] },
-    { ...base, id: "linking", link_accounts: true },
-    { ...base, id: "mapped", sign_up: true, ...GROUPS },
-    { id: "gone", issuer: "http://127.0.0.1:1", client_id: "x" },
-  ];
-  server = await startTestServer({
+const idp = await forFile(OidcServer.start());
+const base = { issuer: idp.issuer, ...CLIENT };
+const providers = [
+  { ...base, id: "open", display_name: "Acme", sign_up: true, email_domains: ["example.com"] },
+  { ...base, id: "linking", link_accounts: true },
+  { ...base, id: "mapped", sign_up: true, ...GROUPS },
+  { id: "gone", issuer: "http://127.0.0.1:1", client_id: "x" },
+];
+const server = await forFile(
+  startTestServer({
     clock,
     env: { SLIPWAY_OIDC_PROVIDERS: JSON.stringify(providers), SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" },
-  });
-  const redirects = ["open", "linking", "mapped"].map(
-    (id) => new URL(`/api/v2/users/oidc/${id}/callback`, server.url).href,
-  );
-  idp.register(redirects);
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  await idp[Symbol.asyncDispose]();
-});
+  }),
+);
+const redirects = ["open", "linking", "mapped"].map(
+  (id) => new URL(`/api/v2/users/oidc/${id}/callback`, server.url).href,
+);
+idp.register(redirects);
+const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 
 const start = (id: string, query = ""): string => new URL(`/api/v2/users/oidc/${id}/start${query}`, server.url).href;
 const isCallback = (url: URL): boolean =>

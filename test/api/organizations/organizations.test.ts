@@ -1,30 +1,18 @@
 // Organizations and their members.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Member } from "#schema/users/member.ts";
 import type { Organization } from "#schema/users/organization.ts";
-import { Client } from "#src/client.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
-import { newPerson, type Person, statusOf } from "../users/people.ts";
+import type { Client } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
+import { newPerson, statusOf } from "../users/people.ts";
 
-let server: TestServer;
-let admin: Client;
-let lead: Person;
-let mia: Person;
-let outsider: Person;
-let team: Organization;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  lead = await newPerson(admin, "lead");
-  mia = await newPerson(admin, "mia");
-  outsider = await newPerson(admin, "outsider");
-  team = await admin.post<Organization>("/api/v2/organizations", { name: "team", display_name: "The team" });
-  await admin.post("/api/v2/organizations/team/members/lead");
-  await admin.put("/api/v2/organizations/team/members/lead/roles", { roles: ["organization-admin"] });
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { admin } = await serverForFile();
+const lead = await newPerson(admin, "lead");
+const mia = await newPerson(admin, "mia");
+const outsider = await newPerson(admin, "outsider");
+const team = await admin.post<Organization>("/api/v2/organizations", { name: "team", display_name: "The team" });
+await admin.post("/api/v2/organizations/team/members/lead");
+await admin.put("/api/v2/organizations/team/members/lead/roles", { roles: ["organization-admin"] });
 
 describe("an organization", () => {
   test("[ID-15] is found by id, by name in any letter case, and the default one by that word", async () => {

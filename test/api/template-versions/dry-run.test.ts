@@ -1,23 +1,14 @@
 // A template version is tried before anybody has a workspace of it: a job like any other, and nothing is left behind.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
 import type { ProvisionerJob } from "#schema/workspaces/job.ts";
-import { ApiError, Client } from "#src/client.ts";
+import { ApiError, type Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { importVersion } from "#test/support/templates.ts";
 
-let server: TestServer;
-let admin: Client;
-let member: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  member = (await newPerson(admin, "member")).client;
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { admin } = await serverForFile();
+const member = (await newPerson(admin, "member")).client;
 
 const RESOURCES =
   "resources:\n  - name: main\n    agents:\n      - name: main\n        directory: /srv/{{ parameters.place }}\n";

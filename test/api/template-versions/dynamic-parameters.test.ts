@@ -1,23 +1,12 @@
 // A form whose questions depend on each other: by WebSocket, by POST, and then as a workspace that is made of the answers.
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Template } from "#schema/templates/template.ts";
+import { expect, test } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
-import { ApiError, Client } from "#src/client.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { ApiError } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { createWorkspace } from "#test/support/workspaces.ts";
 
-let server: TestServer;
-let admin: Client;
-let template: Template;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  template = await makeTemplate(admin, YAML);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { admin } = await serverForFile();
 
 const YAML = JSON.stringify({
   provisioner: "echo",
@@ -44,6 +33,7 @@ const YAML = JSON.stringify({
   ],
   resources: [{ name: "main", agents: [{ name: "main" }] }],
 });
+const template = await makeTemplate(admin, YAML);
 
 const at = () => `/api/v2/templateversions/${template.active_version_id}/dynamic-parameters`;
 const brief = ({ id, diagnostics, parameters }: DynamicParameters) => ({

@@ -1,9 +1,10 @@
 // Imports that go wrong, wait, are cancelled or are interrupted; and the ready template of a fresh install.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateParameter, TemplateVariable, TemplateVersion } from "#schema/templates/template-version.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
@@ -14,15 +15,8 @@ const signIn = (server: TestServer): Promise<Client> => new Client(server.url).s
 const VERSIONS = "/api/v2/organizations/default/templateversions";
 const read = (client: Client, id: string) => client.get<TemplateVersion>(`/api/v2/templateversions/${id}`);
 
-let server: TestServer;
-let admin: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await signIn(server);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const server = await forFile(startTestServer());
+const admin = await signIn(server);
 
 /** Takes every slot of the queue until the returned function is called; what tests before have left there is waited for. */
 const occupy = async (holder: TestServer): Promise<() => void> => {

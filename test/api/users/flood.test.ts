@@ -1,26 +1,19 @@
 // Signing in while ninety connections guess at passwords from many addresses.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { Client } from "#src/client.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { serverForFile } from "#test/support/for-file.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { newPerson, PASSWORD, statusOf } from "./people.ts";
 
 const PROGRAM = fileURLToPath(new URL("./flood-process.ts", import.meta.url));
 const PEOPLE = ["ann", "bob", "cas", "dot"];
 const SECONDS = 2;
 
-let server: TestServer;
-let ann: Client;
-beforeAll(async () => {
-  server = await startTestServer({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
-  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  const people = [];
-  for (const name of PEOPLE) people.push(await newPerson(admin, name));
-  ann = people[0]?.client as Client;
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { server, admin } = await serverForFile({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
+const people = [];
+for (const name of PEOPLE) people.push(await newPerson(admin, name));
+const ann = people[0]?.client as Client;
 
 const signIn = (name: string, address: string, password = PASSWORD): Promise<Response> =>
   new Client(server.url).fetch(

@@ -1,28 +1,19 @@
 // What new passwords must be like, and that it holds wherever one is set.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { updateUser } from "#db/users/users.ts";
 import { Passwords } from "#domain/users/passwords.ts";
 import { Client } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { newPerson, PASSWORD, statusOf } from "./people.ts";
 
 const COMMON = "Password1234";
 
-let server: TestServer;
-let anybody: Client;
-let admin: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  anybody = new Client(server.url);
-  admin = await anybody.signIn(ADMIN.email, ADMIN.password);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { server, anybody, admin } = await serverForFile();
 
 describe("a password", () => {
   const passwords = new Passwords(systemClock);

@@ -1,22 +1,14 @@
 // What happens while a password is compared or a key is made: whoever locks others out must find them locked out afterwards.
-import { afterAll, beforeAll, expect, spyOn } from "bun:test";
+import { expect, spyOn } from "bun:test";
 import { Client } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { testInside as test } from "#test/support/inside.ts";
 import { contextOf } from "#test/support/seed.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { newPerson, PASSWORD, statusOf } from "./people.ts";
 
 const FRESH = "quite-another-secret";
 
-let server: TestServer;
-let admin: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { server, admin } = await serverForFile();
 
 /** The next comparison of a password is right, and is heard of only when the gate opens. */
 const heldComparison = () => {

@@ -1,22 +1,15 @@
 // Streams that a key has opened, when the key is taken away (RELIABILITY check 30).
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedAgent } from "#test/support/seed.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
 
 const HOUR = 3_600_000;
 
-let server: TestServer;
-let admin: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { server, admin } = await serverForFile();
 
 /** A workspace's owner with a token, and everything they can keep open. */
 const open = async (options: { lifetime?: number } = {}, where = server, by = admin) => {

@@ -1,21 +1,12 @@
 // Signing in and out, as a person with a password does it.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { User } from "#schema/users/user.ts";
 import { Client } from "#src/client.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { serverForFile } from "#test/support/for-file.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { newPerson, PASSWORD, statusOf } from "./people.ts";
 
-let server: TestServer;
-let anybody: Client;
-let admin: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  anybody = new Client(server.url);
-  admin = await anybody.signIn(ADMIN.email, ADMIN.password);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { anybody, admin } = await serverForFile();
 
 const login = (email: string, password: string, headers?: Record<string, string>) =>
   anybody.fetch("POST", "/api/v2/users/login", { email, password }, headers ? { headers } : {});

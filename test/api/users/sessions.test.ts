@@ -1,12 +1,12 @@
 // Sign-ins and tokens of a person: where they were used, what they may be used for, and what ends with them.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { deviceOf } from "#domain/users/device.ts";
 import type { ApiKey, Session } from "#schema/users/api-key.ts";
 import { Client } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedAgent } from "#test/support/seed.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { newPerson, PASSWORD, statusOf } from "./people.ts";
 
 const MINUTE = 60_000;
@@ -18,17 +18,8 @@ const EDGE =
 const PIXEL =
   "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36";
 
-let server: TestServer;
-let clock: ManualClock;
-let admin: Client;
-beforeAll(async () => {
-  clock = new ManualClock();
-  server = await startTestServer({ clock, env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const clock = new ManualClock();
+const { server, admin } = await serverForFile({ clock, env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
 
 /** Signs in from an address with a program; answers the token. */
 const signIn = async (name: string, address: string, agent: string): Promise<string> => {

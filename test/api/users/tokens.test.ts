@@ -1,27 +1,19 @@
 // API tokens: made once, shown once, revoked at once.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ApiKey } from "#schema/users/api-key.ts";
 import { closeWhenKeyGone } from "#src/api/http/revocation.ts";
 import type { Socket, SocketHandler } from "#src/api/http/socket.ts";
 import { Client } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { newPerson, type Person, statusOf } from "./people.ts";
 
-let server: TestServer;
-let admin: Client;
-let ben: Person;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  ben = await newPerson(admin, "ben");
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { server, admin } = await serverForFile();
+const ben = await newPerson(admin, "ben");
 
 const TOKENS = "/users/me/keys/tokens";
 const make = async (who: Client, body: object = {}): Promise<string> =>

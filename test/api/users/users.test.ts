@@ -1,29 +1,17 @@
 // The list of users, new users, and what may be done to them.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { User } from "#schema/users/user.ts";
-import { ApiError, Client } from "#src/client.ts";
-import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
-import { newPerson, PASSWORD, type Person, statusOf } from "./people.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { serverForFile } from "#test/support/for-file.ts";
+import { newPerson, PASSWORD, statusOf } from "./people.ts";
 
 type List = { users: User[]; count: number };
 
-let server: TestServer;
-let admin: Client;
-let keeper: Person;
-let auditor: Person;
-let mia: Person;
-let noah: Person;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  keeper = await newPerson(admin, "keeper", ["user-admin"]);
-  auditor = await newPerson(admin, "Auditor", ["auditor"]);
-  mia = await newPerson(admin, "mia");
-  noah = await newPerson(admin, "noah");
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const { admin } = await serverForFile();
+const keeper = await newPerson(admin, "keeper", ["user-admin"]);
+const auditor = await newPerson(admin, "Auditor", ["auditor"]);
+const mia = await newPerson(admin, "mia");
+const noah = await newPerson(admin, "noah");
 
 const list = (who: Client, query = "") => who.get<List>(`/api/v2/users${query}`);
 const namesOf = async (who: Client, q: string): Promise<string[]> =>

@@ -1,18 +1,13 @@
 // Our own peers over the real coordinator and the real relay: connections, pings, what happens when parts of the way go away.
-import { afterAll, beforeAll, expect } from "bun:test";
+import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { describeInside, testInside as test } from "#test/support/inside.ts";
-import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { clientPeer, seededWorld } from "./world.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-});
+const server = await forFile(startTestServer());
 
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
 const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);

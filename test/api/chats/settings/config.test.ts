@@ -1,22 +1,16 @@
 // What administrators and users set for chats, and what a model is told of it.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
+import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
 const CONFIG = "/api/v2/chats/config";
 
-let server: Awaited<ReturnType<typeof startTestServer>>;
-let admin: Client;
-let member: Client;
-beforeAll(async () => {
-  server = await startTestServer();
-  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-  member = new Client(server.url, (await seedUser(server)).token);
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const { server, admin } = await serverForFile();
+const member = new Client(server.url, (await seedUser(server)).token);
 
 const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, `${CONFIG}/${path}`, body)).status;
