@@ -5,6 +5,7 @@ import { cliOf, curlOf } from "../data/as-command.ts";
 import { say } from "../shell/toasts.tsx";
 import { IconButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
+import { sets } from "./handlers.ts";
 
 const open = signal(false);
 
@@ -50,15 +51,7 @@ const Commands = () => {
       <div class="line">
         <span class="group" role="group" aria-label="Kind of command">
           {(["cli", "curl"] as const).map((one) => (
-            <button
-              key={one}
-              type="button"
-              class="btn sm"
-              aria-pressed={kind.value === one}
-              onClick={() => {
-                kind.value = one;
-              }}
-            >
+            <button key={one} type="button" class="btn sm" aria-pressed={kind.value === one} onClick={sets(kind, one)}>
               {one === "cli" ? "CLI" : "curl"}
             </button>
           ))}

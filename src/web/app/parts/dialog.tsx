@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { wordsOf } from "../data/api.ts";
 import { Button } from "./button.tsx";
+import { textInto } from "./handlers.ts";
 
 type DialogProps = {
   readonly title: string;
@@ -106,9 +107,7 @@ const Asked = ({ asked }: { asked: Question }) => {
             autocomplete="off"
             spellcheck={false}
             value={typed.current.value}
-            onInput={(event) => {
-              typed.current.value = event.currentTarget.value;
-            }}
+            onInput={textInto(typed.current)}
           />
         </div>
       )}

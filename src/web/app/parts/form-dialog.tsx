@@ -6,6 +6,7 @@ import { Problem, wordsOf } from "../data/api.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { textsOf } from "./form-texts.ts";
+import { submits } from "./handlers.ts";
 
 type FormDialogProps = {
   readonly title: string;
@@ -54,14 +55,7 @@ export const FormDialog = ({ title, submit, onClose, act, children }: FormDialog
         </>
       }
     >
-      <form
-        id={id}
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send(event.currentTarget);
-        }}
-      >
+      <form id={id} class="stack" onSubmit={submits(send)}>
         {children(problems.value)}
         {problem.value && (
           <p class="t-bad" role="alert">

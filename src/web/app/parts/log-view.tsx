@@ -5,6 +5,7 @@ import type { LogFeed, LogLine } from "../data/logs.ts";
 import { piecesOf, plainText } from "./ansi.ts";
 import { copy } from "./as-command.tsx";
 import { IconButton } from "./button.tsx";
+import { sets, textInto } from "./handlers.ts";
 import { VirtualList } from "./virtual-list.tsx";
 
 type LogViewProps = {
@@ -81,9 +82,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
     const box = scroller.current;
     if (box && atEnd.current && words.value === "") box.scrollTop = box.scrollHeight;
   }, [lines.value.length]);
-  useEffect(() => {
-    hit.value = 0;
-  }, [words.value]);
+  useEffect(sets(hit, 0), [words.value]);
   const shown = hits.value.length > 0 ? hits.value[hit.value % hits.value.length] : undefined;
   const step = (by: number): void => {
     const count = hits.value.length;
@@ -110,9 +109,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
                   type="button"
                   class="btn sm"
                   aria-pressed={source.value === one}
-                  onClick={() => {
-                    source.value = one;
-                  }}
+                  onClick={sets(source, one)}
                 >
                   {one ?? "All"}
                 </button>
@@ -142,9 +139,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
             placeholder="Words in a line"
             autoFocus
             value={words.value}
-            onInput={(event) => {
-              words.value = event.currentTarget.value;
-            }}
+            onInput={textInto(words)}
             onKeyDown={(event) => {
               if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
               if (event.key !== "Escape") return;

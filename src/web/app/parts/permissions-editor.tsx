@@ -4,6 +4,7 @@ import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/
 import { say } from "../shell/toasts.tsx";
 import { Button, IconButton } from "./button.tsx";
 import { Field, Select } from "./field.tsx";
+import { into } from "./handlers.ts";
 
 const actions = (asks: string) => [
   { value: "allow", label: "Run it" },
@@ -55,9 +56,7 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
           value={fallback.value}
           choices={[{ value: "none", label: none }, ...choices]}
           hint="For calls that no rule names. Chats that are there keep theirs."
-          onPick={(value) => {
-            fallback.value = value;
-          }}
+          onPick={into(fallback)}
         />
         {isOwn && (
           <>

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { onKeys } from "../shell/keys.ts";
+import { sets } from "./handlers.ts";
 import { Icon } from "./icon.tsx";
 
 export type Term = { readonly key: string; readonly value: string };
@@ -99,12 +100,8 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
         value={words}
         onInput={(event) => write(event.currentTarget.value)}
         onKeyDown={press}
-        onFocus={() => {
-          focused.value = true;
-        }}
-        onBlur={() => {
-          focused.value = false;
-        }}
+        onFocus={sets(focused, true)}
+        onBlur={sets(focused, false)}
       />
       <kbd aria-hidden="true">/</kbd>
       <div class="menu offers" id={id} role="listbox" aria-label="Terms" hidden={!isOpen}>

@@ -1,15 +1,14 @@
 // What stands where something is being read: nothing for 300 ms, then bars in its place.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { sets } from "./handlers.ts";
 
 const AFTER_MS = 300;
 
 export const Skeleton = ({ lines = 3 }: { lines?: number }) => {
   const late = useSignal(false);
   useEffect(() => {
-    const timer = setTimeout(() => {
-      late.value = true;
-    }, AFTER_MS);
+    const timer = setTimeout(sets(late, true), AFTER_MS);
     return () => clearTimeout(timer);
   }, []);
   if (!late.value) return null;

@@ -6,6 +6,7 @@ import { chats } from "../data/chats.ts";
 import { isAdministrator } from "../data/session.ts";
 import { chatState, statusWords, workspaceState } from "../data/states.ts";
 import { workspacesByUse } from "../data/workspaces.ts";
+import { sets } from "../parts/handlers.ts";
 import { Icon } from "../parts/icon.tsx";
 import { COMMANDS, type Entry, pageEntries, workspaceCommands } from "./commands.ts";
 import { failed } from "./toasts.tsx";
@@ -102,9 +103,7 @@ const OpenPalette = () => {
       ref={dialog}
       class="dialog palette"
       aria-label="Search everything"
-      onClose={() => {
-        open.value = false;
-      }}
+      onClose={sets(open, false)}
       onClick={(event) => event.target === dialog.current && dialog.current?.close()}
     >
       <div class="query">

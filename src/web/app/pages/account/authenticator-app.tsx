@@ -4,6 +4,7 @@ import type { TotpEnrolment } from "#schema/users/second-factor.ts";
 import { call, wordsOf } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
+import { submits } from "../../parts/handlers.ts";
 import { Time } from "../../parts/time.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { confirmed, withPasswordAndCode } from "./confirm.tsx";
@@ -73,13 +74,7 @@ const Enrol = ({ begun, done }: { begun: TotpEnrolment; done: (codes: readonly s
     }
   };
   return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void send(event.currentTarget);
-      }}
-    >
+    <form class="stack" onSubmit={submits(send)}>
       <p>Scan this with your app, or type the key into it. Then enter the code that it shows.</p>
       <img
         class="qr"

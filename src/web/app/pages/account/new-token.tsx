@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { call } from "../../data/api.ts";
 import { Area, Field, Options, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { into, textInto } from "../../parts/handlers.ts";
 
 const DAYS = [7, 30, 60, 90];
 
@@ -65,9 +66,7 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
             value={days.value}
             choices={lifetimesUpTo(maxHours)}
             error={problems.lifetime}
-            onPick={(value) => {
-              days.value = value;
-            }}
+            onPick={into(days)}
           />
           {days.value === "date" && <LastDay maxHours={maxHours} />}
           <Options
@@ -77,19 +76,9 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
               { value: "all", label: "Everything you may" },
               { value: "some", label: "Only what you choose" },
             ]}
-            onPick={(value) => {
-              reach.value = value;
-            }}
+            onPick={into(reach)}
           />
-          {reach.value === "some" && (
-            <Scopes
-              scopes={scopes}
-              chosen={chosen.value}
-              onChange={(next) => {
-                chosen.value = next;
-              }}
-            />
-          )}
+          {reach.value === "some" && <Scopes scopes={scopes} chosen={chosen.value} onChange={into(chosen)} />}
           <Area
             label="Allowed addresses"
             name="addresses"
@@ -134,9 +123,7 @@ const Scopes = ({ scopes, chosen, onChange }: ScopesProps) => {
         aria-label="Find scopes"
         placeholder="workspace, template, read"
         value={words.value}
-        onInput={(event) => {
-          words.value = event.currentTarget.value;
-        }}
+        onInput={textInto(words)}
       />
       <div class="checks">
         {found.map((scope) => (

@@ -5,6 +5,7 @@ import { call, wordsOf } from "../../data/api.ts";
 import { me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
+import { submits } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
 import { confirmed, type Proofs } from "./confirm.tsx";
 
@@ -56,13 +57,7 @@ export const Password = ({ proofs }: { proofs: Proofs }) => {
       <header>
         <h2 id="password">Password</h2>
       </header>
-      <form
-        class="body stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save(event.currentTarget);
-        }}
-      >
+      <form class="body stack" onSubmit={submits(save)}>
         <input type="hidden" name="username" autocomplete="username" value={me.value?.email ?? ""} />
         <Field label="Password you have" name="old_password" type="password" required autocomplete="current-password" />
         <Field

@@ -8,6 +8,7 @@ import { ask } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Area, Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -36,13 +37,7 @@ export const Skills = () => {
       },
     });
   const write = (
-    <Button
-      look="primary"
-      icon="plus"
-      onPress={() => {
-        open.value = {};
-      }}
-    >
+    <Button look="primary" icon="plus" onPress={sets(open, {})}>
       Write skill
     </Button>
   );

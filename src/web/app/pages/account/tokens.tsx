@@ -7,6 +7,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -30,13 +31,7 @@ export const Tokens = () => {
   if (error) return <Failed what="Your tokens cannot be read" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const make = (
-    <Button
-      look="primary"
-      icon="plus"
-      onPress={() => {
-        isMaking.value = true;
-      }}
-    >
+    <Button look="primary" icon="plus" onPress={sets(isMaking, true)}>
       New token
     </Button>
   );
@@ -73,9 +68,7 @@ export const Tokens = () => {
             made.value = { name, key };
             await again();
           }}
-          onClose={() => {
-            isMaking.value = false;
-          }}
+          onClose={sets(isMaking, false)}
         />
       )}
     </section>

@@ -5,6 +5,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Area, Field, Switch } from "../../parts/field.tsx";
+import { into, textInto } from "../../parts/handlers.ts";
 import { PermissionsEditor } from "../../parts/permissions-editor.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
@@ -69,29 +70,14 @@ const Words = ({ rules, again }: PartProps) => {
         <h2 id="words">What chats are told</h2>
       </header>
       <div class="body stack">
-        <Switch
-          label="Slipway's own words first"
-          checked={ours.value}
-          onSwitch={(on) => {
-            ours.value = on;
-          }}
-        />
-        <Area
-          label="In every chat"
-          rows={5}
-          value={system.value}
-          onInput={(event) => {
-            system.value = event.currentTarget.value;
-          }}
-        />
+        <Switch label="Slipway's own words first" checked={ours.value} onSwitch={into(ours)} />
+        <Area label="In every chat" rows={5} value={system.value} onInput={textInto(system)} />
         <Area
           label="While a chat plans"
           rows={3}
           value={plan.value}
           hint="In plan mode a chat looks and writes its plan, and changes nothing else."
-          onInput={(event) => {
-            plan.value = event.currentTarget.value;
-          }}
+          onInput={textInto(plan)}
         />
       </div>
       <footer>
@@ -127,9 +113,7 @@ const Keeping = ({ rules, again }: PartProps) => {
           max={3650}
           value={archive.value}
           hint="0: never."
-          onInput={(event) => {
-            archive.value = event.currentTarget.value;
-          }}
+          onInput={textInto(archive)}
         />
         <Field
           label="Deleted so many days after they were archived"
@@ -138,9 +122,7 @@ const Keeping = ({ rules, again }: PartProps) => {
           max={3650}
           value={keep.value}
           hint="0: never."
-          onInput={(event) => {
-            keep.value = event.currentTarget.value;
-          }}
+          onInput={textInto(keep)}
         />
         <Switch
           label="People may choose models of their own for parts of their chats"

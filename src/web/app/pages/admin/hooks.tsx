@@ -7,6 +7,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Select } from "../../parts/field.tsx";
+import { into } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -114,9 +115,7 @@ const Ledger = () => {
         label="Event"
         value={event.value}
         choices={[{ value: "", label: "All" }, ...EVENTS.map((value) => ({ value, label: value }))]}
-        onPick={(value) => {
-          event.value = value;
-        }}
+        onPick={into(event)}
       />
       {all.length === 0 ? (
         <Empty

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { LocalModelServer } from "#schema/administration/local-models.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { sizeOf } from "../../parts/words-of-time.ts";
 import { tried } from "./model-table.tsx";
@@ -75,9 +76,7 @@ export const LocalModels = ({ server, again }: LocalModelsProps) => {
                 type="radio"
                 name={server.base_url}
                 checked={model.model === chosen.value}
-                onChange={() => {
-                  chosen.value = model.model;
-                }}
+                onChange={sets(chosen, model.model)}
               />
               <span class="art" aria-hidden="true">
                 <Icon name="spark" />

@@ -4,6 +4,7 @@ import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
 import { call } from "../../data/api.ts";
 import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { into } from "../../parts/handlers.ts";
 
 const AUTHS = [
   { value: "none", label: "Nothing" },
@@ -97,14 +98,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
             placeholder="https://mcp.example.com/mcp"
             error={problems.url}
           />
-          <Select
-            label="Protocol"
-            value={transport.value}
-            choices={TRANSPORTS}
-            onPick={(value) => {
-              transport.value = value;
-            }}
-          />
+          <Select label="Protocol" value={transport.value} choices={TRANSPORTS} onPick={into(transport)} />
           <Select
             label="It asks for"
             value={auth.value}
@@ -113,9 +107,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
                 ? [...AUTHS, { value: "custom_headers", label: "Headers of its own" }]
                 : AUTHS
             }
-            onPick={(value) => {
-              auth.value = value;
-            }}
+            onPick={into(auth)}
           />
           {auth.value === "api_key" && (
             <>
@@ -165,14 +157,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
               <Field label="Scopes" name="scopes" defaultValue={server?.oauth2?.scopes.join(" ")} />
             </>
           )}
-          <Select
-            label="In chats"
-            value={available.value}
-            choices={AVAILABILITIES}
-            onPick={(value) => {
-              available.value = value;
-            }}
-          />
+          <Select label="In chats" value={available.value} choices={AVAILABILITIES} onPick={into(available)} />
           <Field
             label="Tools that chats do not get"
             name="deny"

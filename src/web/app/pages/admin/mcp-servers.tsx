@@ -6,6 +6,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask, Dialog } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -38,13 +39,7 @@ export const McpServers = () => {
     tried.value = { server, result: await call("POST /organizations/:organization/mcp-servers/:server/try", { path }) };
   };
   const add = (
-    <Button
-      look="primary"
-      icon="plus"
-      onPress={() => {
-        editing.value = "new";
-      }}
-    >
+    <Button look="primary" icon="plus" onPress={sets(editing, "new")}>
       Add MCP server
     </Button>
   );
@@ -73,9 +68,7 @@ export const McpServers = () => {
                 organization={organization}
                 again={again}
                 tryOne={tryOne}
-                edit={() => {
-                  editing.value = one;
-                }}
+                edit={sets(editing, one)}
               />
             ))}
           </ul>
@@ -92,14 +85,7 @@ export const McpServers = () => {
           }}
         />
       )}
-      {tried.value && (
-        <TriedDialog
-          {...tried.value}
-          onClose={() => {
-            tried.value = undefined;
-          }}
-        />
-      )}
+      {tried.value && <TriedDialog {...tried.value} onClose={sets(tried, undefined)} />}
     </>
   );
 };

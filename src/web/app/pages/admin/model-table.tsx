@@ -4,6 +4,7 @@ import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { failed, say } from "../../shell/toasts.tsx";
@@ -45,14 +46,7 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
           </thead>
           <tbody>
             {models.map((model) => (
-              <ModelRow
-                key={model.id}
-                model={model}
-                again={again}
-                setPrice={() => {
-                  pricing.value = model;
-                }}
-              />
+              <ModelRow key={model.id} model={model} again={again} setPrice={sets(pricing, model)} />
             ))}
           </tbody>
         </table>

@@ -7,6 +7,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -39,13 +40,7 @@ export const Models = () => {
   if (!data) return <Skeleton lines={6} />;
   const { providers, models } = data;
   const add = (
-    <Button
-      look="primary"
-      icon="plus"
-      onPress={() => {
-        open.value = { form: "provider" };
-      }}
-    >
+    <Button look="primary" icon="plus" onPress={sets(open, { form: "provider" })}>
       Add provider
     </Button>
   );
@@ -58,12 +53,7 @@ export const Models = () => {
       ))}
       {providers.length === 0 && found.length > 0 ? (
         <div>
-          <Button
-            icon="plus"
-            onPress={() => {
-              open.value = { form: "provider" };
-            }}
-          >
+          <Button icon="plus" onPress={sets(open, { form: "provider" })}>
             Add another provider
           </Button>
         </div>

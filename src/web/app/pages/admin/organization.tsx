@@ -11,6 +11,7 @@ import { ask } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Field, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
@@ -58,13 +59,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
       <div class="head">
         <h2>{shown}</h2>
         <span class="push line">
-          <Button
-            onPress={() => {
-              open.value = { form: "rename" };
-            }}
-          >
-            Rename…
-          </Button>
+          <Button onPress={sets(open, { form: "rename" })}>Rename…</Button>
           {isSiteOwner.value && !organization.is_default && (
             <Button look="ghost danger" onPress={remove}>
               Delete…
@@ -86,13 +81,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
         <div class="head">
           <h2 id="members">Members</h2>
           <span class="push">
-            <Button
-              look="primary"
-              icon="plus"
-              onPress={() => {
-                open.value = { form: "add" };
-              }}
-            >
+            <Button look="primary" icon="plus" onPress={sets(open, { form: "add" })}>
               Add member
             </Button>
           </span>
@@ -104,9 +93,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
               member={one}
               organization={organization}
               again={again}
-              edit={() => {
-                open.value = { form: "roles", member: one };
-              }}
+              edit={sets(open, { form: "roles", member: one })}
             />
           ))}
         </ul>

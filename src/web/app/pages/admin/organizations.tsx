@@ -6,6 +6,7 @@ import { isSiteOwner, organizations } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
 import { OrganizationPage } from "./organization.tsx";
 import { OrganizationFields, readOrganizations } from "./organization-fields.tsx";
@@ -25,13 +26,7 @@ export const Organizations = () => {
         <h2 id="organizations">Organizations</h2>
         {isSiteOwner.value && (
           <span class="push">
-            <Button
-              look="primary"
-              icon="plus"
-              onPress={() => {
-                adding.value = true;
-              }}
-            >
+            <Button look="primary" icon="plus" onPress={sets(adding, true)}>
               Add organization
             </Button>
           </span>
@@ -53,9 +48,7 @@ export const Organizations = () => {
         <FormDialog
           title="Add organization"
           submit="Add organization"
-          onClose={() => {
-            adding.value = false;
-          }}
+          onClose={sets(adding, false)}
           act={async ({ name = "", display_name = "", description = "" }) => {
             await call("POST /organizations", { body: { name, display_name, description } });
             await readOrganizations();

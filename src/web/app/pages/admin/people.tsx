@@ -7,6 +7,7 @@ import { isSiteOwner, me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { sets, textInto } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -40,19 +41,11 @@ export const People = () => {
             aria-label="Find people"
             placeholder="Name or e-mail"
             value={search.value}
-            onInput={(event) => {
-              search.value = event.currentTarget.value;
-            }}
+            onInput={textInto(search)}
           />
         </search>
         <span class="push">
-          <Button
-            look="primary"
-            icon="plus"
-            onPress={() => {
-              open.value = { form: "add" };
-            }}
-          >
+          <Button look="primary" icon="plus" onPress={sets(open, { form: "add" })}>
             Add user
           </Button>
         </span>

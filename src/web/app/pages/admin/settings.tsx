@@ -4,6 +4,7 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Switch } from "../../parts/field.tsx";
+import { into, textInto } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 
 const FROM: Readonly<Record<string, string>> = {
@@ -35,18 +36,10 @@ export const Settings = () => {
             aria-label="Find settings"
             placeholder="Name or what it does"
             value={words.value}
-            onInput={(event) => {
-              words.value = event.currentTarget.value;
-            }}
+            onInput={textInto(words)}
           />
         </search>
-        <Switch
-          label="Only those that are set"
-          checked={onlySet.value}
-          onSwitch={(on) => {
-            onlySet.value = on;
-          }}
-        />
+        <Switch label="Only those that are set" checked={onlySet.value} onSwitch={into(onlySet)} />
       </div>
       <p class="small mut">They are given by a flag, a variable or the settings file, and read at a start.</p>
       {found.length === 0 && <Empty icon="search" title="No setting fits" />}

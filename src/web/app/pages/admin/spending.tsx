@@ -8,6 +8,7 @@ import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { into, sets, textInto } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
 
@@ -56,12 +57,7 @@ export const Spending = () => {
         <div class="head">
           <h2 id="own">Other limits</h2>
           <span class="push">
-            <Button
-              icon="plus"
-              onPress={() => {
-                adding.value = true;
-              }}
-            >
+            <Button icon="plus" onPress={sets(adding, true)}>
               Add limit
             </Button>
           </span>
@@ -126,18 +122,14 @@ const Everybody = ({ limits, again }: { limits: Read["limits"]; again: () => Pro
           value={amount.value}
           placeholder="no limit"
           hint="Empty: no limit. 0: nothing may be spent."
-          onInput={(event) => {
-            amount.value = event.currentTarget.value;
-          }}
+          onInput={textInto(amount)}
         />
         <Select
           label="In"
           value={period.value}
           choices={PERIODS}
           hint="In UTC; weeks begin on Monday. The same for all limits."
-          onPick={(value) => {
-            period.value = value;
-          }}
+          onPick={into(period)}
         />
         {limits.unpriced_model_count > 0 && (
           <p class="small t-attn">
@@ -216,9 +208,7 @@ const AddLimit = ({ onClose }: { onClose: () => void }) => {
               { value: "user", label: "One person" },
               { value: "group", label: "Each member of an organization" },
             ]}
-            onPick={(value) => {
-              whose.value = value;
-            }}
+            onPick={into(whose)}
           />
           {whose.value === "user" ? (
             <Field label="Username" name="user" required autocomplete="off" autocapitalize="none" spellcheck={false} />
@@ -227,9 +217,7 @@ const AddLimit = ({ onClose }: { onClose: () => void }) => {
               label="Organization"
               value={group.value}
               choices={organizations.value.map((one) => ({ value: one.id, label: one.display_name || one.name }))}
-              onPick={(value) => {
-                group.value = value;
-              }}
+              onPick={into(group)}
             />
           )}
           <Field

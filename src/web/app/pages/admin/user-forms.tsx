@@ -4,6 +4,7 @@ import type { User } from "#schema/users/user.ts";
 import { call } from "../../data/api.ts";
 import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { into } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
 
 const ROLES = [
@@ -38,9 +39,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
               { value: "password", label: "A person with a password" },
               { value: "none", label: "A service account, for programs" },
             ]}
-            onPick={(value) => {
-              kind.value = value;
-            }}
+            onPick={into(kind)}
           />
           <Field
             label="Username"

@@ -8,6 +8,7 @@ import { ask, Dialog } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -89,13 +90,7 @@ export const Workers = () => {
         <div class="head">
           <h2 id="keys">Keys</h2>
           <span class="push">
-            <Button
-              look="primary"
-              icon="plus"
-              onPress={() => {
-                adding.value = true;
-              }}
-            >
+            <Button look="primary" icon="plus" onPress={sets(adding, true)}>
               Create key
             </Button>
           </span>
@@ -160,12 +155,7 @@ export const Workers = () => {
         </FormDialog>
       )}
       {made.value && (
-        <Dialog
-          title={`Key ${made.value.name}`}
-          onClose={() => {
-            made.value = undefined;
-          }}
-        >
+        <Dialog title={`Key ${made.value.name}`} onClose={sets(made, undefined)}>
           <p>It is shown now and never again. On the other machine:</p>
           <Secret
             label="Command"

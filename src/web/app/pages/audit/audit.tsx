@@ -10,6 +10,7 @@ import { isSiteOwner } from "../../data/session.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Switch } from "../../parts/field.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { format, parse } from "../../parts/query.ts";
@@ -131,13 +132,7 @@ export default function AuditPage() {
             {days !== undefined && ", "}
             {days !== undefined &&
               (isSiteOwner.value ? (
-                <button
-                  type="button"
-                  class="link"
-                  onClick={() => {
-                    changing.value = true;
-                  }}
-                >
+                <button type="button" class="link" onClick={sets(changing, true)}>
                   {keptFor(days)}
                 </button>
               ) : (

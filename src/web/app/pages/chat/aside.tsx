@@ -6,6 +6,7 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { sizeOf } from "../../parts/words-of-time.ts";
 import { Changes, changedFiles } from "./changes.tsx";
@@ -39,9 +40,7 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
               id={`tab-${one}`}
               aria-selected={tab.value === one}
               aria-controls="beside"
-              onClick={() => {
-                tab.value = one;
-              }}
+              onClick={sets(tab, one)}
             >
               {one}
               {one === "Changes" && count > 0 && <span class="count">{count}</span>}

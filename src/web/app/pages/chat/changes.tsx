@@ -5,6 +5,7 @@ import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Diff } from "../../parts/diff/diff.tsx";
 import { type DiffLine, type FileDiff, filesOf } from "../../parts/diff/diff-lines.ts";
+import { sets, textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { gitProblem, repositories } from "./git.ts";
@@ -95,16 +96,7 @@ const File = ({ file, isFirst, chat, isOwner }: Of & { file: FileDiff; isFirst: 
           lines={lines}
           {...(isOwner ? { onPick: pick } : {})}
           note={(one) =>
-            isPicked(one) ? (
-              <Comment
-                chat={chat}
-                path={path}
-                line={one}
-                close={() => {
-                  line.value = undefined;
-                }}
-              />
-            ) : null
+            isPicked(one) ? <Comment chat={chat} path={path} line={one} close={sets(line, undefined)} /> : null
           }
         />
       )}
@@ -138,9 +130,7 @@ const Comment = ({ chat, path, line, close }: { chat: LiveChat; path: string; li
           if (element && words.peek() === "") element.focus();
         }}
         value={words.value}
-        onInput={(event) => {
-          words.value = event.currentTarget.value;
-        }}
+        onInput={textInto(words)}
         onKeyDown={(event) => event.key === "Escape" && close()}
       />
       <p class="line">

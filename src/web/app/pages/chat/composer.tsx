@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { InputPart } from "#schema/chats/chat-part.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { sizeOf } from "../../parts/words-of-time.ts";
 import { failed } from "../../shell/toasts.tsx";
@@ -123,9 +124,7 @@ export const Composer = (props: ComposerProps) => {
         event.preventDefault();
         isOver.value = true;
       }}
-      onDragLeave={() => {
-        isOver.value = false;
-      }}
+      onDragLeave={sets(isOver, false)}
       onDrop={drop}
     >
       {offers.length > 0 && (

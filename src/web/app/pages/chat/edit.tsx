@@ -5,6 +5,7 @@ import type { ChatMessage } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Switch } from "../../parts/field.tsx";
+import { into, textInto } from "../../parts/handlers.ts";
 import { failed, say } from "../../shell/toasts.tsx";
 import { inputOf } from "./draft.ts";
 import type { LiveChat } from "./live-chat.ts";
@@ -38,9 +39,7 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
         rows={3}
         aria-label="Message"
         value={words.value}
-        onInput={(event) => {
-          words.value = event.currentTarget.value;
-        }}
+        onInput={textInto(words)}
         onKeyDown={(event) => {
           if (event.key === "Escape") close();
           else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void save().catch(failed);
@@ -52,9 +51,7 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
           note="as they were when this was sent; commits stay"
           checked={restores.value}
           disabled={!chat.chat.value?.workspace_id}
-          onSwitch={(on) => {
-            restores.value = on;
-          }}
+          onSwitch={into(restores)}
         />
       </div>
       <div class="tools">

@@ -9,6 +9,7 @@ import { CommandButton } from "../../parts/as-command.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
+import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { hasPage } from "../../shell/places.ts";
@@ -121,14 +122,7 @@ const Rename = ({ chat, close }: { chat: Chat; close: () => void }) => {
         </>
       }
     >
-      <Field
-        label="Title"
-        value={title.value}
-        maxLength={200}
-        onInput={(event) => {
-          title.value = event.currentTarget.value;
-        }}
-      />
+      <Field label="Title" value={title.value} maxLength={200} onInput={textInto(title)} />
     </Dialog>
   );
 };

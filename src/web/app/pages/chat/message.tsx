@@ -6,6 +6,7 @@ import type { ChatMessage } from "#schema/chats/chat.ts";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { fork } from "./actions.ts";
@@ -36,16 +37,7 @@ const Said = ({ chat, message, isOwner }: Props) => {
   const edits = useSignal(false);
   const text = textOf(message.content);
   if (edits.value) {
-    return (
-      <Edit
-        chat={chat}
-        message={message}
-        text={text}
-        close={() => {
-          edits.value = false;
-        }}
-      />
-    );
+    return <Edit chat={chat} message={message} text={text} close={sets(edits, false)} />;
   }
   return (
     <div class="said-box">
@@ -64,14 +56,7 @@ const Said = ({ chat, message, isOwner }: Props) => {
               label="Fork the chat from here"
               onPress={async () => route(await fork(chat.id, message.id))}
             />
-            <IconButton
-              icon="pen"
-              small
-              label="Edit message"
-              onPress={() => {
-                edits.value = true;
-              }}
-            />
+            <IconButton icon="pen" small label="Edit message" onPress={sets(edits, true)} />
           </>
         )}
       </div>

@@ -7,6 +7,7 @@ import { chats, chatsLoaded } from "../../data/chats.ts";
 import { chatState } from "../../data/states.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
+import { textInto } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -92,9 +93,7 @@ export const Side = ({ current, onClose }: { current?: string; onClose?: () => v
               }
             }}
             value={words.value}
-            onInput={(event) => {
-              words.value = event.currentTarget.value;
-            }}
+            onInput={textInto(words)}
           />
         </div>
       )}

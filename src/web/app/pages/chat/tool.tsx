@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { Diff } from "../../parts/diff/diff.tsx";
 import { filesOf } from "../../parts/diff/diff-lines.ts";
+import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
@@ -73,14 +74,7 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ShownPart | 
     <div class={isOpen ? "tool" : "tool plain"}>
       <header>
         {hasInside ? (
-          <button
-            type="button"
-            class="turn"
-            aria-expanded={isOpen}
-            onClick={() => {
-              chosen.value = !isOpen;
-            }}
-          >
+          <button type="button" class="turn" aria-expanded={isOpen} onClick={sets(chosen, !isOpen)}>
             {summary}
           </button>
         ) : (

@@ -7,6 +7,7 @@ import { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
@@ -47,14 +48,7 @@ export default function CreatePage() {
         <legend class="lg">Template</legend>
         <div class="cards brief">
           {usable.value.map((one) => (
-            <Card
-              key={one.id}
-              template={one}
-              checked={one.id === chosen.value}
-              pick={() => {
-                chosen.value = one.id;
-              }}
-            />
+            <Card key={one.id} template={one} checked={one.id === chosen.value} pick={sets(chosen, one.id)} />
           ))}
         </div>
       </fieldset>

@@ -15,6 +15,7 @@ import { copy } from "../../parts/as-command.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { DryRun } from "../../parts/dry-run.tsx";
 import { Field, Options } from "../../parts/field.tsx";
+import { submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
@@ -130,13 +131,7 @@ export const CreateForm = ({ template, filled, crumbs, children }: FormProps) =>
       }
     >
       <div class="page narrow">
-        <form
-          class="stack loose wide-gap"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void create();
-          }}
-        >
+        <form class="stack loose wide-gap" onSubmit={submits(create)}>
           {children}
           {template && (
             <div class="split">

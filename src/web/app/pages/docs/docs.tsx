@@ -6,6 +6,7 @@ import { useResource } from "../../data/resource.ts";
 import { adoptSheet } from "../../parts/adopt-sheet.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { sets, textInto } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Markdown, type Reading } from "../chat/markdown.tsx";
@@ -74,15 +75,7 @@ export default function DocsPage() {
         <div class="page narrow">
           <div class="field">
             <label for="docs-search">Search headings</label>
-            <input
-              class="input"
-              id="docs-search"
-              type="search"
-              value={words.value}
-              onInput={(event) => {
-                words.value = event.currentTarget.value;
-              }}
-            />
+            <input class="input" id="docs-search" type="search" value={words.value} onInput={textInto(words)} />
           </div>
           {wanted !== "" &&
             (found.length === 0 ? (
@@ -93,13 +86,7 @@ export default function DocsPage() {
               <ul class="panel list" aria-label="Headings found">
                 {found.map(({ href, text, title }) => (
                   <li key={href}>
-                    <a
-                      class="item"
-                      href={href}
-                      onClick={() => {
-                        words.value = "";
-                      }}
-                    >
+                    <a class="item" href={href} onClick={sets(words, "")}>
                       <span class="med">{text}</span>
                       <span class="sub">{title}</span>
                     </a>

@@ -4,6 +4,7 @@ import { useLocation } from "preact-iso";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Options } from "../../parts/field.tsx";
+import { into, textInto } from "../../parts/handlers.ts";
 import { CHOICES, dayWords, type ShownRange } from "./range.ts";
 
 /** What the reader's own zone is called. */
@@ -71,22 +72,13 @@ const Form = ({ range, go, close }: FormProps) => {
       }
     >
       <div class="stack">
-        <Field
-          label="First day"
-          type="date"
-          value={from.value}
-          onInput={(event) => {
-            from.value = event.currentTarget.value;
-          }}
-        />
+        <Field label="First day" type="date" value={from.value} onInput={textInto(from)} />
         <Field
           label="Last day"
           type="date"
           value={to.value}
           error={from.value > to.value ? "The last day is before the first." : undefined}
-          onInput={(event) => {
-            to.value = event.currentTarget.value;
-          }}
+          onInput={textInto(to)}
         />
         {HERE !== "UTC" && (
           <Options
@@ -96,9 +88,7 @@ const Form = ({ range, go, close }: FormProps) => {
               { value: "", label: HERE },
               { value: "utc", label: "UTC" },
             ]}
-            onPick={(value) => {
-              zone.value = value;
-            }}
+            onPick={into(zone)}
           />
         )}
       </div>

@@ -6,6 +6,7 @@ import { useLocation, useRoute } from "preact-iso";
 import { Button } from "../../parts/button.tsx";
 import { download } from "../../parts/download.ts";
 import { Empty } from "../../parts/empty.tsx";
+import { into } from "../../parts/handlers.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { Builds } from "./builds.tsx";
 import { Chats } from "./chats.tsx";
@@ -77,13 +78,7 @@ export default function InsightsPage() {
       <div class="page">
         {Part ? (
           <>
-            <Part
-              key={`${chosen?.tab} ${range.query.start_time}`}
-              range={range}
-              sheet={(next) => {
-                sheet.value = next;
-              }}
-            />
+            <Part key={`${chosen?.tab} ${range.query.start_time}`} range={range} sheet={into(sheet)} />
             <p class="dim small">Days in {range.isUtc ? "UTC" : HERE}. Counted from connections, not from sign-ins.</p>
           </>
         ) : (

@@ -15,6 +15,7 @@ import { DiffFile } from "../../parts/diff/diff-file.tsx";
 import { type FileDiff, filesOf } from "../../parts/diff/diff-lines.ts";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Area, Field } from "../../parts/field.tsx";
+import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { upload } from "../templates/pack.ts";
@@ -323,9 +324,7 @@ const Save = ({ template, before, after, close, saved }: SaveProps) => {
           label="What changes"
           value={message.value}
           hint="Workspaces are made from the version before until you make this one active."
-          onInput={(event) => {
-            message.value = event.currentTarget.value;
-          }}
+          onInput={textInto(message)}
         />
         {changes.value.map((file) => (
           <DiffFile key={file.path} file={file} isOpen />

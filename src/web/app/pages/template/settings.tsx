@@ -5,6 +5,7 @@ import { call, Problem, wordsOf } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Area, Field } from "../../parts/field.tsx";
+import { submits } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
 
 const HOUR = 3_600_000;
@@ -112,13 +113,7 @@ export const Settings = ({ template, again, deleted }: SettingsProps) => {
       },
     });
   return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save(event.currentTarget);
-      }}
-    >
+    <form class="stack" onSubmit={submits(save)}>
       <Field
         label="Name"
         name="name"

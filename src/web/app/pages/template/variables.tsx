@@ -7,6 +7,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field, Options } from "../../parts/field.tsx";
+import { submits } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Trial } from "./trial.tsx";
 
@@ -63,13 +64,7 @@ const Form = ({ template, active, variables, again }: FormProps) => {
     }
   };
   return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <form class="stack" onSubmit={submits(save)}>
       <p class="mut">Values of the active version {active.name}. Other values are saved as a new version.</p>
       {variables.map((one) => (
         <Variable

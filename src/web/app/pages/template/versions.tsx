@@ -5,6 +5,7 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { State, type StateKind } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -43,12 +44,7 @@ export const Versions = ({ template, versions, again }: VersionsProps) => {
         <h2 id="versions">Versions</h2>
         {mayManageTemplates.value && (
           <span class="push">
-            <Button
-              icon="plus"
-              onPress={() => {
-                isImporting.value = true;
-              }}
-            >
+            <Button icon="plus" onPress={sets(isImporting, true)}>
               New version
             </Button>
           </span>

@@ -8,6 +8,7 @@ import { LogFeed } from "../../data/logs.ts";
 import { organizations } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
+import { submits } from "../../parts/handlers.ts";
 import { LogView } from "../../parts/log-view.tsx";
 import { packDropped, packFolder, upload } from "./pack.ts";
 
@@ -75,13 +76,7 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
           empty="The first line comes soon."
         />
       ) : (
-        <form
-          class="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void begin(event.currentTarget);
-          }}
-        >
+        <form class="stack" onSubmit={submits(begin)}>
           <Drop archive={archive.value} tried={tried} take={(blob) => (archive.value = blob)} />
           {template ? (
             <div class="field">

@@ -7,6 +7,7 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
@@ -43,13 +44,7 @@ export default function TemplatesPage() {
   }, [mayManageTemplates.value]);
   const { data, error } = state.value;
   const add = mayManageTemplates.value && (
-    <Button
-      look="primary"
-      icon="plus"
-      onPress={() => {
-        isImporting.value = true;
-      }}
-    >
+    <Button look="primary" icon="plus" onPress={sets(isImporting, true)}>
       Import template
     </Button>
   );

@@ -1,6 +1,7 @@
 // One terminal of the page: its bar, its screen, and where files can be dropped.
 import { useSignal } from "@preact/signals";
 import { Button, IconButton } from "../../parts/button.tsx";
+import { into, sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { TerminalBox } from "../../parts/terminal/terminal.tsx";
 import type { Terminals } from "./session.ts";
@@ -19,9 +20,7 @@ export const Pane = ({ all, id, number, isOn }: PaneProps) => {
         event.preventDefault();
         isOver.value = true;
       }}
-      onDragLeave={() => {
-        isOver.value = false;
-      }}
+      onDragLeave={sets(isOver, false)}
       onDrop={(event) => {
         event.preventDefault();
         isOver.value = false;
@@ -50,9 +49,7 @@ export const Pane = ({ all, id, number, isOn }: PaneProps) => {
           if (session) all.sessions.set(id, session);
           else all.sessions.delete(id);
         }}
-        onModifier={(modifier) => {
-          all.modifier.value = modifier;
-        }}
+        onModifier={into(all.modifier)}
         onSize={(columns, rows) => {
           all.size.value = `${columns} × ${rows}`;
         }}

@@ -10,6 +10,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Options } from "../../parts/field.tsx";
+import { sets, textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { say } from "../../shell/toasts.tsx";
@@ -47,15 +48,7 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
       <header>
         <h2 id="apps">Apps and ports</h2>
         <span class="push">
-          <Button
-            look="ghost"
-            small
-            icon="plus"
-            disabled={connected.length === 0}
-            onPress={() => {
-              sharing.value = true;
-            }}
-          >
+          <Button look="ghost" small icon="plus" disabled={connected.length === 0} onPress={sets(sharing, true)}>
             Share a port
           </Button>
         </span>
@@ -100,14 +93,7 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
       </ul>
       {connected.length === 0 && <p class="pad dim">No agent is connected.</p>}
       {sharing.value && (
-        <ShareDialog
-          workspace={workspace}
-          agents={connected}
-          close={() => {
-            sharing.value = false;
-          }}
-          shared={shares.again}
-        />
+        <ShareDialog workspace={workspace} agents={connected} close={sets(sharing, false)} shared={shares.again} />
       )}
     </section>
   );
@@ -264,17 +250,7 @@ const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) => {
         </>
       }
     >
-      <Field
-        label="Port"
-        type="number"
-        min={9}
-        max={65535}
-        required
-        value={port.value}
-        onInput={(event) => {
-          port.value = event.currentTarget.value;
-        }}
-      />
+      <Field label="Port" type="number" min={9} max={65535} required value={port.value} onInput={textInto(port)} />
       {agents.length > 1 && (
         <Options
           label="Agent"

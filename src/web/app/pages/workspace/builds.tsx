@@ -8,6 +8,7 @@ import { LogFeed } from "../../data/logs.ts";
 import { useResource } from "../../data/resource.ts";
 import { workspaceState } from "../../data/states.ts";
 import { Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { LogView } from "../../parts/log-view.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -55,9 +56,7 @@ export const Builds = ({ workspace }: { workspace: Workspace }) => {
                       type="button"
                       class="link"
                       aria-pressed={one.id === build?.id}
-                      onClick={() => {
-                        chosen.value = one.id;
-                      }}
+                      onClick={sets(chosen, one.id)}
                     >
                       {VERBS[one.transition]} {one.status === "failed" || one.status === "canceled" ? one.status : ""}
                     </button>

@@ -6,6 +6,7 @@ import { call } from "../../data/api.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field, Switch } from "../../parts/field.tsx";
+import { into, textInto } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
 import { cronOf, DAYS, readCron } from "./cron.ts";
 
@@ -32,14 +33,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
         <h2 id="stop">Stopping</h2>
       </header>
       <div class="body stack loose">
-        <Switch
-          label="Stop by itself"
-          note="Work in it puts the end off."
-          checked={on.value}
-          onSwitch={(next) => {
-            on.value = next;
-          }}
-        />
+        <Switch label="Stop by itself" note="Work in it puts the end off." checked={on.value} onSwitch={into(on)} />
         {on.value && (
           <Field
             label="Hours after a start"
@@ -49,9 +43,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
             step={0.5}
             value={hours.value}
             hint="Counts from the next start."
-            onInput={(event) => {
-              hours.value = event.currentTarget.value;
-            }}
+            onInput={textInto(hours)}
           />
         )}
       </div>
@@ -84,24 +76,10 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
         <h2 id="start">Starting</h2>
       </header>
       <div class="body stack loose">
-        <Switch
-          label="Start by itself"
-          note="It is ready when you come."
-          checked={on.value}
-          onSwitch={(next) => {
-            on.value = next;
-          }}
-        />
+        <Switch label="Start by itself" note="It is ready when you come." checked={on.value} onSwitch={into(on)} />
         {on.value && (
           <>
-            <Field
-              label="Time"
-              type="time"
-              value={time.value}
-              onInput={(event) => {
-                time.value = event.currentTarget.value;
-              }}
-            />
+            <Field label="Time" type="time" value={time.value} onInput={textInto(time)} />
             <fieldset class="field">
               <legend>Days</legend>
               <div class="opts">
@@ -125,9 +103,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
               value={zone.value}
               autocomplete="off"
               spellcheck={false}
-              onInput={(event) => {
-                zone.value = event.currentTarget.value;
-              }}
+              onInput={textInto(zone)}
             />
           </>
         )}

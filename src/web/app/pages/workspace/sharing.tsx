@@ -8,6 +8,7 @@ import { me } from "../../data/session.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field, Options, Select } from "../../parts/field.tsx";
+import { into } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
@@ -141,9 +142,7 @@ const Add = ({ workspace, taken, set }: AddProps) => {
           label="Person or everybody"
           value={chosen.value}
           choices={choices}
-          onPick={(value) => {
-            chosen.value = value;
-          }}
+          onPick={into(chosen)}
         />
         <Options
           label="May"

@@ -5,6 +5,7 @@ import { workspacesByUse } from "../../data/workspaces.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { matching } from "./filter.ts";
 
 type Filter = { readonly name: string; readonly q: string };
@@ -58,14 +59,7 @@ export const Saved = ({ q, go }: { q: string; go: (q: string) => void }) => {
       ))}
       <span class="push line">
         {!isKnown && (
-          <Button
-            small
-            look="ghost"
-            icon="save"
-            onPress={() => {
-              naming.value = true;
-            }}
-          >
+          <Button small look="ghost" icon="save" onPress={sets(naming, true)}>
             Save filter
           </Button>
         )}
