@@ -1,6 +1,6 @@
 // The ledger of lifecycle hooks: what was asked and decided, and its reading page by page. Rows are let go by age and number, in slices.
-import { and, desc, eq, lt, sql } from "drizzle-orm";
-import { build, insertInto, query, type Statement, statement } from "./engine/sql.ts";
+import { and, desc, lt, sql } from "drizzle-orm";
+import { build, given, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { hook_dispatches } from "./schema/hook-dispatches.ts";
 
 export type HookDispatchRow = typeof hook_dispatches.$inferSelect;
@@ -31,25 +31,19 @@ export const listHookDispatchesOfChat = query(
   build
     .select()
     .from(hook_dispatches)
-    .where(and(eq(hook_dispatches.chat_id, sql.placeholder("chat_id")), matching))
+    .where(and(given(hook_dispatches.chat_id), matching))
     .orderBy(desc(hook_dispatches.key))
     .limit(sql.placeholder("limit")),
 );
 
 /** The place of a dispatch in the list: {id}. */
 export const findHookDispatch = query(
-  build
-    .select({ key: hook_dispatches.key })
-    .from(hook_dispatches)
-    .where(eq(hook_dispatches.id, sql.placeholder("id"))),
+  build.select({ key: hook_dispatches.key }).from(hook_dispatches).where(given(hook_dispatches.id)),
 );
 
 /** What was said in a chat that is no more. */
 export const forgetHookContents = statement<{ chat_id: string }>(
-  build
-    .update(hook_dispatches)
-    .set({ request: null, response: null })
-    .where(eq(hook_dispatches.chat_id, sql.placeholder("chat_id"))),
+  build.update(hook_dispatches).set({ request: null, response: null }).where(given(hook_dispatches.chat_id)),
 );
 
 /** Rows that go in one commit. */

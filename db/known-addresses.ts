@@ -1,6 +1,6 @@
 // Where users have signed in. Written with each sign-in.
 import { and, eq, sql } from "drizzle-orm";
-import { build, deleteBy, query, statement } from "./engine/sql.ts";
+import { build, deleteBy, given, query, statement } from "./engine/sql.ts";
 import { known_addresses } from "./schema/known-addresses.ts";
 import { users } from "./schema/users.ts";
 
@@ -16,7 +16,7 @@ export const findKnownAddress = query(
       and(
         sql`lower(${users.email}) = lower(${place("email")})`,
         eq(users.deleted, false),
-        eq(known_addresses.network, place("network")),
+        given(known_addresses.network),
         sql`${known_addresses.last_used} > ${place("since")}`,
       ),
     ),

@@ -1,7 +1,7 @@
 // Second factors of users: the authenticator app and recovery codes. Each use is a guard, so that of racing requests with the same code
 // one wins and the others are refused as `stale`.
-import { and, count, eq, lt, sql } from "drizzle-orm";
-import { build, deleteBy, insertInto, query, type Statement, statement } from "./engine/sql.ts";
+import { and, count, lt, sql } from "drizzle-orm";
+import { build, deleteBy, findBy, given, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { recovery_codes, totp_factors } from "./schema/second-factors.ts";
 import { deletePasskeysOf } from "./users/passkeys.ts";
 
@@ -9,12 +9,7 @@ export type TotpFactor = typeof totp_factors.$inferSelect;
 
 const place = sql.placeholder;
 
-export const findTotpFactor = query(
-  build
-    .select()
-    .from(totp_factors)
-    .where(eq(totp_factors.user_id, place("user_id"))),
-);
+export const findTotpFactor = findBy(totp_factors, totp_factors.user_id);
 
 export const insertTotpFactor = insertInto(totp_factors);
 
@@ -23,7 +18,7 @@ export const useTotpStep = statement<{ user_id: string; step: number }>(
   build
     .update(totp_factors)
     .set({ last_step: place("step") as never })
-    .where(and(eq(totp_factors.user_id, place("user_id")), lt(totp_factors.last_step, place("step")))),
+    .where(and(given(totp_factors.user_id), lt(totp_factors.last_step, place("step")))),
   { expect: 1 },
 );
 
@@ -32,27 +27,17 @@ const deleteTotpFactor = deleteBy(totp_factors, totp_factors.user_id);
 /** The same, refused as `stale` when there is none. */
 export const removeTotpFactor = (user_id: string): Statement => ({ ...deleteTotpFactor(user_id), expect: 1 });
 
-export const findRecoveryCode = query(
-  build
-    .select()
-    .from(recovery_codes)
-    .where(and(eq(recovery_codes.user_id, place("user_id")), eq(recovery_codes.code_hash, place("code_hash")))),
-);
+export const findRecoveryCode = findBy(recovery_codes, recovery_codes.user_id, recovery_codes.code_hash);
 
 export const countRecoveryCodes = query(
-  build
-    .select({ count: count() })
-    .from(recovery_codes)
-    .where(eq(recovery_codes.user_id, place("user_id"))),
+  build.select({ count: count() }).from(recovery_codes).where(given(recovery_codes.user_id)),
 );
 
 export const insertRecoveryCodes = insertInto(recovery_codes);
 
 /** Takes a code: it never counts again. Refused as `stale` when it was taken before. */
 export const useRecoveryCode = statement<{ user_id: string; code_hash: string }>(
-  build
-    .delete(recovery_codes)
-    .where(and(eq(recovery_codes.user_id, place("user_id")), eq(recovery_codes.code_hash, place("code_hash")))),
+  build.delete(recovery_codes).where(and(given(recovery_codes.user_id), given(recovery_codes.code_hash))),
   { expect: 1 },
 );
 

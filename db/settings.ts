@@ -1,17 +1,12 @@
 // Deployment-wide values: some are made once, others can be changed.
-import { and, eq, gte, lt, sql } from "drizzle-orm";
+import { and, gte, lt, sql } from "drizzle-orm";
 import { uuid } from "#base/ids.ts";
-import { build, deleteBy, insertInto, query, statement } from "./engine/sql.ts";
+import { build, deleteBy, findBy, insertInto, query, statement } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";
 import { settings } from "./schema/core.ts";
 
 /** {key}. */
-export const findSetting = query(
-  build
-    .select()
-    .from(settings)
-    .where(eq(settings.key, sql.placeholder("key"))),
-);
+export const findSetting = findBy(settings, settings.key);
 const setOnce = statement<{ key: string; value: string }>(
   build
     .insert(settings)

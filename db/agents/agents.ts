@@ -1,6 +1,16 @@
 // Workspace agents and their newest statistics. Inserted by the build that made them, then written by the agent actor only.
 import { asc, eq, sql } from "drizzle-orm";
-import { build, insertInto, query, type RowOfQuery, type Statement, statement, updateBy } from "../engine/sql.ts";
+import {
+  build,
+  findBy,
+  given,
+  insertInto,
+  query,
+  type RowOfQuery,
+  type Statement,
+  statement,
+  updateBy,
+} from "../engine/sql.ts";
 import { agent_stats, agents } from "../schema/agents.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -9,12 +19,7 @@ import { isOfStartBefore, isSignedIn, mayRun } from "./signed-in.ts";
 export type AgentRow = typeof agents.$inferSelect;
 export type AgentStatsRow = typeof agent_stats.$inferSelect;
 
-export const findAgent = query(
-  build
-    .select()
-    .from(agents)
-    .where(eq(agents.id, sql.placeholder("id"))),
-);
+export const findAgent = findBy(agents, agents.id);
 
 /** What the agent's actor decides by; the rest of the row is written and shown, but not kept in memory. */
 export type AgentFacts = RowOfQuery<typeof findAgentFacts>;
@@ -39,7 +44,7 @@ export const findAgentFacts = query(
       logs_overflowed: agents.logs_overflowed,
     })
     .from(agents)
-    .where(eq(agents.id, sql.placeholder("id"))),
+    .where(given(agents.id)),
 );
 
 /** What decides who may see or use an agent, whether its build is still the latest, and whether its token counts (1 or 0). */
@@ -65,7 +70,7 @@ export const findAgentPlace = query(
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .innerJoin(users, eq(users.id, workspaces.owner_id))
-    .where(eq(agents.id, sql.placeholder("id"))),
+    .where(given(agents.id)),
 );
 
 /** The agents of several resources in the order they are shown; `resource_ids` is a JSON array. */
@@ -79,11 +84,7 @@ export const listAgentsOfResources = query(
 
 /** The agents of one build in the order they are shown. */
 export const listAgentsOfBuild = query(
-  build
-    .select()
-    .from(agents)
-    .where(eq(agents.build_id, sql.placeholder("build_id")))
-    .orderBy(asc(agents.display_order), asc(agents.name)),
+  build.select().from(agents).where(given(agents.build_id)).orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
 /** The agents of the start build before this stop or delete build: {build_id}. */

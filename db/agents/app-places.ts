@@ -1,6 +1,6 @@
 // Where a named app of a workspace is, found with few reads for each request that goes to one. Read only.
 import { and, asc, eq, sql } from "drizzle-orm";
-import { build, query } from "../engine/sql.ts";
+import { build, given, query } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
 import { users } from "../schema/users.ts";
@@ -45,7 +45,7 @@ export const listNamedAgents = query(
   build
     .select({ id: agents.id, name: agents.name, parent_id: agents.parent_id })
     .from(agents)
-    .where(eq(agents.build_id, sql.placeholder("build_id")))
+    .where(given(agents.build_id))
     .orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
@@ -54,12 +54,7 @@ export const findAgentApp = query(
   build
     .select()
     .from(agent_apps)
-    .where(
-      and(
-        eq(agent_apps.agent_id, sql.placeholder("agent_id")),
-        sql`lower(${agent_apps.slug}) = lower(${sql.placeholder("slug")})`,
-      ),
-    )
+    .where(and(given(agent_apps.agent_id), sql`lower(${agent_apps.slug}) = lower(${sql.placeholder("slug")})`))
     .limit(1),
 );
 

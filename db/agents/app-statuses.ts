@@ -1,6 +1,6 @@
 // What apps say of themselves. Written by the agent actor; a reader gets the newest first.
 import { and, desc, eq, sql } from "drizzle-orm";
-import { build, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { build, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
 import { app_statuses } from "../schema/app-statuses.ts";
 
@@ -24,7 +24,7 @@ export const findNewestAppState = query(
     .select({ state: app_statuses.state })
     .from(app_statuses)
     .innerJoin(agent_apps, eq(agent_apps.id, app_statuses.app_id))
-    .where(and(eq(app_statuses.agent_id, sql.placeholder("agent_id")), eq(agent_apps.slug, sql.placeholder("slug"))))
+    .where(and(given(app_statuses.agent_id), given(agent_apps.slug)))
     .orderBy(desc(app_statuses.key))
     .limit(1),
 );
@@ -50,12 +50,11 @@ export const insertAppStatus = (row: Omit<AppStatusRow, "key">): Statement[] => 
 ];
 
 const wipe = statement<{ build_id: string }>(
-  build.delete(app_statuses).where(
-    sql`${app_statuses.agent_id} in ${build
-      .select({ id: agents.id })
-      .from(agents)
-      .where(eq(agents.build_id, sql.placeholder("build_id")))}`,
-  ),
+  build
+    .delete(app_statuses)
+    .where(
+      sql`${app_statuses.agent_id} in ${build.select({ id: agents.id }).from(agents).where(given(agents.build_id))}`,
+    ),
 );
 
 /** Everything the apps of this build's agents have said; run before the agents go. */

@@ -1,6 +1,6 @@
 // Finding agents by the cloud instance they run on: those without a parent that count (facts/platform 8.3).
 import { and, asc, eq, isNull, ne, sql } from "drizzle-orm";
-import { build, query } from "../engine/sql.ts";
+import { build, given, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
 import { workspaces } from "../schema/workspaces.ts";
 import { isSignedIn } from "./signed-in.ts";
@@ -13,7 +13,7 @@ export const listAgentsOfInstance = query(
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .where(
       and(
-        eq(agents.instance_id, sql.placeholder("instance_id")),
+        given(agents.instance_id),
         // So that the partial index is found.
         ne(agents.instance_id, sql`''`),
         isNull(agents.parent_id),

@@ -1,17 +1,13 @@
 // Log sources of agents. Log lines refer to them by their integer key.
-import { asc, eq, sql } from "drizzle-orm";
-import { build, insertInto, query, statement } from "../engine/sql.ts";
+import { asc, sql } from "drizzle-orm";
+import { build, given, insertInto, query, statement } from "../engine/sql.ts";
 import { agent_log_sources } from "../schema/agents.ts";
 
 export type LogSourceRow = typeof agent_log_sources.$inferSelect;
 
 /** The sources of one agent, the oldest first. */
 export const listLogSources = query(
-  build
-    .select()
-    .from(agent_log_sources)
-    .where(eq(agent_log_sources.agent_id, sql.placeholder("agent_id")))
-    .orderBy(asc(agent_log_sources.key)),
+  build.select().from(agent_log_sources).where(given(agent_log_sources.agent_id)).orderBy(asc(agent_log_sources.key)),
 );
 
 /** The sources of several agents; `agent_ids` is a JSON array. */
@@ -31,7 +27,7 @@ export const updateLogSource = statement<{ key: number; display_name: string; ic
   build
     .update(agent_log_sources)
     .set({ display_name: sql`${sql.placeholder("display_name")}`, icon: sql`${sql.placeholder("icon")}` })
-    .where(eq(agent_log_sources.key, sql.placeholder("key"))),
+    .where(given(agent_log_sources.key)),
   { expect: 1 },
 );
 
@@ -40,6 +36,6 @@ export const noteBatch = statement<{ key: number; batch_id: string }>(
   build
     .update(agent_log_sources)
     .set({ last_batch: sql`${sql.placeholder("batch_id")}` })
-    .where(eq(agent_log_sources.key, sql.placeholder("key"))),
+    .where(given(agent_log_sources.key)),
   { expect: 1 },
 );

@@ -1,7 +1,7 @@
 // Log lines of agents: the hot table. Rows are bound by hand, column by column, since this is where the time of a batch goes
 // (PERFORMANCE section 2b); reading is always by cursor.
-import { and, asc, eq, gt, lt, sql } from "drizzle-orm";
-import { build, query, type Statement, type Value } from "../engine/sql.ts";
+import { and, asc, gt, lt, sql } from "drizzle-orm";
+import { build, given, query, type Statement, type Value } from "../engine/sql.ts";
 import { agent_logs } from "../schema/agents.ts";
 
 /** One line as it is stored; `level` counts from 0 (trace) to 4 (error), `created_at` is in milliseconds. */
@@ -56,7 +56,7 @@ export const listAgentLogs = query(
     .from(agent_logs)
     .where(
       and(
-        eq(agent_logs.agent, sql.placeholder("agent")),
+        given(agent_logs.agent),
         gt(agent_logs.id, sql.placeholder("after")),
         lt(agent_logs.id, sql.placeholder("before")),
       ),

@@ -1,6 +1,6 @@
 // Metadata of agents: what the template wants measured, and the newest result.
-import { asc, eq, sql } from "drizzle-orm";
-import { build, insertInto, query, statement } from "../engine/sql.ts";
+import { asc, sql } from "drizzle-orm";
+import { build, given, insertInto, query, statement } from "../engine/sql.ts";
 import { agent_metadata } from "../schema/agents.ts";
 
 export type AgentMetadataRow = typeof agent_metadata.$inferSelect;
@@ -12,7 +12,7 @@ export const listAgentMetadata = query(
   build
     .select()
     .from(agent_metadata)
-    .where(eq(agent_metadata.agent_id, sql.placeholder("agent_id")))
+    .where(given(agent_metadata.agent_id))
     .orderBy(...order),
 );
 

@@ -1,18 +1,15 @@
 // Taking back what an attempt at a build has written of its agents: statements of the workspace actor, which begins the build again.
-import { eq, inArray, sql } from "drizzle-orm";
-import { build, type Statement, statement } from "../engine/sql.ts";
+import { inArray, sql } from "drizzle-orm";
+import { build, given, type Statement, statement } from "../engine/sql.ts";
 import { agent_apps, agent_log_sources, agent_metadata, agent_scripts, agents } from "../schema/agents.ts";
 import { deleteAppStatusesOfBuild } from "./app-statuses.ts";
 
-const ofBuild = build
-  .select({ id: agents.id })
-  .from(agents)
-  .where(eq(agents.build_id, sql.placeholder("build_id")));
+const ofBuild = build.select({ id: agents.id }).from(agents).where(given(agents.build_id));
 
 type OfBuild = { build_id: string };
 const wipe = [agent_apps, agent_log_sources, agent_metadata, agent_scripts]
   .map((table) => statement<OfBuild>(build.delete(table).where(inArray(table.agent_id, ofBuild))))
-  .concat(statement<OfBuild>(build.delete(agents).where(eq(agents.build_id, sql.placeholder("build_id")))));
+  .concat(statement<OfBuild>(build.delete(agents).where(given(agents.build_id))));
 
 /** The agents of a build and all that belongs to them. */
 export const deleteAgentsOfBuild = (build_id: string): Statement[] => [
@@ -21,10 +18,7 @@ export const deleteAgentsOfBuild = (build_id: string): Statement[] => [
 ];
 
 const release = statement<{ token_hash: string }>(
-  build
-    .update(agents)
-    .set({ token_hash: null })
-    .where(eq(agents.token_hash, sql.placeholder("token_hash"))),
+  build.update(agents).set({ token_hash: null }).where(given(agents.token_hash)),
 );
 
 /** Whoever has this token has it no longer. */

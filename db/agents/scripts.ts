@@ -1,6 +1,6 @@
 // Scripts of agents and how long they took. Inserted by the build; the agent reports how they ended.
-import { and, asc, eq, lt, sql } from "drizzle-orm";
-import { build, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { and, asc, lt, sql } from "drizzle-orm";
+import { build, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { agent_script_timings, agent_scripts } from "../schema/agents.ts";
 
 export type AgentScriptRow = typeof agent_scripts.$inferSelect;
@@ -13,7 +13,7 @@ export const listAgentScripts = query(
   build
     .select()
     .from(agent_scripts)
-    .where(eq(agent_scripts.agent_id, sql.placeholder("agent_id")))
+    .where(given(agent_scripts.agent_id))
     .orderBy(...order),
 );
 
@@ -54,8 +54,8 @@ const dropRunsBefore = statement<{ script_id: string; stage: string; started_at:
     .delete(agent_script_timings)
     .where(
       and(
-        eq(agent_script_timings.script_id, place("script_id")),
-        eq(agent_script_timings.stage, place("stage")),
+        given(agent_script_timings.script_id),
+        given(agent_script_timings.stage),
         lt(agent_script_timings.started_at, place("started_at")),
       ),
     ),

@@ -1,6 +1,6 @@
 // Agents inside agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor.
 import { asc, eq, sql } from "drizzle-orm";
-import { build, query, type Statement, statement } from "../engine/sql.ts";
+import { build, given, query, type Statement, statement } from "../engine/sql.ts";
 import {
   agent_apps,
   agent_log_sources,
@@ -34,11 +34,11 @@ const wipe = [
   agent_scripts,
   agent_script_timings,
   agent_stats,
-].map((table) => statement<OfAgent>(build.delete(table).where(eq(table.agent_id, sql.placeholder("agent_id")))));
+].map((table) => statement<OfAgent>(build.delete(table).where(given(table.agent_id))));
 const wipeLogs = statement<{ key: number }>(
   build.delete(agent_logs).where(eq(agent_logs.agent, sql.placeholder("key"))),
 );
-const wipeAgent = statement<{ id: string }>(build.delete(agents).where(eq(agents.id, sql.placeholder("id"))));
+const wipeAgent = statement<{ id: string }>(build.delete(agents).where(given(agents.id)));
 
 /** An agent and all that belongs to it; `key` is its integer key. */
 export const deleteSubAgent = ({ id, key }: { id: string; key: number }): Statement[] => [

@@ -1,6 +1,6 @@
 // What desktop clients are shown of a user's workspaces (src/api/tailnet/workspace-updates.ts): names and states, nothing more.
 import { and, asc, eq, gt, sql } from "drizzle-orm";
-import { build, query } from "../engine/sql.ts";
+import { build, given, query } from "../engine/sql.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
 const columns = {
@@ -13,25 +13,14 @@ const columns = {
 };
 
 /** One workspace, also a deleted one: {id}. */
-export const findOwnedWorkspace = query(
-  build
-    .select(columns)
-    .from(workspaces)
-    .where(eq(workspaces.id, sql.placeholder("id"))),
-);
+export const findOwnedWorkspace = query(build.select(columns).from(workspaces).where(given(workspaces.id)));
 
 /** The ids of an owner's workspaces in ascending order: {owner_id, after, limit}. */
 export const listOwnedWorkspaces = query(
   build
     .select({ id: workspaces.id })
     .from(workspaces)
-    .where(
-      and(
-        eq(workspaces.owner_id, sql.placeholder("owner_id")),
-        eq(workspaces.deleted, false),
-        gt(workspaces.id, sql.placeholder("after")),
-      ),
-    )
+    .where(and(given(workspaces.owner_id), eq(workspaces.deleted, false), gt(workspaces.id, sql.placeholder("after"))))
     .orderBy(asc(workspaces.id))
     .limit(sql.placeholder("limit")),
 );

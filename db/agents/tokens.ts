@@ -1,6 +1,6 @@
 // Signing in a workspace agent: its token counts as long as the agent does (facts/platform 8.2).
-import { and, desc, eq, isNotNull, sql } from "drizzle-orm";
-import { build, query } from "../engine/sql.ts";
+import { and, desc, eq, isNotNull } from "drizzle-orm";
+import { build, given, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
 import { workspaces } from "../schema/workspaces.ts";
 import { isSignedIn } from "./signed-in.ts";
@@ -18,7 +18,7 @@ export const findAgentByToken = query(
     })
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
-    .where(and(eq(agents.token_hash, sql.placeholder("token_hash")), isSignedIn)),
+    .where(and(given(agents.token_hash), isSignedIn)),
 );
 
 /** Digests of the tokens of a workspace's newest agents: {workspace_id}. */
@@ -26,7 +26,7 @@ export const listTokenHashes = query(
   build
     .select({ token_hash: agents.token_hash })
     .from(agents)
-    .where(and(eq(agents.workspace_id, sql.placeholder("workspace_id")), isNotNull(agents.token_hash)))
+    .where(and(given(agents.workspace_id), isNotNull(agents.token_hash)))
     .orderBy(desc(agents.key))
     .limit(50),
 );

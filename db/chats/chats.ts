@@ -1,18 +1,13 @@
 // Chats: reading by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in chat-lists.ts.
 import { and, asc, eq, inArray, sql } from "drizzle-orm";
-import { build, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, findBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { chats } from "../schema/chats.ts";
 
 export type ChatRow = typeof chats.$inferSelect;
 export type { DynamicTool } from "../schema/chats.ts";
 
 /** {id}. */
-export const findChat = query(
-  build
-    .select()
-    .from(chats)
-    .where(eq(chats.id, sql.placeholder("id"))),
-);
+export const findChat = findBy(chats, chats.id);
 
 /** What decides who may see it: {id}. */
 export const findChatPlace = query(
@@ -27,7 +22,7 @@ export const findChatPlace = query(
       archived: chats.archived,
     })
     .from(chats)
-    .where(eq(chats.id, sql.placeholder("id"))),
+    .where(given(chats.id)),
 );
 export type ChatPlace = Pick<
   ChatRow,
@@ -96,7 +91,7 @@ const save = statement<ExecutionColumns & { id: string; expected: number }>(
   build
     .update(chats)
     .set(Object.fromEntries(EXECUTION.map((name) => [name, sql.placeholder(name)])) as never)
-    .where(and(eq(chats.id, sql.placeholder("id")), eq(chats.snapshot_version, sql.placeholder("expected")))),
+    .where(and(given(chats.id), eq(chats.snapshot_version, sql.placeholder("expected")))),
   { expect: 1 },
 );
 
@@ -112,12 +107,7 @@ const guardRules = statement<{ id: string; known: string | null }>(
   build
     .update(chats)
     .set({ permissions: sql`${chats.permissions}` })
-    .where(
-      and(
-        eq(chats.id, sql.placeholder("id")),
-        sql`${chats.permissions} is not distinct from ${sql.placeholder("known")}`,
-      ),
-    ),
+    .where(and(given(chats.id), sql`${chats.permissions} is not distinct from ${sql.placeholder("known")}`)),
   { expect: 1 },
 );
 /** `stale` when somebody else has changed what the chat may do. */
@@ -128,7 +118,7 @@ const read = statement<{ id: string }>(
   build
     .update(chats)
     .set({ read_cursor: sql`max(${chats.read_cursor}, ${chats.last_assistant_id})` })
-    .where(eq(chats.id, sql.placeholder("id"))),
+    .where(given(chats.id)),
 );
 /** The owner has seen everything up to now. */
 export const markChatRead = (id: string): Statement => read({ id });
@@ -139,7 +129,7 @@ const pinLast = statement<{ id: string; owner_id: string }>(
     .set({
       pin_order: sql`(select coalesce(max(p.pin_order), 0) + 1 from chats p where p.owner_id = ${sql.placeholder("owner_id")})`,
     })
-    .where(and(eq(chats.id, sql.placeholder("id")), eq(chats.pin_order, 0))),
+    .where(and(given(chats.id), eq(chats.pin_order, 0))),
 );
 const takePin = statement<{ id: string; owner_id: string }>(
   build
@@ -149,12 +139,7 @@ const takePin = statement<{ id: string; owner_id: string }>(
       sql`${chats.owner_id} = ${sql.placeholder("owner_id")} and ${chats.pin_order} > (select nullif(p.pin_order, 0) from chats p where p.id = ${sql.placeholder("id")})`,
     ),
 );
-const dropPin = statement<{ id: string }>(
-  build
-    .update(chats)
-    .set({ pin_order: 0 })
-    .where(eq(chats.id, sql.placeholder("id"))),
-);
+const dropPin = statement<{ id: string }>(build.update(chats).set({ pin_order: 0 }).where(given(chats.id)));
 const makeRoom = statement<{ owner_id: string; at: number }>(
   build
     .update(chats)
@@ -169,7 +154,7 @@ const putPin = statement<{ id: string; owner_id: string; at: number }>(
     .set({
       pin_order: sql`min(${sql.placeholder("at")}, (select count(*) + 1 from chats p where p.owner_id = ${sql.placeholder("owner_id")} and p.pin_order > 0))`,
     })
-    .where(eq(chats.id, sql.placeholder("id"))),
+    .where(given(chats.id)),
 );
 
 /** Pins a chat that is not pinned as the owner's last one; no change for one that is. */

@@ -1,27 +1,17 @@
 // Contexts of workspaces and chats: what an agent has pushed last, what a chat has pinned, and since when the two differ (facts/chats
 // 5.5, rules CX-6 to CX-10). Everything that depends on another row's newest value is decided in SQL, inside the batch.
 import { eq, sql } from "drizzle-orm";
-import { build, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { build, findBy, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { chat_contexts, context_snapshots, workspace_contexts } from "../schema/context.ts";
 
 export type WorkspaceContextRow = typeof workspace_contexts.$inferSelect;
 export type SnapshotRow = typeof context_snapshots.$inferSelect;
 
 /** {workspace_id}. */
-export const findWorkspaceContext = query(
-  build
-    .select()
-    .from(workspace_contexts)
-    .where(eq(workspace_contexts.workspace_id, sql.placeholder("workspace_id"))),
-);
+export const findWorkspaceContext = findBy(workspace_contexts, workspace_contexts.workspace_id);
 
 /** {id}. */
-export const findSnapshot = query(
-  build
-    .select()
-    .from(context_snapshots)
-    .where(eq(context_snapshots.id, sql.placeholder("id"))),
-);
+export const findSnapshot = findBy(context_snapshots, context_snapshots.id);
 
 /** What the chat with the key {chat} has pinned. */
 export const findChatContext = query(
@@ -36,7 +26,7 @@ export const findChatContext = query(
     })
     .from(chat_contexts)
     .innerJoin(context_snapshots, eq(context_snapshots.id, chat_contexts.snapshot))
-    .where(eq(chat_contexts.chat, sql.placeholder("chat"))),
+    .where(given(chat_contexts.chat)),
 );
 
 const insert = insertInto(context_snapshots);

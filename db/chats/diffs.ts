@@ -1,7 +1,7 @@
 // The pull requests of chats: reading one, keeping what a host has said, and the conditions of lists that ask for them. Written by
 // actors/chat/background/pull-requests.ts alone.
 import { eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
-import { build, deleteBy, insertInto, query, type RowOfQuery, type Statement } from "../engine/sql.ts";
+import { build, deleteBy, given, insertInto, query, type RowOfQuery, type Statement } from "../engine/sql.ts";
 import { clearTimer, setTimer } from "../engine/timers.ts";
 import { chat_diffs } from "../schema/chat-diffs.ts";
 import { chats } from "../schema/chats.ts";
@@ -30,7 +30,7 @@ export const findChatDiff = query(
     })
     .from(chats)
     .leftJoin(chat_diffs, eq(chat_diffs.chat, chats.key))
-    .where(eq(chats.id, sql.placeholder("id"))),
+    .where(given(chats.id)),
 );
 export type FoundChatDiff = RowOfQuery<typeof findChatDiff>;
 

@@ -1,8 +1,8 @@
 // Files of chats: rows for the bytes in the blob store. A file belongs to nobody's chat at first, and to one chat for ever once a
 // message of it has named the file; a chat keeps its newest fifty.
-import { and, asc, eq, sql } from "drizzle-orm";
+import { asc } from "drizzle-orm";
 import type { Blobs } from "../blobs.ts";
-import { build, insertInto, query, type Statement } from "../engine/sql.ts";
+import { build, findBy, given, insertInto, query, type Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { chat_files } from "../schema/chat-files.ts";
 import { chats } from "../schema/chats.ts";
@@ -13,28 +13,14 @@ export type ChatFileRow = typeof chat_files.$inferSelect;
 export const CHAT_FILES_LIMIT = 50;
 
 /** {id}. */
-export const findChatFile = query(
-  build
-    .select()
-    .from(chat_files)
-    .where(eq(chat_files.id, sql.placeholder("id"))),
-);
+export const findChatFile = findBy(chat_files, chat_files.id);
 
 /** The id of the chat with this key: {key}. */
-export const findChatIdByKey = query(
-  build
-    .select({ id: chats.id })
-    .from(chats)
-    .where(eq(chats.key, sql.placeholder("key"))),
-);
+export const findChatIdByKey = query(build.select({ id: chats.id }).from(chats).where(given(chats.key)));
 
 /** The files of a chat, the oldest first: {chat}. */
 export const listChatFiles = query(
-  build
-    .select()
-    .from(chat_files)
-    .where(and(eq(chat_files.chat, sql.placeholder("chat"))))
-    .orderBy(asc(chat_files.created_at), asc(chat_files.id)),
+  build.select().from(chat_files).where(given(chat_files.chat)).orderBy(asc(chat_files.created_at), asc(chat_files.id)),
 );
 
 export const insertChatFile = insertInto(chat_files);

@@ -1,6 +1,6 @@
 // The history of chats and what waits in their queues. Histories are long: whoever reads one reads pages, by number.
 import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, lte, ne, sql } from "drizzle-orm";
-import { build, deleteBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { messages, queued_messages } from "../schema/chats.ts";
 
 export type MessageRow = typeof messages.$inferSelect;
@@ -152,7 +152,7 @@ export const findMessage = query(
   build
     .select()
     .from(messages)
-    .where(and(eq(messages.id, sql.placeholder("id")), eq(messages.chat, chat))),
+    .where(and(given(messages.id), eq(messages.chat, chat))),
 );
 
 /** The numbers of the messages people can see from `from` on: {chat, from}. */

@@ -1,6 +1,6 @@
 // Which chats have had their time, and the statements that delete one, piece by piece (facts/chats 4.16).
-import { and, asc, eq, lt, sql } from "drizzle-orm";
-import { build, query, type Statement } from "../engine/sql.ts";
+import { and, asc, lt, sql } from "drizzle-orm";
+import { build, given, query, type Statement } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
 import { forgetChatContext } from "./context.ts";
 import { forgetChat, forgetMessagesUpTo } from "./search.ts";
@@ -53,7 +53,7 @@ export const findSliceEnd = query(
       build
         .select({ id: messages.id })
         .from(messages)
-        .where(eq(messages.chat, sql.placeholder("chat")))
+        .where(given(messages.chat))
         .orderBy(asc(messages.id))
         .limit(SLICE)
         .as("slice"),

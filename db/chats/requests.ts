@@ -1,7 +1,7 @@
 // Answers kept for requests that may come again after a dropped connection, written in the batch of what they answer.
-import { and, eq, lt, sql } from "drizzle-orm";
+import { and, lt, sql } from "drizzle-orm";
 import { AppError } from "#base/errors.ts";
-import { build, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { build, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { chat_requests } from "../schema/chats.ts";
 
@@ -13,16 +13,14 @@ const findChatRequest = query(
   build
     .select({ answer: chat_requests.answer, digest: chat_requests.digest })
     .from(chat_requests)
-    .where(and(eq(chat_requests.chat, sql.placeholder("chat")), eq(chat_requests.key, sql.placeholder("key")))),
+    .where(and(given(chat_requests.chat), given(chat_requests.key))),
 );
 
 const insert = insertInto(chat_requests);
 const forget = statement<{ chat: number; before: number }>(
   build
     .delete(chat_requests)
-    .where(
-      and(eq(chat_requests.chat, sql.placeholder("chat")), lt(chat_requests.created_at, sql.placeholder("before"))),
-    ),
+    .where(and(given(chat_requests.chat), lt(chat_requests.created_at, sql.placeholder("before")))),
 );
 
 const KEPT_MS = 86_400_000;

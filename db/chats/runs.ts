@@ -1,6 +1,6 @@
 // Recorded model calls: the statements of the recorder, and the reads of whoever looks into a chat (facts/chats 4.18).
 import { and, asc, desc, eq, sql } from "drizzle-orm";
-import { build, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
+import { build, findBy, given, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
 import { chat_run_steps, chat_runs } from "../schema/chat-runs.ts";
 import { messages } from "../schema/chats.ts";
 
@@ -18,29 +18,15 @@ export const insertStep = insertInto(chat_run_steps);
 
 /** The newest first: {chat}. */
 export const listRuns = query(
-  build
-    .select()
-    .from(chat_runs)
-    .where(eq(chat_runs.chat, sql.placeholder("chat")))
-    .orderBy(desc(chat_runs.key))
-    .limit(RUNS_SHOWN),
+  build.select().from(chat_runs).where(given(chat_runs.chat)).orderBy(desc(chat_runs.key)).limit(RUNS_SHOWN),
 );
 
 /** {id}. */
-export const findRun = query(
-  build
-    .select()
-    .from(chat_runs)
-    .where(eq(chat_runs.id, sql.placeholder("id"))),
-);
+export const findRun = findBy(chat_runs, chat_runs.id);
 
 /** In order: {run}. */
 export const listSteps = query(
-  build
-    .select()
-    .from(chat_run_steps)
-    .where(eq(chat_run_steps.run, sql.placeholder("run")))
-    .orderBy(asc(chat_run_steps.number)),
+  build.select().from(chat_run_steps).where(given(chat_run_steps.run)).orderBy(asc(chat_run_steps.number)),
 );
 
 /** The newest message of all and the newest one of a user: {chat}. For `scan`. */
@@ -51,7 +37,7 @@ export const findHistoryTips = query(
       user: sql<number | null>`max(case when ${messages.role} = 'user' then ${messages.id} end)`.as("user"),
     })
     .from(messages)
-    .where(and(eq(messages.chat, sql.placeholder("chat")), eq(messages.deleted, false))),
+    .where(and(given(messages.chat), eq(messages.deleted, false))),
 );
 
 /** {chat}. */
@@ -60,7 +46,7 @@ export const findAnyStep = query(
     .select({ run: chat_run_steps.run })
     .from(chat_run_steps)
     .innerJoin(chat_runs, eq(chat_runs.key, chat_run_steps.run))
-    .where(eq(chat_runs.chat, sql.placeholder("chat")))
+    .where(given(chat_runs.chat))
     .limit(1),
 );
 

@@ -1,7 +1,7 @@
 // With whom chats are shared: looked up by the chat, and by who reads. The chat actor writes them; who may read sub-chats is asked of
 // their root (rules CS-1 to CS-9).
 import { and, eq, sql } from "drizzle-orm";
-import { build, query, type Statement, statement } from "../engine/sql.ts";
+import { build, findBy, given, query, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { chat_shares } from "../schema/chat-shares.ts";
 import { chats } from "../schema/chats.ts";
@@ -13,12 +13,7 @@ export type ChatShareRow = typeof chat_shares.$inferSelect;
 export type ChatShareChange = Pick<ChatShareRow, "subject" | "kind"> & { readonly role: "read" | null };
 
 /** {chat}: the key of a root chat. */
-export const listChatShares = query(
-  build
-    .select()
-    .from(chat_shares)
-    .where(eq(chat_shares.chat, sql.placeholder("chat"))),
-);
+export const listChatShares = findBy(chat_shares, chat_shares.chat);
 
 const found = query(
   build
@@ -54,13 +49,9 @@ const put = statement<{ chat: number; subject: string; kind: string; role: strin
     .onConflictDoNothing(),
 );
 const drop = statement<{ chat: number; subject: string }>(
-  build
-    .delete(chat_shares)
-    .where(and(eq(chat_shares.chat, sql.placeholder("chat")), eq(chat_shares.subject, sql.placeholder("subject")))),
+  build.delete(chat_shares).where(and(given(chat_shares.chat), given(chat_shares.subject))),
 );
-const clear = statement<{ chat: number }>(
-  build.delete(chat_shares).where(eq(chat_shares.chat, sql.placeholder("chat"))),
-);
+const clear = statement<{ chat: number }>(build.delete(chat_shares).where(given(chat_shares.chat)));
 
 export const changeChatShares = (chat: number, changes: readonly ChatShareChange[]): Statement[] =>
   changes.map(({ subject, kind, role }) =>
@@ -75,7 +66,7 @@ const sharedIn = query(
     .selectDistinct({ id: chats.id })
     .from(chat_shares)
     .innerJoin(chats, eq(chats.key, chat_shares.chat))
-    .where(eq(chats.organization_id, sql.placeholder("organization_id")))
+    .where(given(chats.organization_id))
     .limit(10_000),
 );
 const allOrganizations = query(build.select({ id: organizations.id }).from(organizations));

@@ -1,6 +1,6 @@
 // What model calls of chats have used and cost: rows are added, summed up and never changed. Sums over many rows are for `store.scan`.
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
-import { build, type Query, query, type Statement } from "../engine/sql.ts";
+import { build, given, type Query, query, type Statement } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
 import { model_spend, type SpendKind } from "../schema/model-spend.ts";
 import { model_configs, model_providers } from "../schema/models.ts";
@@ -69,7 +69,7 @@ export const sumCost = query(
     .from(model_spend)
     .where(
       and(
-        eq(model_spend.user_id, sql.placeholder("user_id")),
+        given(model_spend.user_id),
         gte(model_spend.created_at, sql.placeholder("from")),
         lt(model_spend.created_at, sql.placeholder("to")),
       ),

@@ -1,6 +1,6 @@
 // Chats as callers see them: the row with its owner's names, by key and in lists. Lists run on a reader Worker.
 import { aliasedTable, and, asc, desc, eq, inArray, isNull, notExists, or, type SQL, sql } from "drizzle-orm";
-import { build, type Query, query } from "../engine/sql.ts";
+import { build, given, type Query, query } from "../engine/sql.ts";
 import { chat_diffs } from "../schema/chat-diffs.ts";
 import { chats } from "../schema/chats.ts";
 import { chat_contexts, context_snapshots } from "../schema/context.ts";
@@ -75,7 +75,7 @@ const select = () =>
 
 const cast = (made: unknown): Query<ChatView> => made as Query<ChatView>;
 
-const byId = query(select().where(eq(chats.id, sql.placeholder("id"))));
+const byId = query(select().where(given(chats.id)));
 export const findChatView = (id: string): Query<ChatView> => cast(byId({ id }));
 
 /** Sub-chats of these root chats, newest first. */

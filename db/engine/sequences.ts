@@ -1,19 +1,14 @@
 // Numbers that ascend and are never used twice, handed out from blocks that are reserved on disk first. What a crash leaves of a
 // block is skipped (PERFORMANCE section 3, rule 4).
-import { eq, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { sequences } from "../schema/core.ts";
-import { build, insertInto, query, statement } from "./sql.ts";
+import { build, findBy, insertInto, statement } from "./sql.ts";
 import type { SequenceName, Store } from "./store.ts";
 
 /** Numbers reserved at a time: at 400,000 log lines a second this is ten small writes a second. */
 const BLOCK = 40_000;
 
-const nextOf = query(
-  build
-    .select()
-    .from(sequences)
-    .where(eq(sequences.name, sql.placeholder("name"))),
-);
+const nextOf = findBy(sequences, sequences.name);
 const begin = insertInto(sequences);
 const advance = statement<{ name: string; from: number; to: number }>(
   build

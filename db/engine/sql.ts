@@ -1,6 +1,18 @@
 // From Drizzle to plain values: statements (writes) and queries (reads) are compiled once from Drizzle builders with
 // placeholders and then only bound. What comes out is data, so the same batch can run here, on a Worker or on another machine.
-import { Column, eq, getTableColumns, getTableName, is, Param, Placeholder, SQL, sql, type Table } from "drizzle-orm";
+import {
+  and,
+  Column,
+  eq,
+  getTableColumns,
+  getTableName,
+  is,
+  Param,
+  Placeholder,
+  SQL,
+  sql,
+  type Table,
+} from "drizzle-orm";
 import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import { type Touch, touchesOf } from "../schema/touching.ts";
@@ -34,6 +46,9 @@ export type Query<T> = {
 
 /** Builds SQL and never runs it: the callback is unreachable because nothing here is awaited. */
 export const build = drizzle(async () => ({ rows: [] }));
+
+/** That the column has the value which is given under its name: `.where(given(agents.id))` takes {id}. */
+export const given = (column: AnySQLiteColumn): SQL => eq(column, sql.placeholder(column.name));
 
 type Compilable = { toSQL(): { sql: string; params: unknown[] } };
 /** What an insert, update or delete of Drizzle knows of itself. */
@@ -191,6 +206,18 @@ export const query = <B extends PromiseLike<unknown>>(builder: B): ((values?: Bi
     return { sql: text, params: encoders.map((encode) => encode(values)), map };
   };
 };
+
+/** Finds whole rows by the values of these columns, given under their names: `findBy(agents, agents.id)` takes {id}. */
+export const findBy = <T extends SQLiteTable>(
+  table: T,
+  ...columns: AnySQLiteColumn[]
+): ((values?: Bindings) => Query<T["$inferSelect"]>) =>
+  query(
+    build
+      .select()
+      .from(table as SQLiteTable)
+      .where(and(...columns.map(given))),
+  );
 
 type Decode = ((value: unknown) => unknown) | undefined;
 

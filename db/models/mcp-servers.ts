@@ -1,31 +1,17 @@
 // MCP servers that organizations offer to their chats. There are few of them: lists are read whole.
-import { and, asc, eq, sql } from "drizzle-orm";
-import { build, deleteBy, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
+import { asc } from "drizzle-orm";
+import { build, deleteBy, findBy, given, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
 import { mcp_servers } from "../schema/mcp.ts";
 
 export type McpServerRow = typeof mcp_servers.$inferSelect;
 
 /** By slug: {organization_id}. */
 export const listMcpServers = query(
-  build
-    .select()
-    .from(mcp_servers)
-    .where(eq(mcp_servers.organization_id, sql.placeholder("organization_id")))
-    .orderBy(asc(mcp_servers.slug)),
+  build.select().from(mcp_servers).where(given(mcp_servers.organization_id)).orderBy(asc(mcp_servers.slug)),
 );
 
 /** {organization_id, id}. */
-export const findMcpServer = query(
-  build
-    .select()
-    .from(mcp_servers)
-    .where(
-      and(
-        eq(mcp_servers.organization_id, sql.placeholder("organization_id")),
-        eq(mcp_servers.id, sql.placeholder("id")),
-      ),
-    ),
-);
+export const findMcpServer = findBy(mcp_servers, mcp_servers.organization_id, mcp_servers.id);
 
 export const insertMcpServer = insertInto(mcp_servers);
 export const updateMcpServer = updateBy(mcp_servers, mcp_servers.id);

@@ -1,6 +1,6 @@
 // Providers of language models and the models they serve. There are few of each: lists are read whole.
-import { asc, eq, sql } from "drizzle-orm";
-import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { asc, eq } from "drizzle-orm";
+import { build, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { model_configs, model_providers } from "../schema/models.ts";
 
 export type ModelProviderRow = typeof model_providers.$inferSelect;
@@ -26,10 +26,7 @@ export const listModelConfigs = query(
 
 /** What people call the model, also one that has been removed: {id}. */
 export const findModelName = query(
-  build
-    .select({ display_name: model_configs.display_name })
-    .from(model_configs)
-    .where(eq(model_configs.id, sql.placeholder("id"))),
+  build.select({ display_name: model_configs.display_name }).from(model_configs).where(given(model_configs.id)),
 );
 
 export const insertModelProvider = insertInto(model_providers);

@@ -1,6 +1,16 @@
 // What is still to be sent outside, the browsers that take it, and what people do not want to hear of.
-import { and, asc, count, eq, lte, sql } from "drizzle-orm";
-import { build, deleteBy, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { and, asc, count, lte, sql } from "drizzle-orm";
+import {
+  build,
+  deleteBy,
+  findBy,
+  given,
+  insertInto,
+  query,
+  type Statement,
+  statement,
+  updateBy,
+} from "../engine/sql.ts";
 import { notification_deliveries, notification_preferences, webpush_subscriptions } from "../schema/notifications.ts";
 
 export type DeliveryRow = typeof notification_deliveries.$inferSelect;
@@ -36,36 +46,23 @@ export const listSubscriptions = query(
   build
     .select()
     .from(webpush_subscriptions)
-    .where(eq(webpush_subscriptions.user_id, sql.placeholder("user_id")))
+    .where(given(webpush_subscriptions.user_id))
     .orderBy(asc(webpush_subscriptions.created_at)),
 );
 
 /** {id}. */
-export const findSubscription = query(
-  build
-    .select()
-    .from(webpush_subscriptions)
-    .where(eq(webpush_subscriptions.id, sql.placeholder("id"))),
-);
+export const findSubscription = findBy(webpush_subscriptions, webpush_subscriptions.id);
 
 export const insertSubscription = insertInto(webpush_subscriptions);
 export const deleteSubscription = deleteBy(webpush_subscriptions, webpush_subscriptions.id);
 export const deleteSubscriptionsOf = deleteBy(webpush_subscriptions, webpush_subscriptions.user_id);
 
-const bySubscription = and(
-  eq(webpush_subscriptions.user_id, sql.placeholder("user_id")),
-  eq(webpush_subscriptions.endpoint_hash, sql.placeholder("endpoint_hash")),
-);
+const bySubscription = and(given(webpush_subscriptions.user_id), given(webpush_subscriptions.endpoint_hash));
 /** {user_id, endpoint_hash}. */
 export const findSubscriptionAt = query(build.select().from(webpush_subscriptions).where(bySubscription));
 
 /** {user_id}. */
-export const listPreferences = query(
-  build
-    .select()
-    .from(notification_preferences)
-    .where(eq(notification_preferences.user_id, sql.placeholder("user_id"))),
-);
+export const listPreferences = findBy(notification_preferences, notification_preferences.user_id);
 
 type Preference = typeof notification_preferences.$inferInsert;
 export const putPreference = statement<Preference>(

@@ -1,8 +1,8 @@
 // Notices to people: written in the batch of what they tell of, read by their owner, marked as read, and let go in their time.
-import { and, count, desc, eq, isNull, lt, sql } from "drizzle-orm";
+import { and, count, desc, isNull, lt, sql } from "drizzle-orm";
 import { uuid } from "#base/ids.ts";
 import { filledIn, NOTICE_KINDS, type NoticeName } from "#schema/notifications/kinds.ts";
-import { build, deleteBy, query, type Statement, statement } from "../engine/sql.ts";
+import { build, deleteBy, findBy, given, query, type Statement, statement } from "../engine/sql.ts";
 import { notifications } from "../schema/notifications.ts";
 
 export type NotificationRow = typeof notifications.$inferSelect;
@@ -42,14 +42,10 @@ export const notified = ({ now, user_id, kind, values, targets = [], icon = "", 
 
 /** What was told under this name counts no more, such as that a chat waits when it goes on. */
 export const unnotified = statement<{ user_id: string; dedupe: string }>(
-  build
-    .delete(notifications)
-    .where(
-      and(eq(notifications.user_id, sql.placeholder("user_id")), eq(notifications.dedupe, sql.placeholder("dedupe"))),
-    ),
+  build.delete(notifications).where(and(given(notifications.user_id), given(notifications.dedupe))),
 );
 
-const ofUser = eq(notifications.user_id, sql.placeholder("user_id"));
+const ofUser = given(notifications.user_id);
 const READ = sql`(${sql.placeholder("read")} = 'all' or (${notifications.read_at} is null) = (${sql.placeholder("read")} = 'unread'))`;
 const among = (column: typeof notifications.template_id, name: string) =>
   sql`(${sql.placeholder(name)} = '[]' or ${column} in (select value from json_each(${sql.placeholder(name)})))`;
@@ -86,7 +82,7 @@ export const findNotification = query(
   build
     .select()
     .from(notifications)
-    .where(and(ofUser, eq(notifications.id, sql.placeholder("id")))),
+    .where(and(ofUser, given(notifications.id))),
 );
 
 /** {user_id}: of the newest. */
@@ -107,7 +103,7 @@ export const markNotification = statement<{ user_id: string; id: string; read_at
   build
     .update(notifications)
     .set({ read_at: sql`${sql.placeholder("read_at")}` })
-    .where(and(ofUser, eq(notifications.id, sql.placeholder("id")))),
+    .where(and(ofUser, given(notifications.id))),
   { expect: 1 },
 );
 
@@ -127,16 +123,11 @@ export const markDispatched = statement<{ key: number; now: number }>(
   build
     .update(notifications)
     .set({ dispatched_at: sql`${sql.placeholder("now")}` })
-    .where(eq(notifications.key, sql.placeholder("key"))),
+    .where(given(notifications.key)),
 );
 
 /** One by its id, whoever's: {id}. */
-export const findNotificationById = query(
-  build
-    .select()
-    .from(notifications)
-    .where(eq(notifications.id, sql.placeholder("id"))),
-);
+export const findNotificationById = findBy(notifications, notifications.id);
 
 export const deleteNotificationsOf = deleteBy(notifications, notifications.user_id);
 

@@ -1,6 +1,6 @@
 // Dry runs of template versions: jobs that plan a workspace and make none. Rows are those of db/workspaces/jobs.ts; written by the dry-run actor.
 import { and, asc, eq, isNull, sql } from "drizzle-orm";
-import { build, query } from "../engine/sql.ts";
+import { build, given, query } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 
 const isDryRun = eq(jobs.type, "template_version_dry_run");
@@ -19,5 +19,5 @@ export const countOpenDryRuns = query(
   build
     .select({ count: sql<number>`count(*)` })
     .from(jobs)
-    .where(and(isNull(jobs.completed_at), isDryRun, eq(jobs.initiator_id, sql.placeholder("initiator_id")))),
+    .where(and(isNull(jobs.completed_at), isDryRun, given(jobs.initiator_id))),
 );

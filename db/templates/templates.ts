@@ -1,7 +1,7 @@
 // Templates. A deleted one keeps its row, because deleted workspaces still name it; its name becomes free again.
 import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { organizations, users } from "../schema/users.ts";
@@ -16,16 +16,11 @@ export const findTemplate = query(
   build
     .select()
     .from(templates)
-    .where(and(eq(templates.id, sql.placeholder("id")), alive)),
+    .where(and(given(templates.id), alive)),
 );
 
 /** The same, also when it has been deleted: for what is left of its workspaces. */
-export const findTemplateEvenDeleted = query(
-  build
-    .select()
-    .from(templates)
-    .where(eq(templates.id, sql.placeholder("id"))),
-);
+export const findTemplateEvenDeleted = findBy(templates, templates.id);
 
 /** By name within an organization, without letter case: {organization_id, name}. */
 export const findTemplateByName = query(
@@ -33,11 +28,7 @@ export const findTemplateByName = query(
     .select()
     .from(templates)
     .where(
-      and(
-        eq(templates.organization_id, sql.placeholder("organization_id")),
-        sql`lower(${templates.name}) = lower(${sql.placeholder("name")})`,
-        alive,
-      ),
+      and(given(templates.organization_id), sql`lower(${templates.name}) = lower(${sql.placeholder("name")})`, alive),
     ),
 );
 
@@ -67,7 +58,7 @@ export const findTemplateShown = query(
     .from(templates)
     .innerJoin(organizations, eq(organizations.id, templates.organization_id))
     .innerJoin(users, eq(users.id, templates.created_by))
-    .where(and(eq(templates.id, sql.placeholder("id")), alive)),
+    .where(and(given(templates.id), alive)),
 );
 const shownTemplate = findTemplateShown({ id: "" }).map;
 export type ShownTemplate = ReturnType<typeof shownTemplate>;
@@ -130,7 +121,7 @@ export const deleteTemplate = statement<{ id: string; now: number }>(
     .set({ deleted: true, updated_at: sql.placeholder("now") as never })
     .where(
       and(
-        eq(templates.id, sql.placeholder("id")),
+        given(templates.id),
         alive,
         sql`not exists (select 1 from ${workspaces} where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0)`,
       ),
@@ -143,7 +134,7 @@ export const guardTemplate = statement<{ id: string }>(
   build
     .update(templates)
     .set({ deleted: false })
-    .where(and(eq(templates.id, sql.placeholder("id")), alive)),
+    .where(and(given(templates.id), alive)),
   { expect: 1 },
 );
 

@@ -1,7 +1,7 @@
 // Versions of templates. Written by the template-version actor; the template they belong to is named in the row.
 import { and, asc, desc, eq, getTableColumns, isNull, sql } from "drizzle-orm";
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
@@ -9,12 +9,7 @@ import { users } from "../schema/users.ts";
 export type TemplateVersionRow = typeof template_versions.$inferSelect;
 
 /** A version whole, with its manifest as stored (JSON text, null until the import has succeeded): {id}. */
-export const findTemplateVersion = query(
-  build
-    .select()
-    .from(template_versions)
-    .where(eq(template_versions.id, sql.placeholder("id"))),
-);
+export const findTemplateVersion = findBy(template_versions, template_versions.id);
 
 const { manifest: _manifest, ...light } = getTableColumns(template_versions);
 
@@ -40,18 +35,13 @@ const selectShown = () =>
     .leftJoin(templates, eq(templates.id, template_versions.template_id));
 
 /** A version with its job, its creator and its template, as its answer shows them: {id}. */
-export const findVersionShown = query(selectShown().where(eq(template_versions.id, sql.placeholder("id"))));
+export const findVersionShown = query(selectShown().where(given(template_versions.id)));
 const shownVersion = findVersionShown({ id: "" }).map;
 export type ShownVersion = ReturnType<typeof shownVersion>;
 
 /** By name within a template: {template_id, name}. */
 export const findVersionByName = query(
-  selectShown().where(
-    and(
-      eq(template_versions.template_id, sql.placeholder("template_id")),
-      eq(template_versions.name, sql.placeholder("name")),
-    ),
-  ),
+  selectShown().where(and(given(template_versions.template_id), given(template_versions.name))),
 );
 
 /** The one that was made before another of the same template: {template_id, id}. */
@@ -59,7 +49,7 @@ export const findVersionBefore = query(
   selectShown()
     .where(
       and(
-        eq(template_versions.template_id, sql.placeholder("template_id")),
+        given(template_versions.template_id),
         sql`(${template_versions.created_at}, ${template_versions.id}) <
           (select v.created_at, v.id from template_versions v where v.id = ${sql.placeholder("id")})`,
       ),
@@ -76,7 +66,7 @@ export const listVersionsOf = query(
   selectShown()
     .where(
       and(
-        eq(template_versions.template_id, sql.placeholder("template_id")),
+        given(template_versions.template_id),
         sql`(${template_versions.archived} = 0 or ${sql.placeholder("archived")} = 1)`,
         sql`(${sql.placeholder("after")} = '' or (${template_versions.created_at}, ${template_versions.id}) >
           (select v.created_at, v.id from template_versions v where v.id = ${sql.placeholder("after")}))`,
@@ -99,7 +89,7 @@ export const listUnusedVersions = query(
     .innerJoin(templates, eq(templates.id, template_versions.template_id))
     .where(
       and(
-        eq(template_versions.template_id, sql.placeholder("template_id")),
+        given(template_versions.template_id),
         eq(template_versions.archived, false),
         sql`${template_versions.id} <> ${templates.active_version_id}`,
         sql`${jobs.completed_at} is not null`,
@@ -142,6 +132,6 @@ export const adoptVersion = statement<{ id: string; template_id: string; updated
       template_id: sql.placeholder("template_id") as never,
       updated_at: sql.placeholder("updated_at") as never,
     })
-    .where(and(eq(template_versions.id, sql.placeholder("id")), isNull(template_versions.template_id))),
+    .where(and(given(template_versions.id), isNull(template_versions.template_id))),
   { expect: 1 },
 );

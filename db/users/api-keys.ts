@@ -1,6 +1,6 @@
 // API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
 import { and, asc, desc, eq, exists, gt, ne, or, sql } from "drizzle-orm";
-import { build, deleteBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { passkeys, totp_factors } from "../schema/second-factors.ts";
 import { api_keys, users } from "../schema/users.ts";
 
@@ -37,21 +37,16 @@ export const findKeyWithUser = query(
     })
     .from(api_keys)
     .innerJoin(users, eq(users.id, api_keys.user_id))
-    .where(eq(api_keys.id, sql.placeholder("id"))),
+    .where(given(api_keys.id)),
 );
 
-export const findKey = query(
-  build
-    .select()
-    .from(api_keys)
-    .where(eq(api_keys.id, sql.placeholder("id"))),
-);
+export const findKey = findBy(api_keys, api_keys.id);
 
 export const findKeyByName = query(
   build
     .select()
     .from(api_keys)
-    .where(and(eq(api_keys.user_id, sql.placeholder("user_id")), eq(api_keys.token_name, sql.placeholder("name")))),
+    .where(and(given(api_keys.user_id), eq(api_keys.token_name, sql.placeholder("name")))),
 );
 
 /** Tokens (not sign-ins) of a user that expire after `now`, oldest first. Pass 0 to include the expired. */
@@ -60,11 +55,7 @@ export const listTokens = query(
     .select()
     .from(api_keys)
     .where(
-      and(
-        eq(api_keys.user_id, sql.placeholder("user_id")),
-        eq(api_keys.login_type, "token"),
-        gt(api_keys.expires_at, sql.placeholder("now")),
-      ),
+      and(given(api_keys.user_id), eq(api_keys.login_type, "token"), gt(api_keys.expires_at, sql.placeholder("now"))),
     )
     .orderBy(asc(api_keys.created_at), asc(api_keys.id))
     .limit(1000),
@@ -88,7 +79,7 @@ export const listKeyHashes = query(
   build
     .select({ id: api_keys.id, secret_hash: api_keys.secret_hash })
     .from(api_keys)
-    .where(eq(api_keys.user_id, sql.placeholder("user_id")))
+    .where(given(api_keys.user_id))
     .orderBy(desc(api_keys.created_at))
     .limit(1000),
 );
@@ -114,7 +105,7 @@ export const touchKey = statement<{
       ip_address: sql.placeholder("ip_address") as never,
       user_agent: sql.placeholder("user_agent") as never,
     })
-    .where(and(eq(api_keys.id, sql.placeholder("id")), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
+    .where(and(given(api_keys.id), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
 );
 
 /** A guard: refuses the batch as `stale` when this key was revoked meanwhile, so that it leaves no others behind. */
@@ -122,7 +113,7 @@ export const isKeyStill = statement<{ id: string; now: number }>(
   build
     .update(api_keys)
     .set({ id: sql`${api_keys.id}` })
-    .where(and(eq(api_keys.id, sql.placeholder("id")), gt(api_keys.expires_at, sql.placeholder("now")))),
+    .where(and(given(api_keys.id), gt(api_keys.expires_at, sql.placeholder("now")))),
   { expect: 1 },
 );
 
@@ -135,9 +126,7 @@ export const listSessions = query(
   build
     .select()
     .from(api_keys)
-    .where(
-      and(eq(api_keys.user_id, sql.placeholder("user_id")), isSession, gt(api_keys.expires_at, sql.placeholder("now"))),
-    )
+    .where(and(given(api_keys.user_id), isSession, gt(api_keys.expires_at, sql.placeholder("now"))))
     .orderBy(desc(api_keys.last_used), asc(api_keys.id))
     .limit(1000),
 );

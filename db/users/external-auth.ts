@@ -1,14 +1,14 @@
 // Linked accounts at external-auth providers. Written by src/api/external-auth, which guards every change with the row's version.
 import { and, asc, eq, sql } from "drizzle-orm";
-import { build, deleteBy, query, statement } from "../engine/sql.ts";
+import { build, deleteBy, given, query, statement } from "../engine/sql.ts";
 import { external_auth_links } from "../schema/external-auth.ts";
 import { users } from "../schema/users.ts";
 
 export type LinkRow = typeof external_auth_links.$inferSelect;
 
 const place = sql.placeholder;
-const ofUser = eq(external_auth_links.user_id, place("user_id"));
-const oneLink = and(ofUser, eq(external_auth_links.provider_id, place("provider_id")));
+const ofUser = given(external_auth_links.user_id);
+const oneLink = and(ofUser, given(external_auth_links.provider_id));
 const known = and(oneLink, eq(external_auth_links.version, place("known_version")));
 
 export const findLink = query(build.select().from(external_auth_links).where(oneLink));

@@ -1,16 +1,11 @@
 // The git key pairs of users. Written by their own routes; the first one to need a pair makes it.
-import { eq, sql } from "drizzle-orm";
-import { build, deleteBy, query, statement } from "../engine/sql.ts";
+import { sql } from "drizzle-orm";
+import { build, deleteBy, findBy, statement } from "../engine/sql.ts";
 import { git_ssh_keys } from "../schema/git-ssh-keys.ts";
 
 export type GitSshKeyRow = typeof git_ssh_keys.$inferSelect;
 
-export const findGitSshKey = query(
-  build
-    .select()
-    .from(git_ssh_keys)
-    .where(eq(git_ssh_keys.user_id, sql.placeholder("user_id"))),
-);
+export const findGitSshKey = findBy(git_ssh_keys, git_ssh_keys.user_id);
 
 const place = sql.placeholder;
 const row = {

@@ -1,6 +1,6 @@
 // Membership of users in organizations.
 import { and, asc, count, eq, sql } from "drizzle-orm";
-import { build, deleteBy, insertInto, query, statement } from "../engine/sql.ts";
+import { build, deleteBy, given, insertInto, query, statement } from "../engine/sql.ts";
 import { organization_members, users } from "../schema/users.ts";
 
 export type Member = typeof organization_members.$inferSelect;
@@ -9,13 +9,10 @@ export const listMemberships = query(
   build
     .select({ organization_id: organization_members.organization_id, roles: organization_members.roles })
     .from(organization_members)
-    .where(eq(organization_members.user_id, sql.placeholder("user_id"))),
+    .where(given(organization_members.user_id)),
 );
 
-const ofMember = and(
-  eq(organization_members.organization_id, sql.placeholder("organization_id")),
-  eq(organization_members.user_id, sql.placeholder("user_id")),
-);
+const ofMember = and(given(organization_members.organization_id), given(organization_members.user_id));
 
 /** Members of an organization with their users, by username. */
 export const listMembers = query(
@@ -23,7 +20,7 @@ export const listMembers = query(
     .select({ member: organization_members, user: users })
     .from(organization_members)
     .innerJoin(users, eq(users.id, organization_members.user_id))
-    .where(and(eq(organization_members.organization_id, sql.placeholder("organization_id")), eq(users.deleted, false)))
+    .where(and(given(organization_members.organization_id), eq(users.deleted, false)))
     .orderBy(asc(sql`lower(${users.username})`))
     .limit(sql.placeholder("limit"))
     .offset(sql.placeholder("offset")),
@@ -43,7 +40,7 @@ export const countMembers = query(
     .select({ count: count() })
     .from(organization_members)
     .innerJoin(users, eq(users.id, organization_members.user_id))
-    .where(and(eq(organization_members.organization_id, sql.placeholder("organization_id")), eq(users.deleted, false))),
+    .where(and(given(organization_members.organization_id), eq(users.deleted, false))),
 );
 
 export const insertMember = insertInto(organization_members);

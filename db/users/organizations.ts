@@ -1,6 +1,6 @@
 // Organizations.
 import { and, asc, eq, notExists, sql } from "drizzle-orm";
-import { build, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";
 import { organizations } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -13,7 +13,7 @@ export const findOrganization = query(
   build
     .select()
     .from(organizations)
-    .where(and(eq(organizations.id, sql.placeholder("id")), alive)),
+    .where(and(given(organizations.id), alive)),
 );
 
 export const findOrganizationByName = query(
@@ -47,7 +47,7 @@ export const deleteOrganization = statement<{ id: string; now: number }>(
     .set({ deleted: true, updated_at: sql.placeholder("now") as never })
     .where(
       and(
-        eq(organizations.id, sql.placeholder("id")),
+        given(organizations.id),
         eq(organizations.is_default, false),
         alive,
         notExists(

@@ -1,6 +1,6 @@
 // Passkeys of users. Each use is a guard over the counter, so that of racing answers of one passkey one is taken.
 import { and, asc, eq, sql } from "drizzle-orm";
-import { build, deleteBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { passkeys } from "../schema/second-factors.ts";
 
 export type Passkey = typeof passkeys.$inferSelect;
@@ -9,20 +9,11 @@ const place = sql.placeholder;
 
 /** {user_id}: oldest first. */
 export const listPasskeys = query(
-  build
-    .select()
-    .from(passkeys)
-    .where(eq(passkeys.user_id, place("user_id")))
-    .orderBy(asc(passkeys.created_at), asc(passkeys.id)),
+  build.select().from(passkeys).where(given(passkeys.user_id)).orderBy(asc(passkeys.created_at), asc(passkeys.id)),
 );
 
 /** {credential_id}. */
-export const findPasskeyByCredential = query(
-  build
-    .select()
-    .from(passkeys)
-    .where(eq(passkeys.credential_id, place("credential_id"))),
-);
+export const findPasskeyByCredential = findBy(passkeys, passkeys.credential_id);
 
 /** Refused as `constraint` when there is one with this credential. */
 export const insertPasskey = insertInto(passkeys);
@@ -35,6 +26,6 @@ export const usePasskey = statement<{ id: string; known_counter: number; counter
   build
     .update(passkeys)
     .set({ counter: place("counter") as never, last_used_at: place("now") as never })
-    .where(and(eq(passkeys.id, place("id")), eq(passkeys.counter, place("known_counter")))),
+    .where(and(given(passkeys.id), eq(passkeys.counter, place("known_counter")))),
   { expect: 1 },
 );

@@ -1,17 +1,13 @@
 // Personal skills. Written by src/api/users/skills.ts; at most 100 a person, which the insert itself checks.
-import { and, asc, eq, sql } from "drizzle-orm";
-import { build, deleteBy, query, statement, updateBy } from "../engine/sql.ts";
+import { and, asc } from "drizzle-orm";
+import { build, deleteBy, findBy, given, query, statement, updateBy } from "../engine/sql.ts";
 import { user_skills } from "../schema/context.ts";
 
 export type UserSkillRow = typeof user_skills.$inferSelect;
 
 /** By name: {user_id}. */
 export const listUserSkills = query(
-  build
-    .select()
-    .from(user_skills)
-    .where(eq(user_skills.user_id, sql.placeholder("user_id")))
-    .orderBy(asc(user_skills.name)),
+  build.select().from(user_skills).where(given(user_skills.user_id)).orderBy(asc(user_skills.name)),
 );
 
 /** Names and descriptions, by name: {user_id}. */
@@ -19,17 +15,12 @@ export const listUserSkillNames = query(
   build
     .select({ name: user_skills.name, description: user_skills.description })
     .from(user_skills)
-    .where(eq(user_skills.user_id, sql.placeholder("user_id")))
+    .where(given(user_skills.user_id))
     .orderBy(asc(user_skills.name)),
 );
 
 /** {user_id, id}. */
-export const findUserSkill = query(
-  build
-    .select()
-    .from(user_skills)
-    .where(and(eq(user_skills.user_id, sql.placeholder("user_id")), eq(user_skills.id, sql.placeholder("id")))),
-);
+export const findUserSkill = findBy(user_skills, user_skills.user_id, user_skills.id);
 
 /** Refused as `stale` when the person has `most` skills already, as `constraint` when the name is taken. */
 export const insertUserSkill = (row: UserSkillRow, most: number) => ({
@@ -44,9 +35,7 @@ export const updateUserSkill = updateBy(user_skills, user_skills.id);
 
 /** Refused as `stale` when there is none. */
 export const deleteUserSkill = statement<{ user_id: string; id: string }>(
-  build
-    .delete(user_skills)
-    .where(and(eq(user_skills.user_id, sql.placeholder("user_id")), eq(user_skills.id, sql.placeholder("id")))),
+  build.delete(user_skills).where(and(given(user_skills.user_id), given(user_skills.id))),
   { expect: 1 },
 );
 

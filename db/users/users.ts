@@ -15,7 +15,7 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import { build, insertInto, type Query, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, given, insertInto, type Query, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { organization_members, users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -28,7 +28,7 @@ export const findUser = query(
   build
     .select()
     .from(users)
-    .where(and(eq(users.id, sql.placeholder("id")), alive)),
+    .where(and(given(users.id), alive)),
 );
 
 /** Owners and user-admins who may sign in. */
@@ -86,7 +86,7 @@ const findSeat = query(
   build
     .select({ id: users.id })
     .from(users)
-    .where(and(eq(users.id, sql.placeholder("id")), eq(users.has_ai_seat, true))),
+    .where(and(given(users.id), eq(users.has_ai_seat, true))),
 );
 
 /** What gives the user a seat, with their first chat; nothing when they have one, since writing users makes every caller read anew. */
@@ -101,7 +101,7 @@ export const touchUser = statement<{ id: string; now: number }>(
       last_seen_at: sql.placeholder("now") as never,
       status: sql`case ${users.status} when 'dormant' then 'active' else ${users.status} end`,
     })
-    .where(eq(users.id, sql.placeholder("id"))),
+    .where(given(users.id)),
 );
 
 /** Refused as `stale` while the user owns a workspace. The name and the address are free again. */
@@ -111,7 +111,7 @@ export const deleteUser = statement<{ id: string; now: number }>(
     .set({ deleted: true, updated_at: sql.placeholder("now") as never })
     .where(
       and(
-        eq(users.id, sql.placeholder("id")),
+        given(users.id),
         alive,
         notExists(
           build
@@ -131,7 +131,7 @@ export const isStillOwner = statement<{ id: string }>(
     .set({ deleted: false })
     .where(
       and(
-        eq(users.id, sql.placeholder("id")),
+        given(users.id),
         alive,
         ne(users.status, "suspended"),
         sql`exists (select 1 from json_each(${users.roles}) where value = 'owner')`,
@@ -164,7 +164,7 @@ export const isPasswordStill = statement<{ id: string; password_hash: string }>(
   build
     .update(users)
     .set({ deleted: false })
-    .where(and(eq(users.id, sql.placeholder("id")), alive, eq(users.password_hash, sql.placeholder("password_hash")))),
+    .where(and(given(users.id), alive, given(users.password_hash))),
   { expect: 1 },
 );
 
@@ -175,7 +175,7 @@ export const isWithoutRolesStill = statement<{ id: string }>(
     .set({ deleted: false })
     .where(
       and(
-        eq(users.id, sql.placeholder("id")),
+        given(users.id),
         alive,
         sql`json_array_length(${users.roles}) = 0`,
         sql`not exists (select 1 from ${organization_members} where ${organization_members.user_id} = ${users.id} and json_array_length(${organization_members.roles}) > 0)`,

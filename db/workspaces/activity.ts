@@ -1,6 +1,6 @@
 // Why a workspace's end moved and what the server did to it by itself. Written by the workspace actor, read by its activity page.
-import { desc, eq, sql } from "drizzle-orm";
-import { build, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { desc, sql } from "drizzle-orm";
+import { build, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { workspace_activity } from "../schema/workspaces.ts";
 
 export type WorkspaceActivityRow = Omit<typeof workspace_activity.$inferSelect, "id">;
@@ -26,7 +26,7 @@ export const listActivity = query(
   build
     .select()
     .from(workspace_activity)
-    .where(eq(workspace_activity.workspace_id, sql.placeholder("workspace_id")))
+    .where(given(workspace_activity.workspace_id))
     .orderBy(desc(workspace_activity.id))
     .limit(KEPT_ACTIVITIES),
 );

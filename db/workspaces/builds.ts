@@ -1,24 +1,19 @@
 // Builds of workspaces: reading by key and number, and the statements of the workspace actor.
 import { and, asc, desc, eq, isNull, lt, sql } from "drizzle-orm";
-import { build, insertInto, query, updateBy } from "../engine/sql.ts";
+import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_build_parameters, workspace_builds, workspaces } from "../schema/workspaces.ts";
 
 export type BuildRow = typeof workspace_builds.$inferSelect;
 
-export const findBuild = query(
-  build
-    .select()
-    .from(workspace_builds)
-    .where(eq(workspace_builds.id, sql.placeholder("id"))),
-);
+export const findBuild = findBy(workspace_builds, workspace_builds.id);
 
 /** The values a build was made with, by name: {build_id}. */
 export const listBuildParameters = query(
   build
     .select({ name: workspace_build_parameters.name, value: workspace_build_parameters.value })
     .from(workspace_build_parameters)
-    .where(eq(workspace_build_parameters.build_id, sql.placeholder("build_id")))
+    .where(given(workspace_build_parameters.build_id))
     .orderBy(asc(workspace_build_parameters.name)),
 );
 
@@ -43,7 +38,7 @@ export const listRunning = query(
       and(
         eq(workspaces.deleted, false),
         eq(workspace_builds.transition, "start"),
-        eq(jobs.provisioner, sql.placeholder("provisioner")),
+        given(jobs.provisioner),
         eq(jobs.error, ""),
         isNull(jobs.canceled_at),
         sql`${jobs.completed_at} is not null`,
@@ -59,12 +54,7 @@ export const findBuildByNumber = query(
   build
     .select({ id: workspace_builds.id })
     .from(workspace_builds)
-    .where(
-      and(
-        eq(workspace_builds.workspace_id, sql.placeholder("workspace_id")),
-        eq(workspace_builds.build_number, sql.placeholder("build_number")),
-      ),
-    ),
+    .where(and(given(workspace_builds.workspace_id), given(workspace_builds.build_number))),
 );
 
 /** Numbers below this one, newest first: the ids of a page of builds; {workspace_id, below, since, limit, offset}. */
@@ -74,7 +64,7 @@ export const listBuildIds = query(
     .from(workspace_builds)
     .where(
       and(
-        eq(workspace_builds.workspace_id, sql.placeholder("workspace_id")),
+        given(workspace_builds.workspace_id),
         lt(workspace_builds.build_number, sql.placeholder("below")),
         sql`${workspace_builds.created_at} > ${sql.placeholder("since")}`,
       ),

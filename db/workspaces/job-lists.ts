@@ -1,6 +1,6 @@
 // Provisioner jobs of an organization as lists show them, the newest first, with what they are about.
 import { and, desc, eq, sql } from "drizzle-orm";
-import { build, query, type RowOfQuery } from "../engine/sql.ts";
+import { build, given, query, type RowOfQuery } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
@@ -30,7 +30,7 @@ export const listJobsOf = query(
   selectJobs()
     .where(
       and(
-        eq(jobs.organization_id, sql.placeholder("organization_id")),
+        given(jobs.organization_id),
         sql`(${sql.placeholder("initiator")} = '' or ${jobs.initiator_id} = ${sql.placeholder("initiator")})`,
       ),
     )
@@ -39,9 +39,5 @@ export const listJobsOf = query(
 );
 
 /** {organization_id, id}. */
-export const findJobOf = query(
-  selectJobs().where(
-    and(eq(jobs.organization_id, sql.placeholder("organization_id")), eq(jobs.id, sql.placeholder("id"))),
-  ),
-);
+export const findJobOf = query(selectJobs().where(and(given(jobs.organization_id), given(jobs.id))));
 export type ListedJob = RowOfQuery<typeof findJobOf>;

@@ -1,7 +1,7 @@
 // Provisioner jobs and their logs: template imports and workspace builds. Rows are written by the job's owner alone (the workspace
 // or the template-version actor); the reads here are by key, except the list of open jobs at start.
-import { and, asc, eq, gt, lt, sql } from "drizzle-orm";
-import { build, insertInto, query, updateBy } from "../engine/sql.ts";
+import { and, asc, gt, lt, sql } from "drizzle-orm";
+import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { job_logs, jobs } from "../schema/jobs.ts";
 
 export type JobRow = typeof jobs.$inferSelect;
@@ -10,12 +10,7 @@ export type JobLogRow = typeof job_logs.$inferSelect;
 /** Lines of one page of a job's log. */
 export const JOB_LOG_PAGE = 5_000;
 
-export const findJob = query(
-  build
-    .select()
-    .from(jobs)
-    .where(eq(jobs.id, sql.placeholder("id"))),
-);
+export const findJob = findBy(jobs, jobs.id);
 
 /** `key` comes from `store.reserve("jobs", 1)`. */
 export const insertJob = insertInto(jobs);
@@ -26,7 +21,7 @@ export const updateJob = updateBy(jobs, jobs.id);
 export const insertJobLogs = insertInto(job_logs);
 
 const page = and(
-  eq(job_logs.job, sql.placeholder("job")),
+  given(job_logs.job),
   gt(job_logs.id, sql.placeholder("after")),
   lt(job_logs.id, sql.placeholder("before")),
 );

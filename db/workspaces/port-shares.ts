@@ -2,7 +2,7 @@
 // than the template allows by now, even before a lowered maximum has reached every workspace (rule SH-12).
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import { SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
-import { build, deleteBy, query, statement } from "../engine/sql.ts";
+import { build, deleteBy, findBy, given, query, statement } from "../engine/sql.ts";
 import { port_shares } from "../schema/port-shares.ts";
 import { templates } from "../schema/templates.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -31,17 +31,12 @@ export const listPortShares = query(
     .from(port_shares)
     .innerJoin(workspaces, eq(workspaces.id, port_shares.workspace_id))
     .innerJoin(templates, eq(templates.id, workspaces.template_id))
-    .where(eq(port_shares.workspace_id, sql.placeholder("workspace_id")))
+    .where(given(port_shares.workspace_id))
     .orderBy(asc(port_shares.port), asc(port_shares.agent_name)),
 );
 
 /** As they are stored: {workspace_id}. */
-export const listStoredPortShares = query(
-  build
-    .select()
-    .from(port_shares)
-    .where(eq(port_shares.workspace_id, sql.placeholder("workspace_id"))),
-);
+export const listStoredPortShares = findBy(port_shares, port_shares.workspace_id);
 
 /** Workspaces that share a port more openly than their template allows: {template_id}, null for all. For `scan`. */
 export const listWorkspacesAboveLevel = query(
@@ -76,13 +71,7 @@ export const savePortShare = statement<PortShareRow>(
 export const deletePortShare = statement<Pick<PortShareRow, "workspace_id" | "agent_name" | "port">>(
   build
     .delete(port_shares)
-    .where(
-      and(
-        eq(port_shares.workspace_id, place("workspace_id")),
-        eq(port_shares.agent_name, place("agent_name")),
-        eq(port_shares.port, place("port")),
-      ),
-    ),
+    .where(and(given(port_shares.workspace_id), given(port_shares.agent_name), given(port_shares.port))),
 );
 
 /** All of a workspace, when it is deleted. */
@@ -93,6 +82,6 @@ export const guardShareLevel = statement<{ id: string; level: ShareLevel }>(
   build
     .update(templates)
     .set({ max_port_share_level: sql`${templates.max_port_share_level}` })
-    .where(and(eq(templates.id, place("id")), eq(templates.max_port_share_level, place("level")))),
+    .where(and(given(templates.id), eq(templates.max_port_share_level, place("level")))),
   { expect: 1 },
 );

@@ -1,7 +1,7 @@
 // Workspaces that are kept ready for somebody: those of a template, those that can be claimed, and when a template's are looked at.
 import { and, asc, eq, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { build, query, type RowOfQuery, type Statement, statement } from "../engine/sql.ts";
+import { build, given, query, type RowOfQuery, type Statement, statement } from "../engine/sql.ts";
 import { setTimer } from "../engine/timers.ts";
 import { agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
@@ -27,7 +27,7 @@ export const listPrebuilds = query(
     .from(workspaces)
     .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
-    .where(and(unclaimed, eq(workspaces.template_id, sql.placeholder("template_id"))))
+    .where(and(unclaimed, given(workspaces.template_id)))
     .orderBy(asc(workspaces.created_at), asc(workspaces.id)),
 );
 export type PrebuildRow = RowOfQuery<typeof listPrebuilds>;
@@ -62,12 +62,7 @@ export const findBuildInitiator = query(
   build
     .select({ initiator_id: workspace_builds.initiator_id })
     .from(workspace_builds)
-    .where(
-      and(
-        eq(workspace_builds.workspace_id, sql.placeholder("workspace_id")),
-        eq(workspace_builds.build_number, sql.placeholder("build_number")),
-      ),
-    ),
+    .where(and(given(workspace_builds.workspace_id), given(workspace_builds.build_number))),
 );
 
 /** Gives it to an owner; refused as stale when it is nobody's to be claimed any more (rule PB-7). */
@@ -75,7 +70,7 @@ export const takePrebuild = statement<{ id: string; owner_id: string; name: stri
   build
     .update(workspaces)
     .set({ owner_id: sql.placeholder("owner_id") as never, name: sql.placeholder("name") as never })
-    .where(and(eq(workspaces.id, sql.placeholder("id")), unclaimed)),
+    .where(and(given(workspaces.id), unclaimed)),
   { expect: 1 },
 );
 

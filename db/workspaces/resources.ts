@@ -1,6 +1,6 @@
 // What builds brought to life. Rows are written with the start of a build and shown once it has succeeded.
-import { asc, eq, sql } from "drizzle-orm";
-import { build, deleteBy, insertInto, query } from "../engine/sql.ts";
+import { asc, sql } from "drizzle-orm";
+import { build, deleteBy, given, insertInto, query } from "../engine/sql.ts";
 import { workspace_resources } from "../schema/workspaces.ts";
 
 // The lowest place among its agents, then the name (facts/platform 2.5); what has no agent comes last.
@@ -16,7 +16,7 @@ export const listResources = query(
   build
     .select()
     .from(workspace_resources)
-    .where(eq(workspace_resources.job_id, sql.placeholder("job_id")))
+    .where(given(workspace_resources.job_id))
     .orderBy(...order),
 );
 

@@ -1,7 +1,7 @@
 // Organizations in which workspaces may not be shared: a setting of each, on unless a row says otherwise. The workspace actor guards
 // its batches with it; nothing here changes a workspace.
 import { and, eq, sql } from "drizzle-orm";
-import { build, query, type Statement, statement } from "../engine/sql.ts";
+import { build, given, query, type Statement, statement } from "../engine/sql.ts";
 import { settings } from "../schema/core.ts";
 import { organizations } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -23,7 +23,7 @@ const put = statement<{ key: string }>(
     .values({ key: sql.placeholder("key"), value: "true" })
     .onConflictDoNothing(),
 );
-const drop = statement<{ key: string }>(build.delete(settings).where(eq(settings.key, sql.placeholder("key"))));
+const drop = statement<{ key: string }>(build.delete(settings).where(given(settings.key)));
 
 /** Switches it; no change is no error. */
 export const setSharingOff = (organization_id: string, off: boolean): Statement =>

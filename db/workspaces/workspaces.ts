@@ -1,18 +1,13 @@
 // Workspaces: reading by key and by owner and name; the statements of the workspace actor. What a caller sees of a workspace is
 // read whole by db/workspaces/views.ts, lists and searches by db/workspaces/lists.ts.
-import { and, desc, eq, sql } from "drizzle-orm";
-import { build, insertInto, query, updateBy } from "../engine/sql.ts";
+import { and, desc, sql } from "drizzle-orm";
+import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
 export type WorkspaceRow = typeof workspaces.$inferSelect;
 
-export const findWorkspace = query(
-  build
-    .select()
-    .from(workspaces)
-    .where(eq(workspaces.id, sql.placeholder("id"))),
-);
+export const findWorkspace = findBy(workspaces, workspaces.id);
 
 /** What decides who may see it: {id}. */
 export const findWorkspacePlace = query(
@@ -31,7 +26,7 @@ export const findWorkspacePlace = query(
       version: workspaces.version,
     })
     .from(workspaces)
-    .where(eq(workspaces.id, sql.placeholder("id"))),
+    .where(given(workspaces.id)),
 );
 const place = findWorkspacePlace({ id: "" }).map;
 export type WorkspacePlace = ReturnType<typeof place>;
@@ -44,22 +39,14 @@ export const findWorkspaceByName = query(
   build
     .select({ id: workspaces.id, deleted: workspaces.deleted })
     .from(workspaces)
-    .where(
-      and(
-        eq(workspaces.owner_id, sql.placeholder("owner_id")),
-        sql`lower(${workspaces.name}) = lower(${sql.placeholder("name")})`,
-      ),
-    )
+    .where(and(given(workspaces.owner_id), sql`lower(${workspaces.name}) = lower(${sql.placeholder("name")})`))
     .orderBy(workspaces.deleted, desc(workspaces.updated_at))
     .limit(1),
 );
 
 /** What a build is told about the owner: {id}, also of a deleted user. */
 export const findWorkspaceOwner = query(
-  build
-    .select({ id: users.id, username: users.username, email: users.email })
-    .from(users)
-    .where(eq(users.id, sql.placeholder("id"))),
+  build.select({ id: users.id, username: users.username, email: users.email }).from(users).where(given(users.id)),
 );
 
 export const insertWorkspace = insertInto(workspaces);

@@ -4,7 +4,7 @@ import { and, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
 import { BUILD_REASONS } from "#schema/workspaces/build.ts";
-import { build, query, type RowOfQuery, statement } from "../../engine/sql.ts";
+import { build, given, query, type RowOfQuery, statement } from "../../engine/sql.ts";
 import type { Store } from "../../engine/store.ts";
 import { audit_logs } from "../../schema/audit.ts";
 import { chats } from "../../schema/chats.ts";
@@ -83,10 +83,7 @@ export const listAudit = async (
 
 /** Where a page begins: {id}. */
 export const findAuditCursor = query(
-  build
-    .select({ time: audit_logs.time, key: audit_logs.key })
-    .from(audit_logs)
-    .where(eq(audit_logs.id, sql.placeholder("id"))),
+  build.select({ time: audit_logs.time, key: audit_logs.key }).from(audit_logs).where(given(audit_logs.id)),
 );
 
 /** Ids of everybody who has or had this username, or this e-mail address; deleted users, too. For `scan`. */
@@ -105,8 +102,8 @@ export const listUsersAt = query(
 
 /** Entries of a kind that are older, for retention: {resource_type, action, before}. Every reason by itself, since it stands before the time. */
 const old = and(
-  eq(audit_logs.resource_type, sql.placeholder("resource_type")),
-  eq(audit_logs.action, sql.placeholder("action")),
+  given(audit_logs.resource_type),
+  given(audit_logs.action),
   inArray(audit_logs.build_reason, ["", ...BUILD_REASONS]),
   lt(audit_logs.time, sql.placeholder("before")),
 );

@@ -1,9 +1,9 @@
 // Rows of use: minutes as they come in, and the packed rows they are folded into. Written by actors/usage only; read by its folding and,
 // in reader Workers, by the reports of insights (db/reports/usage/reports.ts).
 
-import { and, eq, lte, sql } from "drizzle-orm";
+import { and, lte, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { build, type Query, query, type ReportName, type Statement } from "../../engine/sql.ts";
+import { build, given, type Query, query, type ReportName, type Statement } from "../../engine/sql.ts";
 import { agent_apps } from "../../schema/agents.ts";
 import { usage_details, usage_keys, usage_latencies, usage_minutes } from "../../schema/usage.ts";
 import { workspaces } from "../../schema/workspaces.ts";
@@ -25,7 +25,7 @@ export const listUsageKeys = query(
     .from(usage_keys)
     .where(
       and(
-        eq(usage_keys.kind, sql.placeholder("kind")),
+        given(usage_keys.kind),
         sql`${usage_keys.name} in (select value from json_each(${sql.placeholder("names")}))`,
       ),
     ),
