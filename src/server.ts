@@ -42,6 +42,8 @@ import { experimentalSkills } from "./api/users/skills.ts";
 import { nodeToken } from "./cluster/head.ts";
 import type { Context } from "./context/context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
+import { readAppearance } from "./domain/deployment/appearance.ts";
+import { type Face, wearing } from "./web/face.ts";
 import { loadWeb } from "./web/load.ts";
 import { MOVED, PAGES, ROOTS } from "./web/pages.ts";
 
@@ -96,11 +98,15 @@ export const createApp = (ctx: Context): AnyElysia => {
       return body;
     });
   const web = onceLoaded(loadWeb);
+  const face = async (): Promise<Face> => {
+    const { application_name, logo_url } = await readAppearance(ctx);
+    return { name: application_name, logo: logo_url };
+  };
   const app: AnyElysia = withRoutes(base, ctx)
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
     .use(swaggerPage(() => withRoutes(new Elysia(), ctx), web))
-    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web));
+    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face)));
   const operations = operationsOf(app);
   const bodies = new BodyReaders(app.routes);
   const noRoute = (request: Request, error: unknown): Response => {

@@ -7,6 +7,7 @@ import { sha256 } from "#base/ids.ts";
 import { ICONS } from "./app/icons.ts";
 import { docsPages } from "./docs.ts";
 import type { WebFile } from "./files.ts";
+import { terminalFonts } from "./fonts.ts";
 import { hashesOfInline, installable, type Pictures, PREFIX, picturesOf, text } from "./installable.ts";
 import { PAGES } from "./pages.ts";
 
@@ -32,6 +33,7 @@ const hashed = (stem: string, extension: string, words: string): string =>
 
 const app = async (): Promise<WebFile[]> => {
   const docs = await docsPages();
+  const fonts = await terminalFonts();
   const result = await Bun.build({
     entrypoints: [join(HERE, "app/main.tsx")],
     minify: true,
@@ -39,7 +41,11 @@ const app = async (): Promise<WebFile[]> => {
     target: "browser",
     format: "esm",
     naming: { entry: "[name]-[hash].[ext]", chunk: "[name]-[hash].[ext]" },
-    define: { "process.env.NODE_ENV": '"production"', SLIPWAY_DOCS: JSON.stringify(docs.pages) },
+    define: {
+      "process.env.NODE_ENV": '"production"',
+      SLIPWAY_DOCS: JSON.stringify(docs.pages),
+      SLIPWAY_FONTS: JSON.stringify(fonts.addresses),
+    },
     publicPath: PREFIX,
   });
   const scripts = await Promise.all(
@@ -67,6 +73,7 @@ const app = async (): Promise<WebFile[]> => {
     ...(await installable({ css, scripts, pictures })),
     { name: css, type: "text/css", body: text(sheet) },
     ...docs.files,
+    ...fonts.files,
     ...scripts.map(({ name, body }) => ({ name, type: "text/javascript", body: text(body) })),
   ];
 };

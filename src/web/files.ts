@@ -14,6 +14,8 @@ export type WebFile = {
   readonly inline?: readonly string[];
   /** Policies of Trusted Types that its scripts may make; without them none. */
   readonly types?: readonly string[];
+  /** The origin of a picture that its policy must allow beside its own. */
+  readonly pictures?: string;
 };
 
 export const ENCODINGS = ["br", "gzip"] as const;

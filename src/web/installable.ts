@@ -77,6 +77,7 @@ export const installable = async ({ css, scripts, pictures }: Parts): Promise<We
     format: "iife",
     define: {
       FILES: JSON.stringify(files),
+      PICTURE: JSON.stringify(pictures.address("icon-192.png")),
       OFFLINE: JSON.stringify({ path: OFFLINE, needs: [PREFIX + css] }),
       VERSION: JSON.stringify(sha256(files.join() + offline).slice(0, 10)),
     },

@@ -18,12 +18,12 @@ const COMMON = {
  * `inline` are the hashes of the page's own scripts. Only what scripts make themselves may run or be shown as HTML; the app may name its
  * service worker, by the one policy of Trusted Types there is (src/web/app/shell/install.ts).
  */
-const policy = ({ inline = [], types = [] }: Pick<ServedFile, "inline" | "types">): string =>
+const policy = ({ inline = [], types = [], pictures }: Pick<ServedFile, "inline" | "types" | "pictures">): string =>
   [
     "default-src 'none'",
     `script-src ${["'self'", ...inline].join(" ")}`,
     "style-src 'self'",
-    "img-src 'self' data: blob:",
+    `img-src 'self' data: blob:${pictures === undefined ? "" : ` ${pictures}`}`,
     "font-src 'self'",
     "connect-src 'self'",
     "worker-src 'self'",
@@ -44,11 +44,12 @@ type Names = Readonly<Record<string, string>>;
 
 /**
  * One route for each page, and one for what they load. `pages` names the file shown at a path, `roots` a file beside the pages, `moved`
- * the path where a page is now that was at another.
+ * the path where a page is now that was at another. `dress` gives a file the face of the deployment.
  */
 export const webPages = (
   { pages, roots, moved }: { readonly pages: Names; readonly roots: Names; readonly moved: Names },
   files: WebFiles,
+  dress: (file: ServedFile) => Promise<ServedFile>,
 ): AnyElysia => {
   const hidden = { detail: { hide: true } };
   const file = async (name: string, isPage: boolean): Promise<ServedFile> => {
@@ -61,7 +62,7 @@ export const webPages = (
     app = app.get(
       path,
       async ({ request }) => {
-        const page = await file(name, true);
+        const page = await dress(await file(name, true));
         const headers = { ...COMMON, "content-security-policy": policy(page), "cache-control": "no-cache" };
         return fileAnswer(request, page, headers);
       },
@@ -70,7 +71,11 @@ export const webPages = (
   }
   for (const [path, name] of Object.entries(roots)) {
     const headers = { ...COMMON, "cache-control": "no-cache" };
-    app = app.get(path, async ({ request }) => fileAnswer(request, await file(name, false), headers), hidden);
+    app = app.get(
+      path,
+      async ({ request }) => fileAnswer(request, await dress(await file(name, false)), headers),
+      hidden,
+    );
   }
   for (const [path, to] of Object.entries(moved)) {
     const headers = { ...COMMON, location: to, "cache-control": "no-cache" };

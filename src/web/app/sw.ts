@@ -2,15 +2,40 @@
 // reached. Nothing else goes through it: what the API answers, what apps of workspaces serve, and the pages themselves always come from
 // the server. The build puts the names of the files and of the page in front of it (src/web/build.ts).
 
+import { subscriptionBody } from "./data/push-keys.ts";
+
 declare const FILES: readonly string[];
 declare const OFFLINE: { readonly path: string; readonly needs: readonly string[] };
 declare const VERSION: string;
+/** The address of the picture that is shown beside a notification. */
+declare const PICTURE: string;
 
 type Extendable = Event & { waitUntil(work: Promise<unknown>): void };
 type Fetching = Extendable & { readonly request: Request; respondWith(answer: Promise<Response>): void };
+type Pushing = Extendable & { readonly data: { json(): unknown } | null };
+type Notice = { readonly data: { readonly path: string }; close(): void };
+type Clicking = Extendable & { readonly notification: Notice };
+type Resubscribing = Extendable & {
+  readonly oldSubscription: PushSubscription | null;
+  readonly newSubscription: PushSubscription | null;
+};
+type Window = {
+  readonly url: string;
+  readonly visibilityState: string;
+  focus(): Promise<Window>;
+  postMessage(data: unknown): void;
+};
 type Worker = {
+  readonly registration: ServiceWorkerRegistration;
+  readonly clients: {
+    matchAll(options: { type: "window"; includeUncontrolled: boolean }): Promise<readonly Window[]>;
+    openWindow(url: string): Promise<unknown>;
+  };
   addEventListener(name: "install" | "activate", act: (event: Extendable) => void): void;
   addEventListener(name: "fetch", act: (event: Fetching) => void): void;
+  addEventListener(name: "push", act: (event: Pushing) => void): void;
+  addEventListener(name: "notificationclick", act: (event: Clicking) => void): void;
+  addEventListener(name: "pushsubscriptionchange", act: (event: Resubscribing) => void): void;
   skipWaiting(): Promise<void>;
 };
 
@@ -62,4 +87,59 @@ worker.addEventListener("fetch", (event) => {
   if (kept.has(pathname)) event.respondWith(file(request));
   // Pages of apps (`/@owner/workspace/...`) and the API are others' affair.
   else if (request.mode === "navigate" && !/^\/(@|api\/)/.test(pathname)) event.respondWith(page(request));
+});
+
+/** What the server sends (actors/notifications/push.ts). */
+type Pushed = { readonly id: string; readonly title: string; readonly body: string; readonly path: string };
+
+worker.addEventListener("push", (event) => {
+  const { id, title, body, path } = (event.data?.json() ?? {}) as Partial<Pushed>;
+  event.waitUntil(
+    worker.registration.showNotification(title ?? "Slipway", {
+      body,
+      tag: id,
+      icon: PICTURE,
+      data: { path: path ?? "/" },
+    }),
+  );
+});
+
+/** To the page that it is about: in a window that is open already, or a new one. */
+const show = async (path: string): Promise<void> => {
+  const wanted = new URL(path, location.origin);
+  const url = wanted.origin === location.origin ? wanted.href : location.origin;
+  const open = await worker.clients.matchAll({ type: "window", includeUncontrolled: true });
+  // Not the pages of workspaces' apps.
+  const pages = open.filter((one) => !new URL(one.url).pathname.startsWith("/@"));
+  const page =
+    pages.find((one) => one.url === url) ?? pages.find((one) => one.visibilityState === "visible") ?? pages[0];
+  if (!page) {
+    await worker.clients.openWindow(url);
+    return;
+  }
+  page.postMessage({ show: url.slice(location.origin.length) });
+  await page.focus().catch(() => undefined);
+};
+
+worker.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(show(event.notification.data.path));
+});
+
+const tell = (method: "POST" | "DELETE", body: object): Promise<Response> =>
+  fetch("/api/v2/users/me/webpush/subscription", {
+    method,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+// The browser's maker moves subscriptions now and then.
+worker.addEventListener("pushsubscriptionchange", (event) => {
+  const move = async (): Promise<void> => {
+    const { oldSubscription: old } = event;
+    const one = event.newSubscription ?? (old && (await worker.registration.pushManager.subscribe(old.options)));
+    if (one) await tell("POST", subscriptionBody(one));
+    if (old) await tell("DELETE", { endpoint: old.endpoint });
+  };
+  event.waitUntil(move());
 });

@@ -30,6 +30,7 @@ import type {
 } from "#schema/chats/model-config.ts";
 import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
 import type { UsageLimits, UsagePeriod } from "#schema/chats/usage-limit.ts";
+import type { Appearance, TERMINAL_FONTS, UpdateAppearance } from "#schema/deployment/appearance.ts";
 import type { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
 import type { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
 import type { BuildInsights, ChatInsights, TemplateInsights, UserActivity, UserLatency } from "#schema/insights.ts";
@@ -38,6 +39,7 @@ import type {
   InboxNotification,
   NotificationPreference,
   NotificationTemplate,
+  WebpushSubscription,
 } from "#schema/notifications/notification.ts";
 import type { NewProvisionerKey, ProvisionerDaemon, ProvisionerKey } from "#schema/templates/provisioner.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
@@ -69,9 +71,11 @@ import type { CreateWorkspace, Workspace, Workspaces } from "#schema/workspaces/
 
 type Call<Answer = void, Body = undefined> = { readonly answer: Answer; readonly body: Body };
 
+type Looks = { readonly theme_preference: string; readonly terminal_font: (typeof TERMINAL_FONTS)[number] };
+
 /** By method and path below /api/v2, with the names of path parameters behind colons. */
 export interface Calls {
-  "GET /buildinfo": Call<{ version: string; external_url: string }>;
+  "GET /buildinfo": Call<{ version: string; external_url: string; webpush_public_key: string }>;
   "GET /users/first": Call;
   "POST /users/first": Call<
     unknown,
@@ -128,6 +132,8 @@ export interface Calls {
   "PUT /notifications/inbox/mark-all-as-read": Call;
   "GET /notifications/templates/system": Call<readonly NotificationTemplate[]>;
   "POST /notifications/test": Call;
+  "POST /users/me/webpush/subscription": Call<void, WebpushSubscription>;
+  "DELETE /users/me/webpush/subscription": Call<void, { endpoint: string }>;
   "GET /users/me/notifications/preferences": Call<readonly NotificationPreference[]>;
   "PUT /users/me/notifications/preferences": Call<
     readonly NotificationPreference[],
@@ -160,6 +166,10 @@ export interface Calls {
     { name: string; tags: Record<string, string> }
   >;
   "DELETE /organizations/:organization/provisionerkeys/:key": Call;
+  "GET /appearance": Call<Appearance>;
+  "PUT /appearance": Call<Appearance, UpdateAppearance>;
+  "GET /users/me/appearance": Call<Looks>;
+  "PUT /users/me/appearance": Call<Looks, Looks>;
   "GET /deployment/config": Call<DeploymentConfig>;
   "GET /deployment/external-auth": Call<ExternalAccounts>;
   "GET /deployment/backups": Call<Backups>;

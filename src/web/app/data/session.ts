@@ -41,6 +41,8 @@ export const readSession = async (): Promise<void> => {
 
 export const signOut = async (): Promise<void> => {
   localStorage.removeItem(HINT);
+  const { turnPushOff } = await import("./web-push.ts");
+  await turnPushOff().catch(() => {});
   await call("POST /users/logout").catch(() => {});
   location.assign("/login");
 };

@@ -4,16 +4,20 @@ import { useEffect } from "preact/hooks";
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { toSignIn } from "../data/api.ts";
 import { followChats } from "../data/chats.ts";
+import { followAppearance } from "../data/face.ts";
 import { followInbox } from "../data/inbox.ts";
+import { readLooks } from "../data/looks.ts";
 import { me, mustEnrol, readSession, wasSignedIn } from "../data/session.ts";
 import { followWorkspaces } from "../data/workspaces.ts";
 import { CommandPanel } from "../parts/as-command.tsx";
 import { ButtonLink } from "../parts/button.tsx";
 import { Questions } from "../parts/dialog.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { Announcements } from "./announcements.tsx";
 import { CutBanner } from "./banner.tsx";
 import { Frame } from "./frame.tsx";
 import { Inbox } from "./inbox.tsx";
+import { onNoticeClick } from "./install.ts";
 import { listenForKeys, onKeys } from "./keys.ts";
 import { Nav, TabBar } from "./nav.tsx";
 import { openPalette, Palette } from "./palette.tsx";
@@ -47,12 +51,15 @@ const Inside = () => {
       followWorkspaces();
       followChats();
       followInbox();
+      void readLooks().catch(() => undefined);
     };
     if (wasSignedIn()) follow();
     void readSession()
       .then(() => (me.value === null ? toSignIn() : follow()))
       .catch(failed);
     const stops = [
+      followAppearance(),
+      onNoticeClick(route),
       onKeys("mod+k", openPalette),
       onKeys("n", () => route("/new")),
       ...[...PLACES, ...MORE_PLACES].map(({ keys, href }) => onKeys(keys, () => route(href))),
@@ -76,6 +83,7 @@ const Inside = () => {
         <Nav />
         <main class="main" id="main" tabIndex={-1}>
           {!mustEnrol.value && <CutBanner />}
+          <Announcements />
           <ErrorBoundary onError={failed}>
             <Router>
               {Object.entries(routes).map(([path, component]) => (

@@ -1,10 +1,11 @@
 // What the palette offers beside workspaces and chats: every page with its sections, and what one does to a workspace by its name.
+
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { chooseTheme } from "../data/looks.ts";
 import { signOut } from "../data/session.ts";
 import { mayStart, mayStop } from "../data/states.ts";
 import type { IconName } from "../icons.ts";
 import { hasPage, MORE_PLACES, PLACES } from "./places.ts";
-import { setTheme } from "./theme.ts";
 
 export type Entry = {
   readonly group: string;
@@ -25,9 +26,9 @@ const command = (icon: IconName, label: string, what: Pick<Entry, "href" | "act"
 export const COMMANDS: readonly Entry[] = [
   command("plus", "New workspace", { href: "/new" }),
   command("chat", "New chat", { href: "/chats" }),
-  command("sun", "Light theme", { act: () => setTheme("light") }),
-  command("moon", "Dark theme", { act: () => setTheme("dark") }),
-  command("cols", "Theme of the system", { act: () => setTheme("system") }),
+  command("sun", "Light theme", { act: () => chooseTheme("light") }),
+  command("moon", "Dark theme", { act: () => chooseTheme("dark") }),
+  command("cols", "Theme of the system", { act: () => chooseTheme("system") }),
   command("out", "Sign out", { act: signOut }),
 ];
 
@@ -67,6 +68,7 @@ const SECTIONS: readonly {
       ["spend-limits", "Spend limits"],
       ["hooks", "Hooks"],
       ["health", "Health"],
+      ["appearance", "Appearance"],
       ["settings", "Settings"],
       ["backups", "Backups"],
       ["logs", "Logs"],

@@ -1,6 +1,6 @@
 // The frame of a page: its bar with title and actions, and the page below.
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useTitle } from "../data/face.ts";
 import { CommandButton } from "../parts/as-command.tsx";
 
 type FrameProps = {
@@ -16,9 +16,7 @@ type FrameProps = {
 };
 
 export const Frame = ({ title, crumbs = [], beside, actions, children }: FrameProps) => {
-  useEffect(() => {
-    document.title = `${title} · Slipway`;
-  }, [title]);
+  useTitle(title);
   return (
     <>
       <header class="bar">

@@ -1,16 +1,20 @@
 // The navigation: beside the page, as a rail of icons where it is narrow, as tabs at the lower edge on phones.
 import { useLocation } from "preact-iso";
+import { face } from "../data/face.ts";
 import { unread } from "../data/inbox.ts";
+import { chooseTheme, nextTheme } from "../data/looks.ts";
 import { needs } from "../data/needs.ts";
 import { isAdministrator, me, signOut } from "../data/session.ts";
 import type { IconName } from "../icons.ts";
 import { openCommands } from "../parts/as-command.tsx";
+import { Brand } from "../parts/brand.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu, type MenuItem } from "../parts/menu.tsx";
 import { Bell, openInbox } from "./inbox.tsx";
 import { openPalette } from "./palette.tsx";
 import { MORE_PLACES, PLACES, type Place, TABS } from "./places.ts";
-import { nextTheme, setTheme, theme } from "./theme.ts";
+import { theme } from "./theme.ts";
+import { failed } from "./toasts.tsx";
 
 const isHere = (href: string, path: string): boolean => path === href || (href !== "/" && path.startsWith(`${href}/`));
 
@@ -61,9 +65,9 @@ export const Nav = () => {
   const more = MORE_PLACES.filter(({ forRoles }) => !forRoles || isAdministrator.value);
   return (
     <nav class="nav" aria-label="Main">
-      <a class="brand" href="/" title="Slipway">
-        <Icon name="brand" />
-        <span class="label">Slipway</span>
+      <a class="brand" href="/" title={face.value.name}>
+        <Brand />
+        <span class="label clip">{face.value.name}</span>
       </a>
       <button type="button" onClick={openPalette} aria-keyshortcuts="Control+K" title="Search">
         <Icon name="search" />
@@ -78,7 +82,7 @@ export const Nav = () => {
         <NavLink key={place.href} place={place} path={path} />
       ))}
       <Bell />
-      <button class="end" type="button" onClick={nextTheme} title={`Theme: ${theme.value}`}>
+      <button class="end" type="button" onClick={() => void nextTheme().catch(failed)} title={`Theme: ${theme.value}`}>
         <Icon name={THEMES[theme.value] ?? "moon"} />
         <span class="label">Theme: {theme.value}</span>
       </button>
@@ -95,9 +99,9 @@ export const Nav = () => {
 };
 
 const themeItems = (): MenuItem[] => [
-  { icon: "sun", label: "Light", act: () => setTheme("light") },
-  { icon: "moon", label: "Dark", act: () => setTheme("dark") },
-  { icon: "cols", label: "As the system has it", act: () => setTheme("system") },
+  { icon: "sun", label: "Light", act: () => chooseTheme("light") },
+  { icon: "moon", label: "Dark", act: () => chooseTheme("dark") },
+  { icon: "cols", label: "As the system has it", act: () => chooseTheme("system") },
 ];
 
 export const TabBar = () => {

@@ -17,7 +17,4 @@ export const setTheme = (wanted: Theme): void => {
   }
 };
 
-const ORDER: readonly Theme[] = ["system", "light", "dark"];
-
-/** The next of system, light, dark. */
-export const nextTheme = (): void => setTheme(ORDER[(ORDER.indexOf(theme.value) + 1) % ORDER.length] ?? "system");
+export const THEMES: readonly Theme[] = ["system", "light", "dark"];

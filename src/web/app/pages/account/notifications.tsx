@@ -1,7 +1,10 @@
 // What one wants to hear of, kind by kind.
+
+import { useEffect } from "preact/hooks";
 import type { NotificationTemplate } from "#schema/notifications/notification.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
+import { type Pushed, pushed, readPushed, turnPushOff, turnPushOn } from "../../data/web-push.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Switch } from "../../parts/field.tsx";
@@ -18,6 +21,35 @@ const read = async (): Promise<Choice> => {
   return { kinds, off: new Set(preferences.filter(({ disabled }) => disabled).map(({ id }) => id)) };
 };
 
+const WHY_NOT: Readonly<Partial<Record<Pushed, string>>> = {
+  denied: "The browser was told not to. Allow notifications of this page in its settings, then come back.",
+  asleep: "This browser cannot, or the page came neither over https nor from this machine.",
+};
+
+/** Pushed while no page of the app is open. The browser asks the person when they press, never before. */
+const ThisBrowser = () => {
+  useEffect(() => void readPushed().catch(failed), []);
+  const state = pushed.value;
+  const turn = (on: boolean): void =>
+    void (on ? turnPushOn() : turnPushOff()).catch(failed).finally(() => readPushed().catch(failed));
+  return (
+    <section class="panel" aria-labelledby="this-browser">
+      <header>
+        <h2 id="this-browser">This browser</h2>
+      </header>
+      <div class="body">
+        <Switch
+          label="Show notifications of the system"
+          note={WHY_NOT[state] ?? "Also while no page of the app is open."}
+          checked={state === "on"}
+          disabled={state !== "on" && state !== "off"}
+          onSwitch={turn}
+        />
+      </div>
+    </section>
+  );
+};
+
 export const Notifications = () => {
   const { state, again } = useResource("notifications", read);
   const { data, error } = state.value;
@@ -31,10 +63,11 @@ export const Notifications = () => {
   };
   const test = async (): Promise<void> => {
     await call("POST /notifications/test");
-    say("A test is in your inbox");
+    say(pushed.value === "on" ? "A test is in your inbox, and on its way to your browsers" : "A test is in your inbox");
   };
   return (
     <div class="stack">
+      <ThisBrowser />
       {groups.map(([group, kinds], at) => (
         <section key={group} class="panel" aria-labelledby={`group-${at}`}>
           <header>

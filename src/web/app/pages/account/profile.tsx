@@ -1,18 +1,28 @@
 // What others see of a person, and how the app looks to them.
 import { useSignal } from "@preact/signals";
 import { call, Problem, wordsOf } from "../../data/api.ts";
+import { chooseTerminalFont, chooseTheme, type TerminalFont, terminalFont } from "../../data/looks.ts";
 import { me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
-import { Field, Options } from "../../parts/field.tsx";
+import { Field, Options, Select } from "../../parts/field.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { setTheme, type Theme, theme } from "../../shell/theme.ts";
-import { say } from "../../shell/toasts.tsx";
+import { type Theme, theme } from "../../shell/theme.ts";
+import { failed, say } from "../../shell/toasts.tsx";
 
 const THEMES = [
   { value: "system", label: "As the system has it" },
   { value: "light", label: "Light" },
   { value: "dark", label: "Dark" },
+];
+
+const FONTS: readonly { readonly value: TerminalFont; readonly label: string }[] = [
+  { value: "", label: "As the system has them" },
+  { value: "fira-code", label: "Fira Code" },
+  { value: "geist-mono", label: "Geist Mono" },
+  { value: "ibm-plex-mono", label: "IBM Plex Mono" },
+  { value: "jetbrains-mono", label: "JetBrains Mono" },
+  { value: "source-code-pro", label: "Source Code Pro" },
 ];
 
 export const Profile = () => {
@@ -97,8 +107,14 @@ export const Profile = () => {
         label="Theme"
         value={theme.value}
         choices={THEMES}
-        hint="Of this browser."
-        onPick={(value) => setTheme(value as Theme)}
+        hint="Wherever you sign in."
+        onPick={(value) => void chooseTheme(value as Theme).catch(failed)}
+      />
+      <Select
+        label="Letters of terminals"
+        value={terminalFont.value}
+        choices={FONTS}
+        onPick={(value) => void chooseTerminalFont(value as TerminalFont).catch(failed)}
       />
     </>
   );

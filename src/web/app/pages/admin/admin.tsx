@@ -4,6 +4,7 @@ import { isSiteOwner, me } from "../../data/session.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
+import { Appearance } from "./appearance.tsx";
 import { Backups } from "./backups.tsx";
 import { ChatRules } from "./chat-rules.tsx";
 import { ExternalAccounts } from "./external-accounts.tsx";
@@ -34,6 +35,7 @@ const SECTIONS: readonly Section[] = [
   { name: "spend-limits", label: "Spend limits", page: Spending },
   { name: "hooks", label: "Hooks", page: Hooks },
   { name: "health", label: "Health", page: Health },
+  { name: "appearance", label: "Appearance", page: Appearance },
   { name: "settings", label: "Settings", page: Settings },
   { name: "backups", label: "Backups", page: Backups },
   { name: "logs", label: "Logs", page: Logs },

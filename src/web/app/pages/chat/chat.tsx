@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { call } from "../../data/api.ts";
 import { chats } from "../../data/chats.ts";
+import { useTitle } from "../../data/face.ts";
 import { me } from "../../data/session.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
@@ -48,9 +49,7 @@ const OneChat = ({ id }: { id: string }) => {
   const known = read && listed ? { ...read, title: listed.title, pin_order: listed.pin_order } : (read ?? listed);
   const isOwner = known !== undefined && known.owner_id === me.value?.id;
   const title = known?.title ?? "Chat";
-  useEffect(() => {
-    document.title = `${title} · Slipway`;
-  }, [title]);
+  useTitle(title);
   useEffect(() => {
     // A turn that has ended may have changed its model, its files, its workspace.
     if (chat.status.value === "waiting") void chat.refresh().catch(() => {});

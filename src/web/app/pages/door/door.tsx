@@ -1,19 +1,16 @@
 // The page before the app: one column in the middle.
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useTitle } from "../../data/face.ts";
+import { Brand } from "../../parts/brand.tsx";
 import { Icon } from "../../parts/icon.tsx";
 
 export const Door = ({ title, children }: { title: string; children: ComponentChildren }) => {
-  useEffect(() => {
-    document.title = `${title} · Slipway`;
-  }, [title]);
+  useTitle(title);
   return (
     <main class="center">
       <div class="login stack loose">
         <div class="line">
-          <svg class="i logo" aria-hidden="true">
-            <use href="#i-brand" />
-          </svg>
+          <Brand class="logo" />
           <h1>{title}</h1>
         </div>
         {children}

@@ -5,6 +5,8 @@ import type { LoginRefused } from "#schema/users/second-factor.ts";
 import { wayBack } from "../../../browser/way-back.ts";
 import { knowsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
 import { call, Problem, wordsOf } from "../../data/api.ts";
+import { face } from "../../data/face.ts";
+import { readLooks } from "../../data/looks.ts";
 import { isSetUp } from "../../data/set-up.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
@@ -15,7 +17,11 @@ type Second = { readonly challenge: string; readonly passkey: boolean };
 type Provider = { name: string; icon: string; url: string };
 type Ways = { readonly passkey: boolean; readonly providers: readonly Provider[] };
 
-const done = (): void => location.replace(wayBack(location.search, location.origin));
+const finish = async (): Promise<void> => {
+  // So that the first page is painted as the person wants it.
+  await readLooks().catch(() => undefined);
+  location.replace(wayBack(location.search, location.origin));
+};
 
 /** A sign-in at a provider that needs a second factor here comes back with a challenge, which leaves the address at once. */
 const challengeInAddress = (): Second | undefined => {
@@ -27,7 +33,7 @@ const challengeInAddress = (): Second | undefined => {
 
 const byPasskey = async (body: object): Promise<void> => {
   await call("POST /users/login/passkey", { body: await usePasskey("/users/login/passkey/start", body) });
-  done();
+  await finish();
 };
 
 export default function LoginPage() {
@@ -66,7 +72,7 @@ export default function LoginPage() {
       };
       return;
     }
-    done();
+    await finish();
   };
   if (second.value) {
     return (
@@ -80,7 +86,7 @@ export default function LoginPage() {
   }
   const { passkey, providers } = ways.value;
   return (
-    <Door title="Sign in to Slipway">
+    <Door title={`Sign in to ${face.value.name}`}>
       {!setUp.value && (
         <p class="banner box attn">
           <span>
@@ -175,7 +181,7 @@ const SecondFactor = ({
       act={async (form) => {
         const { code = "" } = textsOf(form);
         await call("POST /users/login/second-factor", { body: { challenge: second.challenge, code } });
-        done();
+        await finish();
       }}
     >
       <Field

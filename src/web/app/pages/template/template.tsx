@@ -3,6 +3,7 @@ import { lazy, useLocation, useRoute } from "preact-iso";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";
+import { face } from "../../data/face.ts";
 import { useResource } from "../../data/resource.ts";
 import { isAdministrator } from "../../data/session.ts";
 import { copy } from "../../parts/as-command.tsx";
@@ -109,7 +110,7 @@ export default function TemplatePage() {
 
 const Overview = ({ template, active }: { template: Template; active: TemplateVersion | undefined }) => {
   const usual = template.build_time_stats.start.P50;
-  const badge = `[Open in Slipway](${location.origin}/new?template=${encodeURIComponent(template.name)})`;
+  const badge = `[Open in ${face.value.name}](${location.origin}/new?template=${encodeURIComponent(template.name)})`;
   return (
     <>
       {template.deprecation_message && (
@@ -146,7 +147,7 @@ const Overview = ({ template, active }: { template: Template; active: TemplateVe
       )}
       <section class="panel" aria-labelledby="badge">
         <header>
-          <h2 id="badge">Open in Slipway</h2>
+          <h2 id="badge">Open in {face.value.name}</h2>
           <span class="push">
             <IconButton icon="copy" small label="Copy the link as Markdown" onPress={() => copy(badge)} />
           </span>

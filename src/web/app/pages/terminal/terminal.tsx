@@ -3,6 +3,7 @@ import { useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { useTitle } from "../../data/face.ts";
 import { workspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces } from "../../data/workspaces.ts";
@@ -36,9 +37,7 @@ const OneAgent = ({ agent }: { agent: string }) => {
     if (query.command) route(path, true);
   }, []);
   const name = here?.name ?? "Terminal";
-  useEffect(() => {
-    document.title = `${name} · Terminal · Slipway`;
-  }, [name]);
+  useTitle(`${name} · Terminal`);
   const { pane } = all.layout.value;
   return (
     <>

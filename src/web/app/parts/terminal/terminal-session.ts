@@ -1,11 +1,15 @@
 // A terminal of a workspace in the page: xterm, and a socket that comes back to the same terminal after a cut. Loaded with the first one.
+import { effect } from "@preact/signals";
 import { FitAddon } from "@xterm/addon-fit";
 import type { SearchAddon } from "@xterm/addon-search";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import rules from "@xterm/xterm/css/xterm.css" with { type: "text" };
+import { type TerminalFont, terminalFont } from "../../data/looks.ts";
+import { failed } from "../../shell/toasts.tsx";
 import { adoptSheet } from "../adopt-sheet.ts";
 import { copy } from "../as-command.tsx";
+import { loadFont } from "./terminal-font.ts";
 import { asAsked, type Modifier, withModifier } from "./terminal-keys.ts";
 import { styleLettersByObject, withAdoptedStyles } from "./terminal-styles.ts";
 
@@ -82,6 +86,7 @@ export class TerminalSession {
   readonly #resized: ResizeObserver;
   readonly #dark = matchMedia("(prefers-color-scheme: dark)");
   readonly #themed: MutationObserver;
+  readonly #lettered: () => void;
   #socket: WebSocket | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #tries = 0;
@@ -112,6 +117,7 @@ export class TerminalSession {
       return terminal;
     });
     void this.#draw();
+    this.#lettered = effect(() => void this.#letter(terminalFont.value).catch(failed));
     this.terminal.onData((data) => {
       this.#send({ data: withModifier(data, this.#modifier) });
       this.modify(undefined);
@@ -184,10 +190,19 @@ export class TerminalSession {
     document.removeEventListener("visibilitychange", this.#now);
     this.#dark.onchange = null;
     this.#themed.disconnect();
+    this.#lettered();
     this.#resized.disconnect();
     if (this.#socket) this.#socket.onclose = null;
     this.#socket?.close();
     this.terminal.dispose();
+  }
+
+  /** Draws with the letters that the person has chosen. */
+  async #letter(font: TerminalFont): Promise<void> {
+    const family = await loadFont(font, value("--font-mono"));
+    if (this.#over || font !== terminalFont.value) return;
+    this.terminal.options.fontFamily = family;
+    this.#fit.fit();
   }
 
   /** On the graphics card where there is one; the DOM otherwise, and when the card is taken away. */

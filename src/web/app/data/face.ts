@@ -1,0 +1,61 @@
+// How the deployment presents itself: its name and picture as the page came with them, and what its administrators tell everybody.
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Appearance, Banner } from "#schema/deployment/appearance.ts";
+import { call } from "./api.ts";
+
+const meta = (name: string): string => document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
+
+/** `logo` is the address of a picture, or empty for the product's own. */
+export const face = signal({ name: meta("application-name"), logo: meta("application-logo") });
+
+const KEPT = "banners";
+/** Nothing asks more often than this while one goes to and fro between windows. */
+const FRESH_MS = 60_000;
+
+const keptBanners = (): readonly Banner[] => {
+  try {
+    return JSON.parse(localStorage.getItem(KEPT) ?? "[]") as Banner[];
+  } catch {
+    return [];
+  }
+};
+
+/** What is announced, as it was read last: shown at once at the next visit, so that the page does not jump. */
+export const banners = signal<readonly Banner[]>(keptBanners());
+
+export const takeAppearance = ({
+  application_name,
+  logo_url,
+  service_banner,
+  announcement_banners,
+}: Appearance): void => {
+  face.value = { name: application_name, logo: logo_url };
+  banners.value = [service_banner, ...announcement_banners].filter(({ enabled, message }) => enabled && message !== "");
+  localStorage.setItem(KEPT, JSON.stringify(banners.value));
+};
+
+let readAt = 0;
+
+const read = async (): Promise<void> => {
+  readAt = Date.now();
+  takeAppearance(await call("GET /appearance"));
+};
+
+/** Reads what is announced, and again when one comes back to the window. */
+export const followAppearance = (): (() => void) => {
+  const look = (): void => {
+    if (!document.hidden && Date.now() - readAt > FRESH_MS) void read().catch(() => undefined);
+  };
+  look();
+  document.addEventListener("visibilitychange", look);
+  return () => document.removeEventListener("visibilitychange", look);
+};
+
+/** Names the window while a page is shown. */
+export const useTitle = (title: string): void => {
+  const { name } = face.value;
+  useEffect(() => {
+    document.title = `${title} · ${name}`;
+  }, [title, name]);
+};

@@ -1,0 +1,52 @@
+// How one wants one's own screen, wherever one signs in: theme and letters of terminals. Kept by the server for the account, and in this
+// browser so that the first paint has them.
+import { signal } from "@preact/signals";
+import { setTheme, THEMES, type Theme, theme } from "../shell/theme.ts";
+import { call } from "./api.ts";
+import type { Calls } from "./calls.ts";
+
+type Looks = Calls["GET /users/me/appearance"]["answer"];
+export type TerminalFont = Looks["terminal_font"];
+
+const FONT = "terminal-font";
+
+/** Empty: as the system has it. */
+export const terminalFont = signal((localStorage.getItem(FONT) ?? "") as TerminalFont);
+
+const keepFont = (font: TerminalFont): void => {
+  terminalFont.value = font;
+  if (font === "") localStorage.removeItem(FONT);
+  else localStorage.setItem(FONT, font);
+};
+
+/** Other programs keep themes of more kinds, such as dark for those who see no red. */
+const themeOf = (preference: string): Theme | undefined =>
+  preference === "" ? undefined : ((["light", "dark"] as const).find((one) => preference.startsWith(one)) ?? "system");
+
+/** Reads what one has chosen; what was never chosen stays as this browser has it. */
+export const readLooks = async (): Promise<void> => {
+  const { theme_preference, terminal_font } = await call("GET /users/me/appearance");
+  const chosen = themeOf(theme_preference);
+  if (chosen && chosen !== theme.value) setTheme(chosen);
+  keepFont(terminal_font);
+};
+
+const save = (): Promise<Looks> =>
+  call("PUT /users/me/appearance", {
+    body: { theme_preference: theme.value === "system" ? "auto" : theme.value, terminal_font: terminalFont.value },
+  });
+
+/** Shown at once; throws when the server does not keep it. */
+export const chooseTheme = async (wanted: Theme): Promise<void> => {
+  setTheme(wanted);
+  await save();
+};
+
+/** The next of system, light, dark. */
+export const nextTheme = (): Promise<void> =>
+  chooseTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "system");
+
+export const chooseTerminalFont = async (font: TerminalFont): Promise<void> => {
+  keepFont(font);
+  await save();
+};

@@ -1,0 +1,71 @@
+// This browser pushed: what one is told shows up although no page of the app is open. The browser asks the person, once, when they press.
+import { signal } from "@preact/signals";
+import { call, Problem } from "./api.ts";
+import { subscriptionBody } from "./push-keys.ts";
+
+/** `asleep`: the page came neither over https nor from this machine, or the browser has no such thing. */
+export type Pushed = "on" | "off" | "denied" | "unknown" | "asleep";
+
+export const pushed = signal<Pushed>("unknown");
+
+const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+
+const isKnown = (): boolean => "serviceWorker" in navigator && "PushManager" in window && "Notification" in window;
+
+const subscription = async (): Promise<PushSubscription | null> => {
+  const registration = await navigator.serviceWorker.getRegistration();
+  return (await registration?.pushManager.getSubscription()) ?? null;
+};
+
+const tell = (one: PushSubscription): Promise<void> =>
+  call("POST /users/me/webpush/subscription", { body: subscriptionBody(one) });
+
+/** How this browser stands; what it subscribed to is told to the server again, which may have forgotten it. */
+export const readPushed = async (): Promise<void> => {
+  if (!isKnown()) {
+    pushed.value = "asleep";
+    return;
+  }
+  const one = await subscription();
+  if (one) await tell(one);
+  pushed.value = Notification.permission === "denied" ? "denied" : one ? "on" : "off";
+};
+
+/** Asks the person, subscribes, and tells the server. Throws with words for people. */
+export const turnPushOn = async (): Promise<void> => {
+  if ((await Notification.requestPermission()) !== "granted") {
+    pushed.value = Notification.permission === "denied" ? "denied" : "off";
+    return;
+  }
+  const { webpush_public_key } = await call("GET /buildinfo");
+  const { pushManager } = await navigator.serviceWorker.ready;
+  const options = { userVisibleOnly: true, applicationServerKey: bytesOf(webpush_public_key) };
+  const one = await pushManager.subscribe(options).catch(async (error: unknown) => {
+    // Subscribed once with the key of another server at this address.
+    const old = await pushManager.getSubscription();
+    if (!old) throw new Error(`The browser's push service cannot be used: ${(error as Error).message}`);
+    await old.unsubscribe();
+    return pushManager.subscribe(options);
+  });
+  try {
+    await tell(one);
+  } catch (error) {
+    await one.unsubscribe();
+    throw error;
+  }
+  pushed.value = "on";
+};
+
+/** Also before somebody signs out: what is theirs is not shown to whoever comes after them. */
+export const turnPushOff = async (): Promise<void> => {
+  const one = isKnown() ? await subscription() : null;
+  if (one) {
+    const body = { endpoint: one.endpoint };
+    await call("DELETE /users/me/webpush/subscription", { body }).catch((error: unknown) => {
+      if (!(error instanceof Problem && error.status === 404)) throw error;
+    });
+    await one.unsubscribe();
+  }
+  if (pushed.value === "on") pushed.value = "off";
+};

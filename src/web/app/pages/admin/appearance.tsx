@@ -1,0 +1,189 @@
+// How the deployment presents itself: its name, its picture, and what everybody is told above each page.
+import { useSignal } from "@preact/signals";
+import type { Banner, UpdateAppearance } from "#schema/deployment/appearance.ts";
+import { call } from "../../data/api.ts";
+import { takeAppearance } from "../../data/face.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Area, Field, Switch } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { failed, say } from "../../shell/toasts.tsx";
+
+const MOST_BANNERS = 5;
+
+const change = async (body: UpdateAppearance): Promise<void> => takeAppearance(await call("PUT /appearance", { body }));
+
+type Opened = { readonly form: "face" } | { readonly form: "banner"; readonly at: number };
+
+export const Appearance = () => {
+  const { state, again } = useResource("appearance", () => call("GET /appearance"));
+  const opened = useSignal<Opened | undefined>(undefined);
+  const { data, error } = state.value;
+  if (error) return <Failed what="The appearance cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const { announcement_banners: banners, application_name, logo_url } = data;
+  const close = (): void => {
+    opened.value = undefined;
+  };
+  const keep = async (body: UpdateAppearance): Promise<void> => {
+    await change(body);
+    await again();
+  };
+  const keepBanner = (at: number, banner: Banner): Promise<void> =>
+    keep({ announcement_banners: [...banners.slice(0, at), banner, ...banners.slice(at + 1)] });
+  const remove = (at: number): void =>
+    ask({
+      title: "Delete the announcement",
+      text: "Nobody sees it any more.",
+      yes: "Delete announcement",
+      no: "Keep it",
+      isDanger: true,
+      act: () => keep({ announcement_banners: banners.filter((_, one) => one !== at) }),
+    });
+  const shown = opened.value;
+  return (
+    <>
+      <section class="panel" aria-labelledby="face">
+        <header>
+          <h2 id="face">Name and picture</h2>
+          <span class="push">
+            <Button small onPress={() => (opened.value = { form: "face" })}>
+              Change
+            </Button>
+          </span>
+        </header>
+        <div class="body">
+          <dl class="kv">
+            <dt>Name</dt>
+            <dd class="clip">{application_name}</dd>
+            <dt>Picture</dt>
+            <dd class="clip">{logo_url === "" ? "The usual one" : <img class="i" src={logo_url} alt={logo_url} />}</dd>
+          </dl>
+        </div>
+      </section>
+      <section class="stack" aria-labelledby="announcements">
+        <div class="head line">
+          <h2 id="announcements">Announcements</h2>
+          <span class="push">
+            <Button
+              small
+              icon="plus"
+              disabled={banners.length >= MOST_BANNERS}
+              onPress={() => (opened.value = { form: "banner", at: banners.length })}
+            >
+              Add announcement
+            </Button>
+          </span>
+        </div>
+        {banners.length === 0 ? (
+          <Empty
+            icon="bell"
+            title="Nothing is announced"
+            text="What is said here stands above each page of everybody."
+          />
+        ) : (
+          <ul class="panel list">
+            {banners.map((banner, at) => (
+              <li key={`${at} ${banner.message}`} class="item">
+                <Switch
+                  label={banner.message}
+                  checked={banner.enabled}
+                  onSwitch={(enabled) => void keepBanner(at, { ...banner, enabled }).catch(failed)}
+                />
+                <span class="line">
+                  <Button
+                    small
+                    label={`Change ${banner.message}`}
+                    onPress={() => (opened.value = { form: "banner", at })}
+                  >
+                    Change
+                  </Button>
+                  <IconButton icon="trash" label={`Delete ${banner.message}`} onPress={() => remove(at)} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      {shown?.form === "face" && (
+        <FormDialog
+          title="Name and picture"
+          submit="Save"
+          onClose={close}
+          act={async ({ application_name = "", logo_url = "" }) => {
+            await keep({ application_name, logo_url });
+            say("The new face is shown from now on");
+          }}
+        >
+          {(problems) => (
+            <>
+              <Field
+                label="Name"
+                name="application_name"
+                maxLength={64}
+                defaultValue={application_name}
+                hint="Empty: Slipway."
+                error={problems.application_name}
+              />
+              <Field
+                label="Address of the picture"
+                name="logo_url"
+                maxLength={2_048}
+                defaultValue={logo_url}
+                hint="An https address, or the picture itself as data:image/…. Empty: the usual one."
+                error={problems.logo_url}
+              />
+            </>
+          )}
+        </FormDialog>
+      )}
+      {shown?.form === "banner" && (
+        <BannerForm banner={banners[shown.at]} onClose={close} keep={(banner) => keepBanner(shown.at, banner)} />
+      )}
+    </>
+  );
+};
+
+type BannerFormProps = {
+  /** Undefined: a new one. */
+  readonly banner: Banner | undefined;
+  readonly keep: (banner: Banner) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+const BannerForm = ({ banner, keep, onClose }: BannerFormProps) => (
+  <FormDialog
+    title={banner ? "Change the announcement" : "Announce something"}
+    submit={banner ? "Save announcement" : "Announce"}
+    onClose={onClose}
+    act={({ message = "", background_color = "" }) =>
+      keep({ enabled: banner?.enabled ?? true, message, background_color })
+    }
+  >
+    {(problems) => (
+      <>
+        <Area
+          label="What is announced"
+          name="message"
+          required
+          maxLength={3_000}
+          defaultValue={banner?.message}
+          error={problems.message ?? problems["announcement_banners.0.message"]}
+        />
+        <Field
+          label="Colour"
+          name="background_color"
+          pattern="#[0-9a-fA-F]{6}"
+          title="Such as #1f6feb"
+          placeholder="#1f6feb"
+          defaultValue={banner?.background_color}
+          hint="Empty: quiet."
+          error={problems.background_color}
+        />
+      </>
+    )}
+  </FormDialog>
+);

@@ -1,0 +1,26 @@
+// The picture of the deployment: what its owner has chosen, or the product's own.
+import { useSignal } from "@preact/signals";
+import { face } from "../data/face.ts";
+
+export const Brand = ({ class: more }: { class?: string }) => {
+  const isBroken = useSignal("");
+  const { logo } = face.value;
+  const of = more ? `i ${more}` : "i";
+  if (logo !== "" && isBroken.value !== logo) {
+    return (
+      <img
+        class={of}
+        src={logo}
+        alt=""
+        onError={() => {
+          isBroken.value = logo;
+        }}
+      />
+    );
+  }
+  return (
+    <svg class={of} aria-hidden="true">
+      <use href="#i-brand" />
+    </svg>
+  );
+};

@@ -1,0 +1,51 @@
+// How the deployment presents itself, written into what the browser loads first: the name of pages and of the installed app, and the
+// address of its picture. So nothing changes before a person's eyes.
+import { type ServedFile, type WebFile, withTwins } from "./files.ts";
+
+export type Face = {
+  readonly name: string;
+  /** The address of a picture, or empty for the one of the product. */
+  readonly logo: string;
+};
+
+/** The name that the files are built with. */
+const NAME = "Slipway";
+const KEPT = 30;
+
+const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`).replaceAll("$", "&#36;");
+
+const page = (html: string, { name, logo }: Face): string =>
+  html
+    .replaceAll(/Slipway(?=<\/(?:title|h1|a)>)/g, escaped(name))
+    .replace(`name="application-name" content="${NAME}"`, `name="application-name" content="${escaped(name)}"`)
+    .replace('name="application-logo" content=""', `name="application-logo" content="${escaped(logo)}"`);
+
+const manifest = (json: string, { name }: Face): string =>
+  JSON.stringify({ ...(JSON.parse(json) as object), name, short_name: name });
+
+/** Where the picture comes from, when it is not from here. */
+const originOf = (logo: string): string | undefined => (/^https?:/.test(logo) ? new URL(logo).origin : undefined);
+
+/** Gives pages and manifest the face of the deployment; `read` tells it. What was made is kept as long as the face stays. */
+export const wearing = (read: () => Promise<Face>): ((file: ServedFile) => Promise<ServedFile>) => {
+  const made = new Map<string, Promise<ServedFile>>();
+  return async (file) => {
+    const isManifest = file.type === "application/manifest+json";
+    if (!file.isPage && !isManifest) return file;
+    const face = await read();
+    if (face.name === NAME && face.logo === "") return file;
+    const key = JSON.stringify([file.etag, face.name, face.logo]);
+    let known = made.get(key);
+    if (!known) {
+      const text = new TextDecoder().decode(file.body);
+      const body = new TextEncoder().encode(isManifest ? manifest(text, face) : page(text, face));
+      const { etag: _etag, twins: _twins, ...rest } = file;
+      const worn: WebFile = { ...rest, body, pictures: originOf(face.logo) };
+      known = withTwins(worn, "fast");
+      if (made.size >= KEPT) made.clear();
+      made.set(key, known);
+    }
+    return known;
+  };
+};

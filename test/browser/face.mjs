@@ -1,0 +1,81 @@
+// A deployment with a name, a picture and announcements of its own, and a person whose looks follow them from browser to browser.
+// node face.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { signIn } from "./ask.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+const LOGO = `data:image/svg+xml;base64,${btoa('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4" fill="teal"/></svg>')}`;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  const dialog = page.getByRole("dialog");
+  const look = async (name) => wrong.push(...(await lookAt(page, `face-${name}`, folder)));
+  const told = page.getByRole("note", { name: "Announcement" });
+
+  await signIn(page, at("/admin/appearance"), email, password);
+  await page.getByText("Nothing is announced").waitFor();
+  await page.getByRole("button", { name: "Change", exact: true }).click();
+  await dialog.getByLabel("Name").fill("Harbour & <Sons>");
+  await dialog.getByLabel("Address of the picture").fill("javascript:alert(1)");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  result.refused = await dialog.locator(".error").textContent();
+  await dialog.getByLabel("Address of the picture").fill(LOGO);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.locator(".brand img").waitFor();
+  for (const [message, colour] of [
+    ["Maintenance on Friday at 18:00 UTC.", "#1f6feb"],
+    ["The docks are open.", ""],
+  ]) {
+    await page.getByRole("button", { name: "Add announcement" }).click();
+    await dialog.getByLabel("What is announced").fill(message);
+    await dialog.getByLabel("Colour").fill(colour);
+    await dialog.getByRole("button", { name: "Announce" }).click();
+    await told.getByText(message).waitFor();
+  }
+  await look("admin");
+
+  // Put away in this browser, and only what was put away.
+  await told.filter({ hasText: "Maintenance" }).getByRole("button").click();
+  await page.goto(at("/account"));
+  await told.getByText("The docks are open.").waitFor();
+  result.announced = await told.count();
+
+  // Theme and letters are kept for the account.
+  await page.getByText("Dark", { exact: true }).click();
+  await page.getByLabel("Letters of terminals").selectOption("fira-code");
+  await page.waitForResponse(async (answer) => (await answer.request().postData())?.includes("fira-code") ?? false);
+  await look("profile");
+
+  // As another browser: the name before anybody is signed in, and the theme in the first paint of the first page.
+  await page.evaluate(() => localStorage.clear());
+  await context.clearCookies();
+  await page.close();
+  const second = await openPage(context, wrong);
+  await second.goto(at("/login"), { waitUntil: "commit" });
+  result.title = await second.title();
+  await second.getByRole("heading", { name: "Sign in to Harbour & <Sons>" }).waitFor();
+  result.logo = await second.locator("img.logo").evaluate((picture) => picture.naturalWidth > 0);
+  wrong.push(...(await lookAt(second, "face-login", folder)));
+  await second.addInitScript(() => {
+    // The first frame in which the page has something to show.
+    const seen = () => {
+      if (!document.querySelector(".app")) requestAnimationFrame(seen);
+      else window.firstTheme = document.documentElement.dataset.theme;
+    };
+    requestAnimationFrame(seen);
+  });
+  await signIn(second, at("/login"), email, password);
+  await second.waitForURL(at("/"));
+  await second.getByRole("navigation", { name: "Main" }).getByText("Harbour & <Sons>").waitFor();
+  await second.waitForFunction(() => window.firstTheme !== undefined);
+  result.theme = await second.evaluate(() => window.firstTheme);
+  await second.waitForFunction(() => localStorage.getItem("terminal-font") === "fira-code");
+  result.manifest = await second.evaluate(async () => (await (await fetch("/manifest.webmanifest")).json()).name);
+  await second.getByRole("note", { name: "Announcement" }).nth(1).waitFor();
+  return result;
+});
+process.exit(0);

@@ -1,0 +1,122 @@
+// A browser that is pushed: the person asks for it, the server's message becomes a notification of the system, a click leads to its page.
+// The browser's own push service cannot be reached from here; the test plays it and hands over what it could open.
+// node push.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE [FOLDER]
+import { readFileSync } from "node:fs";
+import { lookAt, openPage } from "./app-page.mjs";
+import { askTest, signIn } from "./ask.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, subscription, message, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+/** What the browser would answer if it could reach the service of its maker. */
+const playSubscribing = ({ endpoint, auth, p256dh }) => {
+  window.asked = 0;
+  const ask = Notification.requestPermission;
+  Notification.requestPermission = () => {
+    window.asked += 1;
+    return ask.call(Notification);
+  };
+  const bytes = (text) =>
+    Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0)).buffer;
+  const of = () =>
+    sessionStorage.getItem("subscribed") === null
+      ? null
+      : {
+          endpoint,
+          getKey: (name) => bytes(name === "auth" ? auth : p256dh),
+          unsubscribe: async () => {
+            sessionStorage.removeItem("subscribed");
+            return true;
+          },
+        };
+  PushManager.prototype.subscribe = async (options) => {
+    sessionStorage.setItem("subscribed", String(new Uint8Array(options.applicationServerKey)[0]));
+    return of();
+  };
+  PushManager.prototype.getSubscription = async () => of();
+};
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  const wrong = [];
+  await context.grantPermissions(["notifications"], { origin: new URL(url).origin });
+  const page = await openPage(context, wrong);
+  await page.addInitScript(playSubscribing, JSON.parse(subscription));
+  const result = { wrong };
+  await signIn(page, at("/account/notifications"), email, password);
+  const toggle = page.getByRole("switch", { name: /Show notifications of the system/ });
+  const turned = (on) =>
+    page.waitForFunction(
+      (wanted) => document.querySelector("[aria-labelledby=this-browser] input")?.checked === wanted,
+      on,
+    );
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.waitForFunction(() => document.querySelector("[aria-labelledby=this-browser] input")?.disabled === false);
+  result.askedBefore = await page.evaluate(() => window.asked);
+  result.before = await toggle.isChecked();
+  await toggle.click();
+  await turned(true);
+  result.asked = await page.evaluate(() => window.asked);
+  result.key = await page.evaluate(() => sessionStorage.getItem("subscribed"));
+  wrong.push(...(await lookAt(page, "account-push", folder)));
+  await page.getByRole("button", { name: "Send me a test" }).click();
+  await askTest("delivered");
+
+  // What the service could open is given to the app's own worker, as the browser would.
+  const session = await context.newCDPSession(page);
+  const registered = new Promise((resolve) => {
+    session.on("ServiceWorker.workerRegistrationUpdated", ({ registrations: [one] }) => one && resolve(one));
+  });
+  await session.send("ServiceWorker.enable");
+  const { registrationId } = await registered;
+  const origin = new URL(url).origin;
+  await session.send("ServiceWorker.deliverPushMessage", {
+    origin,
+    registrationId,
+    data: readFileSync(message, "utf8"),
+  });
+  const shown = () =>
+    page.evaluate(async () => {
+      const { getNotifications } = ServiceWorkerRegistration.prototype;
+      const all = await getNotifications.call(await navigator.serviceWorker.ready);
+      return all.map(({ title, body, data }) => ({ title, body, data }));
+    });
+  await page.waitForFunction(async () => (await (await navigator.serviceWorker.ready).getNotifications()).length > 0);
+  result.shown = await shown();
+
+  // A click, as the system tells it to the worker: the open page goes there without being loaded anew.
+  const [worker] = context.serviceWorkers();
+  await page.evaluate(() => {
+    window.same = true;
+  });
+  result.closed = await worker.evaluate(async (data) => {
+    // Only the system makes such events that may be waited for.
+    const works = [];
+    let isClosed = false;
+    const close = () => {
+      isClosed = true;
+    };
+    const event = new Event("notificationclick");
+    Object.assign(event, { notification: { data, close }, waitUntil: (work) => works.push(work) });
+    dispatchEvent(event);
+    await Promise.all(works);
+    return isClosed;
+  }, result.shown[0].data);
+  await page.waitForURL(at(result.shown[0].data.path));
+  result.same = await page.evaluate(() => window.same);
+
+  await page.goto(at("/account/notifications"));
+  await turned(true);
+  await toggle.click();
+  await turned(false);
+  await askTest("off");
+  // Whoever signs out takes their notifications along.
+  await toggle.click();
+  await turned(true);
+  await page.locator(".nav .account").click();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL("**/login");
+  await askTest("off");
+  return result;
+});
+process.exit(0);

@@ -1,0 +1,58 @@
+// Notifications of the system, in a real browser, through a push service on a real socket.
+import { expect } from "bun:test";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { statusOf } from "#test/api/users/people.ts";
+import { ServerPlace } from "#test/crash/server.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { PushService } from "#test/support/push-service.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { ownComplaints, runStory, strayRequests } from "./story.ts";
+
+const SCRIPT = fileURLToPath(new URL("push.mjs", import.meta.url));
+
+testNeeding(
+  [needs.chromium, needs.node, needs.openssl],
+  "[WB-61][NO-8] a browser is pushed once its person asks for it: the service knows the sender and opens the message, the worker shows it, and a click leads to its page",
+  async () => {
+    await using place = await ServerPlace.make();
+    using service = await PushService.start(place.scratch);
+    const env = { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8", NODE_EXTRA_CA_CERTS: service.certificate };
+    await place.start({ env });
+    const message = join(place.scratch, "message");
+    const pictures = process.env.SLIPWAY_PICTURES ?? "";
+    const { email, password } = ADMIN;
+    const subscription = JSON.stringify(service.subscription);
+    const admin = await place.client.signIn(email, password);
+    const told = await runStory(SCRIPT, [place.client.url.href, email, password, subscription, message, pictures], {
+      delivered: async () => {
+        const { text } = await until(() => service.delivered[0]);
+        await Bun.write(message, text);
+      },
+      off: async () => {
+        // The server knows the browser no more.
+        const { endpoint } = service.subscription;
+        expect(await statusOf(admin, "DELETE", "/users/me/webpush/subscription", { endpoint })).toBe(404);
+      },
+    });
+    const { webpush_public_key } = await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo");
+    expect(service.refused).toEqual([]);
+    expect(service.delivered).toHaveLength(1);
+    expect(service.delivered[0]).toMatchObject({ audience: service.origin, key: webpush_public_key });
+    expect(told).toMatchObject({
+      wrong: [],
+      askedBefore: 0,
+      asked: 1,
+      before: false,
+      same: true,
+      closed: true,
+      // The first byte of a point that is not compressed: the key of the server.
+      key: "4",
+      shown: [{ title: "A test notification", data: { path: "/" } }],
+    });
+    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
+    expect(ownComplaints(told)).toEqual([]);
+  },
+  240_000,
+);

@@ -1,0 +1,98 @@
+// The push service of a browser's maker, played: an https server that knows a browser's keys, checks who sends (VAPID, RFC 8292) and opens
+// what is sent (aes128gcm, RFC 8188 and 8291) as the browser would.
+import { createDecipheriv, createECDH, createPublicKey, type ECDH, hkdfSync, randomBytes, verify } from "node:crypto";
+import { makeCertificate } from "#test/cli/certificate.ts";
+
+const derived = (secret: Uint8Array, salt: Uint8Array, info: string | Uint8Array, length: number): Buffer =>
+  Buffer.from(hkdfSync("sha256", secret, salt, info, length));
+
+export type Delivered = { readonly text: string; readonly audience: string; readonly key: string };
+
+export class PushService implements Disposable {
+  readonly #server: Bun.Server<undefined>;
+  readonly #browser: ECDH = createECDH("prime256v1");
+  readonly #auth = randomBytes(16);
+  /** What has come and could be opened. */
+  readonly delivered: Delivered[] = [];
+  /** Why something was refused. */
+  readonly refused: string[] = [];
+  /** The file of the certificate that callers must trust. */
+  readonly certificate: string;
+
+  private constructor(files: { cert: string; key: string }) {
+    this.certificate = files.cert;
+    this.#browser.generateKeys();
+    this.#server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      tls: { cert: Bun.file(files.cert), key: Bun.file(files.key) },
+      fetch: async (request) => {
+        try {
+          const audience = this.#checked(request.headers.get("authorization") ?? "");
+          if (request.headers.get("content-encoding") !== "aes128gcm") throw new Error("no aes128gcm");
+          const text = this.#opened(Buffer.from(await request.arrayBuffer()));
+          this.delivered.push({ text, ...audience });
+          return new Response(null, { status: 201 });
+        } catch (error) {
+          this.refused.push(String(error));
+          return new Response(null, { status: 400 });
+        }
+      },
+    });
+  }
+
+  static async start(folder: string): Promise<PushService> {
+    return new PushService(await makeCertificate(folder, "push"));
+  }
+
+  get origin(): string {
+    return this.#server.url.origin;
+  }
+
+  /** What `pushManager.subscribe` answers in the browser. */
+  get subscription(): { endpoint: string; auth: string; p256dh: string } {
+    return {
+      endpoint: `${this.origin}/browser`,
+      auth: this.#auth.toString("base64url"),
+      p256dh: this.#browser.getPublicKey("base64url"),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    void this.#server.stop(true);
+  }
+
+  #checked(header: string): { audience: string; key: string } {
+    const [, token = "", key = ""] = /^vapid t=(\S+), k=(\S+)$/.exec(header) ?? [];
+    const [head = "", claims = "", signature = ""] = token.split(".");
+    const point = Buffer.from(key, "base64url");
+    const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((half) => half.toString("base64url"));
+    const signer = createPublicKey({ key: { kty: "EC", crv: "P-256", x, y } as never, format: "jwk" });
+    const bytes = Buffer.from(signature, "base64url");
+    const isSigned = verify(
+      "sha256",
+      Buffer.from(`${head}.${claims}`),
+      { key: signer, dsaEncoding: "ieee-p1363" },
+      bytes,
+    );
+    const { aud, exp } = JSON.parse(Buffer.from(claims, "base64url").toString()) as { aud: string; exp: number };
+    if (!isSigned || aud !== this.origin || exp * 1_000 < Date.now()) throw new Error("not signed for this service");
+    return { audience: aud, key };
+  }
+
+  #opened(body: Buffer): string {
+    const salt = body.subarray(0, 16);
+    const length = body[20] ?? 0;
+    const theirs = body.subarray(21, 21 + length);
+    const sealed = body.subarray(21 + length);
+    const info = Buffer.concat([Buffer.from("WebPush: info\0"), this.#browser.getPublicKey(), theirs]);
+    const secret = derived(this.#browser.computeSecret(theirs), this.#auth, info, 32);
+    const key = derived(secret, salt, "Content-Encoding: aes128gcm\0", 16);
+    const nonce = derived(secret, salt, "Content-Encoding: nonce\0", 12);
+    const cipher = createDecipheriv("aes-128-gcm", key, nonce);
+    cipher.setAuthTag(sealed.subarray(-16));
+    const plain = Buffer.concat([cipher.update(sealed.subarray(0, -16)), cipher.final()]);
+    if (plain.at(-1) !== 2) throw new Error("not the last record");
+    return plain.subarray(0, -1).toString();
+  }
+}
