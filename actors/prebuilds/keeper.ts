@@ -26,7 +26,7 @@ import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { NewBuild } from "../workspace/decision.ts";
 import type { AutomaticBuilds } from "../workspace/effects.ts";
-import { type Prebuild, stepsFor, type Wanted } from "./steps.ts";
+import { GIVE_UP, type Prebuild, stepsFor, type Wanted } from "./steps.ts";
 
 export type KeeperDeps = {
   readonly store: Store;
@@ -37,6 +37,14 @@ export type KeeperDeps = {
   readonly firstBuild: (template: TemplateRow, preset_id: string) => Promise<NewBuild>;
 };
 
+/** Why a preset has fewer ready than it wants, at the last look. */
+export type PrebuildProblem = {
+  readonly template_name: string;
+  readonly preset_id: string | null;
+  readonly preset_name: string;
+  readonly reason: string;
+};
+
 /** Also without any news, for what nobody has told us of. */
 const LOOK_MS = 5 * 60_000;
 /** A look that a crash or an error has cut short is made again so soon. */
@@ -44,9 +52,16 @@ const CUT_SHORT_MS = 10_000;
 
 export class PrebuildKeeper {
   readonly #parts: KeeperDeps;
+  /** By template. Each look finds them anew, so they need not outlive the process. */
+  readonly #problems = new Map<string, readonly PrebuildProblem[]>();
 
   constructor(parts: KeeperDeps) {
     this.#parts = parts;
+  }
+
+  /** What keeps presets from having as many ready as they want. */
+  problems(): readonly PrebuildProblem[] {
+    return [...this.#problems.values()].flat();
   }
 
   /** One look at a template; the scheduler makes no two of one template at once. */
@@ -60,11 +75,16 @@ export class PrebuildKeeper {
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
     const wanted = template ? await this.#wanted(template, now) : NOTHING;
     const existing = (await store.all(listPrebuilds({ template_id }))).map(prebuildOf);
-    const { create, remove, next } = stepsFor(wanted, existing, now);
-    for (const one of remove) await this.#tried(template_id, () => this.#remove(one));
+    const { create, remove, next, given_up } = stepsFor(wanted, existing, now);
+    const reasons = new Map<string | null, string>(given_up.map((preset_id) => [preset_id, GIVEN_UP]));
+    const note = (preset_id: string | null, reason: string | undefined): void => {
+      if (reason !== undefined) reasons.set(preset_id, reason);
+    };
+    for (const one of remove) note(one.preset_id, await this.#tried(template_id, () => this.#remove(one)));
     for (const preset_id of create) {
-      if (template) await this.#tried(template_id, () => this.#create(template, preset_id));
+      if (template) note(preset_id, await this.#tried(template_id, () => this.#create(template, preset_id)));
     }
+    this.#keep(template_id, template?.name ?? "", wanted, reasons);
     if (wanted.presets.length === 0 && existing.length === 0 && !wanted.waits) {
       await store.commit([forgetPrebuilds(template_id, cutShort)]);
       return;
@@ -75,13 +95,37 @@ export class PrebuildKeeper {
     ]);
   }
 
+  #keep(
+    template_id: string,
+    template_name: string,
+    { presets }: Named,
+    reasons: ReadonlyMap<string | null, string>,
+  ): void {
+    if (reasons.size === 0) {
+      this.#problems.delete(template_id);
+      return;
+    }
+    const nameOf = (id: string | null): string => presets.find((one) => one.id === id)?.name ?? "";
+    const problems = [...reasons].map(([preset_id, reason]) => ({
+      template_name,
+      preset_id,
+      preset_name: nameOf(preset_id),
+      reason,
+    }));
+    this.#problems.set(template_id, problems);
+  }
+
   /** A deprecated or deleted template and an archived version give no workspaces, so none is kept ready. */
-  async #wanted(template: TemplateRow, now: number): Promise<Wanted & { waits: boolean }> {
+  async #wanted(template: TemplateRow, now: number): Promise<Named & { waits: boolean }> {
     if (template.deleted || template.deprecation_message !== "") return NOTHING;
     const version = await this.#parts.store.get(findTemplateVersion({ id: template.active_version_id }));
     if (!version?.manifest || version.archived) return NOTHING;
     const { presets = [] } = JSON.parse(version.manifest) as Manifest;
-    const all = presets.map((preset) => ({ id: presetId(version.id, preset.name), ...prebuildsOf(preset, now) }));
+    const all = presets.map((preset) => ({
+      id: presetId(version.id, preset.name),
+      name: preset.name,
+      ...prebuildsOf(preset, now),
+    }));
     return {
       version_id: version.id,
       presets: all.filter(({ instances }) => instances > 0),
@@ -132,18 +176,28 @@ export class PrebuildKeeper {
     await workspaces().ask(workspace_id, "createBuild", { build, after: build_id });
   }
 
-  /** What cannot be done for one of them keeps nobody from the others. */
-  async #tried(template_id: string, step: () => Promise<void>): Promise<void> {
+  /** Why it cannot be done; that keeps nobody from the others. Undefined when it is done, or somebody was there before. */
+  async #tried(template_id: string, step: () => Promise<void>): Promise<string | undefined> {
     try {
       await step();
+      return undefined;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      if (error.kind === "conflict") return;
+      if (error.kind === "conflict") return undefined;
       const reason = [error.message, ...error.validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
       log("prebuilds").warn("template {template_id} cannot be kept ready: {reason}", { template_id, reason });
+      return reason;
     }
   }
 }
+
+/** The presets with their names. */
+type Named = {
+  readonly version_id: string;
+  readonly presets: readonly (Wanted["presets"][number] & { readonly name: string })[];
+};
+
+const GIVEN_UP = `${GIVE_UP} builds in a row have failed: none is made until the template has another active version.`;
 
 const NOTHING = { version_id: "", presets: [], waits: false };
 

@@ -25,6 +25,8 @@ export type Steps = {
   readonly remove: readonly Prebuild[];
   /** When there will be something to do if nothing else happens; undefined when nothing is known of. */
   readonly next: number | undefined;
+  /** Presets of which none is made any more, because too many in a row have failed. */
+  readonly given_up: readonly string[];
 };
 
 /** So many of a template are built at once: a version that cannot be built costs no more. */
@@ -45,6 +47,7 @@ export const stepsFor = (wanted: Wanted, existing: readonly Prebuild[], now: num
   const create: string[] = [];
   const times: number[] = [];
   const kept: Prebuild[] = [];
+  const given_up: string[] = [];
   const isWanted = ({ version_id, preset_id }: Prebuild): boolean =>
     version_id === wanted.version_id && wanted.presets.some(({ id }) => id === preset_id);
   for (const one of existing) {
@@ -65,11 +68,12 @@ export const stepsFor = (wanted: Wanted, existing: readonly Prebuild[], now: num
     const steps = stepsOfPreset(preset, own, now);
     remove.push(...steps.remove);
     if (steps.next !== undefined) times.push(steps.next);
+    if (steps.isGivenUp) given_up.push(preset.id);
     const count = Math.max(0, Math.min(steps.missing, room));
     room -= count;
     create.push(...Array<string>(count).fill(preset.id));
   }
-  return { create, remove, next: times.length > 0 ? Math.min(...times) : undefined };
+  return { create, remove, next: times.length > 0 ? Math.min(...times) : undefined, given_up };
 };
 
 const isActive = ({ status }: Prebuild): boolean =>
@@ -79,7 +83,7 @@ const stepsOfPreset = (
   { instances, ttl_ms }: Wanted["presets"][number],
   own: readonly Prebuild[],
   now: number,
-): { missing: number; remove: Prebuild[]; next: number | undefined } => {
+): { missing: number; remove: Prebuild[]; next: number | undefined; isGivenUp?: true } => {
   const endOf = ({ ended_at }: Prebuild): number => ended_at ?? now;
   const building = own.filter(isActive);
   const good = own.filter(({ status }) => status === "succeeded").sort((a, b) => endOf(a) - endOf(b));
@@ -94,7 +98,7 @@ const stepsOfPreset = (
   const expiry = ttl_ms > 0 && fresh.length > surplus ? endOf(fresh[surplus] as Prebuild) + ttl_ms : undefined;
   const missing = Math.max(0, instances - fresh.length - building.length);
   if (failures.length === 0 || missing === 0) return { missing, remove, next: expiry };
-  if (failures.length >= GIVE_UP) return { missing: 0, remove, next: expiry };
+  if (failures.length >= GIVE_UP) return { missing: 0, remove, next: expiry, isGivenUp: true };
   // One at a time until one ends well.
   const retry = Math.max(...failures.map(endOf)) + pauseAfter(failures.length);
   if (now >= retry) return { missing: building.length > 0 ? 0 : 1, remove, next: expiry };

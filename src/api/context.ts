@@ -1,4 +1,5 @@
 // What the HTTP edge works with: what use cases have, and what belongs to connections.
+import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import type { ClusterNode } from "#db/pg/node.ts";
 import type { DomainContext } from "#domain/context.ts";
 import type { RefusedChanges } from "./audit/refused.ts";
@@ -14,6 +15,8 @@ export interface ApiContext extends DomainContext {
   readonly addresses: Addresses;
   /** This process as a node of a cluster; undefined where there is one server. */
   readonly cluster: ClusterNode | undefined;
+  /** Why presets have fewer ready than they want. */
+  readonly prebuilds: Pick<PrebuildKeeper, "problems">;
   /** Tells the audit log of changes that were refused. */
   readonly refused: RefusedChanges;
 }

@@ -188,7 +188,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.jobs = new JobQueue(config.provisioner_slots, this.workers);
     this.provisioners = makeProvisioners(options, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
-    this.health = new Health({ ...base, tailnet: this.tailnet, workers: this.workers, environment });
+    const { tailnet, workers } = this;
+    this.health = new Health({ ...base, tailnet, workers, environment, prebuilds: () => this.prebuilds });
     const { jobs, provisioners, blobs } = this;
     const equip = (request: ProvisionRequest) => equipped(this, request);
     const workspaces = openWorkspaces({ ...base, ...agents, jobs, provisioners, equip, building: this });

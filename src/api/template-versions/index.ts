@@ -3,6 +3,7 @@
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { openVariables } from "#db/templates/variables.ts";
+import { mayManageTemplates } from "#domain/access.ts";
 import { versionExternalAuth } from "#domain/external-auth/version.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { createVersion } from "#domain/template-versions/create.ts";
@@ -203,7 +204,13 @@ const versionContents = (ctx: ApiContext) =>
       "/presets",
       async ({ caller, params }) => {
         const found = await versionAt(ctx, params.templateversion, caller);
-        return presentPresets(await manifestOf(ctx, found), found.version.id);
+        const presets = presentPresets(await manifestOf(ctx, found), found.version.id);
+        if (!mayManageTemplates(caller, found.version.organization_id)) return presets;
+        const problems = ctx.prebuilds.problems();
+        return presets.map((preset) => {
+          const problem = problems.find(({ preset_id }) => preset_id === preset.id);
+          return problem ? { ...preset, prebuild_problem: problem.reason } : preset;
+        });
       },
       {
         user: true,

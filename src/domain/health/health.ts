@@ -1,7 +1,9 @@
 // How the deployment fares, looked at by the running server: the checks of `slipway doctor`, and whether it reaches itself. Looked at once
 // a minute at most, whoever asks; which warnings do not count is a setting (rules DP-5, DP-6).
+import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
+import { failureWords } from "#base/network/failure-words.ts";
 import type { Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { findSetting, putSetting } from "#db/settings.ts";
@@ -9,6 +11,7 @@ import type { HealthReport, HealthSettings } from "#schema/deployment/health.ts"
 import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { Network } from "../tailnet/network.ts";
 import { examine } from "./checks.ts";
+import { presetsKeptReady } from "./prebuilds.ts";
 import { reportOf, type Seen } from "./report.ts";
 
 const KEPT_MS = 60_000;
@@ -24,6 +27,7 @@ export type HealthDeps = {
   readonly workers: Workers;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly accessUrl: () => URL;
+  readonly prebuilds: () => Pick<PrebuildKeeper, "problems">;
 };
 
 export class Health {
@@ -51,7 +55,7 @@ export class Health {
   }
 
   async #look(): Promise<Seen> {
-    const { config, clock, environment, tailnet, workers } = this.#deps;
+    const { config, clock, environment, tailnet, workers, prebuilds } = this.#deps;
     const [findings, access, socket] = await Promise.all([
       examine(config, clock, true, environment),
       this.#reach(),
@@ -61,7 +65,7 @@ export class Health {
     const { clients } = tailnet.relay.counts;
     return {
       at: rfc3339(clock.now()),
-      findings,
+      findings: [...findings, ...presetsKeptReady(prebuilds().problems())],
       access,
       socket,
       database: await this.#read(),
@@ -81,7 +85,7 @@ export class Health {
       const error = answer.ok ? {} : { error: `The access URL answers ${answer.status} to /healthz.` };
       return { url: url.href, status: answer.status, text, ...error };
     } catch (error) {
-      return { url: url.href, status: 0, text: "", error: `The access URL cannot be reached: ${wordsOf(error)}` };
+      return { url: url.href, status: 0, text: "", error: `The access URL cannot be reached: ${failureWords(error)}` };
     } finally {
       limit.cancel();
     }
@@ -112,13 +116,11 @@ export class Health {
         times.push(clock.monotonic() - began);
       }
     } catch (error) {
-      return { ms: 0, error: wordsOf(error) };
+      return { ms: 0, error: failureWords(error) };
     }
     return { ms: times.sort((a, b) => a - b)[Math.floor(READS / 2)] ?? 0 };
   }
 }
-
-const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export const readHealthSettings = async (store: Store): Promise<HealthSettings> => {
   const found = await store.get(findSetting({ key: SETTING }));

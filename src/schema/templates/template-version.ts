@@ -118,6 +118,9 @@ export const Preset = named(
     default: t.Boolean({ description: "Chosen when nothing else is." }),
     desired_prebuild_instances: t.Union([t.Integer(), t.Null()]),
     parameters: t.Array(t.Object({ name: t.String(), value: t.String() })),
+    prebuild_problem: t.Optional(
+      t.String({ description: "Why fewer are ready than wanted; for those who look after templates." }),
+    ),
   }),
 );
 export type Preset = Static<typeof Preset>;

@@ -59,6 +59,12 @@ describe("single cases", () => {
     expect(shown(stepsFor(wanted, existing, now))).toEqual(steps);
   });
 
+  test("[PB-4] [PB-17] a preset that is given up is named", () => {
+    const given_up = (...existing: Prebuild[]) => stepsFor(wants(1), existing, START + 9 * HOUR).given_up;
+    expect(given_up(failed("a", START), failed("b", START))).toEqual([]);
+    expect(given_up(failed("a", START), failed("b", START), failed("c", START))).toEqual(["p"]);
+  });
+
   test("[PB-6] a template keeps no more than the most, whatever its presets want", () => {
     const presets = ["p", "q"].map((id) => ({ id, instances: 100, ttl_ms: 0 }));
     const existing = Array.from({ length: MOST - 2 }, (_, i) => one(`w${i}`));

@@ -2,6 +2,7 @@
 // `echo`, whose workspaces without agents are ready at once.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
+import type { HealthReport } from "#schema/deployment/health.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -11,6 +12,7 @@ import { contextOf, seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
+import { newPerson } from "../users/people.ts";
 
 // A loaded machine may take its time.
 setDefaultTimeout(60_000);
@@ -160,6 +162,39 @@ test("[PB-7] twenty people at once get three: nobody the same, and everybody els
       .sort()
       .slice(-3),
   ).toEqual([2, 2, 2]);
+});
+
+test("[PB-17] a preset that cannot be kept ready says why in the health report and at the preset, until it is mended", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const asking = [...(PARAMETERS ?? []), { name: "region" }];
+  const { template, presets } = await templateOf(admin, keeping(1, { parameters: asking }));
+  const findings = async () => {
+    const { findings: all } = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
+    return all.filter(({ name }) => name === "prebuilds");
+  };
+  const [found] = await until(async () => {
+    await server.context?.scheduler.tick();
+    const all = await findings();
+    return all.length > 0 ? all : undefined;
+  });
+  expect(found).toMatchObject({ severity: "warning", dismissed: false });
+  expect(found?.detail).toStartWith(`preset Small of template ${template.name} cannot be kept ready: `);
+  expect(found?.detail).toContain("region");
+  const read = (client: Client) =>
+    client.get<(Preset & { prebuild_problem?: string })[]>(
+      `/api/v2/templateversions/${template.active_version_id}/presets`,
+    );
+  expect((await read(admin)).map(({ prebuild_problem = "" }) => prebuild_problem.includes("region"))).toEqual([
+    true,
+    false,
+  ]);
+  const stranger = (await newPerson(admin, "carol")).client;
+  expect(await read(stranger)).toEqual(presets as never);
+  const better = await importVersion(admin, JSON.stringify(keeping(1)), { template_id: template.id });
+  await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: better.id });
+  await ready(world, 1);
+  await until(async () => ((await findings()).length === 0 ? true : undefined));
 });
 
 testInside("[PB-4] a build that fails is tried again later and later, and given up after the third time", async () => {

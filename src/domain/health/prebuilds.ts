@@ -1,0 +1,12 @@
+// What a health report says of workspaces that are kept ready: one line for each preset that has fewer than it wants. Pure.
+import type { PrebuildProblem } from "#actors/prebuilds/keeper.ts";
+import type { Finding } from "./finding.ts";
+
+const MOST = 20;
+
+export const presetsKeptReady = (problems: readonly PrebuildProblem[]): Finding[] =>
+  problems.slice(0, MOST).map(({ template_name, preset_name, reason }) => ({
+    name: "prebuilds",
+    status: "warn",
+    detail: `${preset_name === "" ? "a workspace" : `preset ${preset_name}`} of template ${template_name} cannot be kept ready: ${reason}`,
+  }));
