@@ -1,9 +1,13 @@
 // What leaves the machine for somebody who helps, and settings that are read again while the server runs.
 import { expect, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { configureLogging, log, resetLogging } from "#base/log.ts";
 import { redacted } from "#base/redact.ts";
-import { announced, tempDirectory } from "#test/support/server.ts";
+import { Client } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ADMIN, announced, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { newPerson } from "../api/users/people.ts";
 import { command } from "../crash/server.ts";
 import { runHere } from "./run-verb.ts";
 
@@ -152,3 +156,72 @@ const linesOf = (stream: ReadableStream<Uint8Array>) => {
     },
   };
 };
+
+testInside(
+  "[OP-12] [AD-11] an owner fetches the bundle of a running server, by the API or the verb; none of what is secret there is in it",
+  async () => {
+    using place = tempDirectory();
+    const planted = {
+      hook: "canary-hook-secret-0123456789abcdef",
+      mail: "canary-mail-password-77",
+      key: "canary-api-key-0123456789",
+      linked: "canary-client-secret-55",
+    };
+    const github = { id: "github", type: "github", client_id: "c", client_secret: planted.linked };
+    await using server = await startTestServer({
+      env: {
+        SLIPWAY_HOOK_URL: "http://127.0.0.1:1/hooks",
+        SLIPWAY_HOOK_SECRET: planted.hook,
+        SLIPWAY_SMTP_PASSWORD: planted.mail,
+        SLIPWAY_SMTP_USERNAME: "mailer",
+        SLIPWAY_SMTP_HOST: "127.0.0.1",
+        SLIPWAY_SMTP_FROM: "slipway@example.com",
+        SLIPWAY_EXTERNAL_AUTH: JSON.stringify([github]),
+      },
+    });
+    configureLogging({ level: "info", format: "text", write: () => {} });
+    try {
+      const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+      const token = owner.token as string;
+      const provider = { provider: "openai", display_name: "Open", api_key: planted.key };
+      await owner.post("/api/v2/chats/providers", provider);
+      log("http").error("GET /x failed", {
+        authorization: `Bearer ${token}`,
+        by: "ada@example.com",
+        code: planted.key,
+      });
+      const file = join(place.path, "support.tar");
+      const at = ["--url", server.url.origin, "--token", token];
+      const made = await runHere(["support-bundle", file, ...at]);
+      expect(made).toMatchObject({ code: 0, errors: "" });
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      const files = await new Bun.Archive(await Bun.file(file).bytes()).files();
+      const names = ["about.json", "database.json", "figures.json", "health.json", "log.txt", "settings.json"];
+      expect([...files.keys()].sort()).toEqual(names);
+      const text = readFileSync(file, "utf8");
+      const secrets = [...Object.values(planted), "canary", ADMIN.password, token.slice(11), "ada@example.com"];
+      for (const secret of secrets) expect([secret, text.includes(secret)]).toEqual([secret, false]);
+      expect(await files.get("log.txt")?.text()).toContain("GET /x failed");
+      expect(await files.get("health.json")?.text()).toContain('"findings"');
+      expect(await files.get("settings.json")?.text()).toContain("smtp_host");
+      const again = await runHere(["support-bundle", file, ...at]);
+      expect([again.code, again.errors]).toEqual([1, expect.stringContaining("EEXIST")]);
+      const answer = await owner.fetch("GET", "/api/v2/deployment/support-bundle");
+      expect(answer.headers.get("content-type")).toBe("application/x-tar");
+      expect(answer.headers.get("content-disposition")).toContain("attachment");
+      const member = (await newPerson(owner, "mia")).client;
+      const refused = await runHere([
+        "support-bundle",
+        join(place.path, "b.tar"),
+        "--url",
+        server.url.origin,
+        "--token",
+        member.token as string,
+      ]);
+      expect([refused.code, existsSync(join(place.path, "b.tar"))]).toEqual([1, false]);
+    } finally {
+      resetLogging();
+    }
+  },
+  60_000,
+);

@@ -1,4 +1,4 @@
-// The server itself, for owners of the site: its backups and log, and who has linked external accounts.
+// The server itself, for owners of the site: its backups, log and support bundle, and who has linked external accounts.
 import { Elysia } from "elysia";
 import { checkServerAdmin } from "#domain/access.ts";
 import { externalAccounts } from "#domain/administration/external-accounts.ts";
@@ -8,6 +8,7 @@ import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
 import { backups } from "./backups.ts";
 import { serverLog } from "./logs.ts";
+import { supportBundles } from "./support-bundle.ts";
 
 const tags = ["Administration"];
 
@@ -32,4 +33,5 @@ export const administration = (ctx: ApiContext) =>
       },
     )
     .use(backups(ctx))
-    .use(serverLog(ctx));
+    .use(serverLog(ctx))
+    .use(supportBundles(ctx));

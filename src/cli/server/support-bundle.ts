@@ -1,18 +1,18 @@
 // `slipway support-bundle FILE.tar [--log-file FILE] [settings]`: what somebody who helps wants to know, without secrets: version and
 // machine, settings, what `doctor` finds, sizes of tables, and the last lines of a log. It is a plain tar; look into it before you send it.
+// With --url a running server makes it (../client/support-bundle.ts).
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { availableParallelism, freemem, release, totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { holdProcess, rfc3339 } from "#base/clock.ts";
+import { holdProcess } from "#base/clock.ts";
 import { shownSettings } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { loadConfig } from "#base/config.ts";
 import { redacted } from "#base/redact.ts";
 import { usageError } from "#base/usage-error.ts";
-import { COMMIT, VERSION } from "#base/version.ts";
 import { Flow } from "#db/backup/flow.ts";
 import { packTar } from "#db/backup/tar.ts";
 import { inspectDatabase, tableSizes } from "#db/engine/inspect.ts";
+import { aboutHere, shown } from "#domain/administration/support-bundle.ts";
 import { onlyWord, takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 import { findingsOf } from "./doctor.ts";
@@ -20,13 +20,16 @@ import { findingsOf } from "./doctor.ts";
 const LOG_LINES = 2000;
 
 export const run: RunVerb = async (input) => {
+  if (input.argv.some((word) => /^--(url|token)(=|$)/.test(word))) {
+    return (await import("../client/support-bundle.ts")).run(input);
+  }
   const { given: json, rest } = takeSwitch(input.argv, "--json");
   const { words, options, rest: argv } = takeOptions(rest, ["log-file"]);
   const file = onlyWord(words, "the file to write, such as support.tar");
   const inside = { ...input, argv };
   const loaded = loadConfig(inside);
   const parts: Record<string, string> = {
-    "about.json": shown(about(input)),
+    "about.json": shown(aboutHere(input.clock)),
     "settings.json": redacted(shown(shownSettings(SERVER_SETTINGS, loaded))),
     "doctor.json": redacted(shown(await findingsOf(inside, true))),
     "database.json": shown(databaseFacts(loaded.config.data_dir)),
@@ -38,17 +41,6 @@ export const run: RunVerb = async (input) => {
   else input.print(`${resolve(file)} holds ${names.join(", ")}. Look into it before you send it: tar -xOf ${file}`);
   return EXIT.ok;
 };
-
-const shown = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
-
-const about = ({ clock }: VerbInput) => ({
-  version: VERSION,
-  commit: COMMIT,
-  bun: Bun.version,
-  at: rfc3339(clock.now()),
-  machine: { platform: process.platform, arch: process.arch, kernel: release(), processors: availableParallelism() },
-  memory: { total: totalmem(), free: freemem() },
-});
 
 const databaseFacts = (data_dir: string) => {
   try {

@@ -152,10 +152,11 @@ export const OPERATING: readonly Verb[] = [
   {
     name: "support-bundle",
     help: "Collect what somebody who helps wants to know, without secrets, in one file.",
-    usage: "FILE.tar [--log-file FILE] [--json] [settings]",
+    usage: "FILE.tar [--url URL | --log-file FILE] [--json] [settings]",
     details: () =>
       [
         "Version, machine, settings, findings of `doctor`, sizes of tables; nothing is sent anywhere.",
+        "--url URL        that of a running server, with its log, for owners of it: `slipway login` signs you in",
         "--log-file FILE  its last 2000 lines, without what looks like a secret (`journalctl -u slipway > FILE` makes one)",
         "Takes the settings of `serve`.",
       ].join("\n"),

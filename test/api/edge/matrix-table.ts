@@ -81,6 +81,7 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "GET /api/v2/deployment/backups/watch": { is: as(SITE_LEADS, 400), why: "it takes a socket" },
   "POST /api/v2/deployment/backups/{backup}/check": { is: as(SITE_LEADS, 404), path: { backup: "slipway-2026-01-01T00-00-00-000Z" }, why: "there is no such backup" },
   "GET /api/v2/deployment/logs": SITE_LEADS,
+  "GET /api/v2/deployment/support-bundle": SITE_LEADS,
   "GET /api/v2/deployment/logs/watch": { is: as(SITE_LEADS, 400), why: "it takes a socket" },
   "GET /api/v2/debug/health": SITE_LEADS,
   "GET /api/v2/experiments": EVERY_USER,

@@ -54,6 +54,11 @@ export const Health = () => {
       </div>
       <p class="small mut">
         Slipway {data.coder_version}, looked at <Time at={data.time} />. The same as <code>slipway doctor</code> says.
+        To ask somebody for help, take{" "}
+        <a href="/api/v2/deployment/support-bundle" download>
+          a support bundle
+        </a>{" "}
+        without secrets.
       </p>
       <ul class="panel list">
         {checksOf(data).map((check) => (
