@@ -14,12 +14,15 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { tempFolder } from "#test/daemon/support/daemon.ts";
+import { createChat } from "#test/support/chats.ts";
 import { BINARY, IMAGE, shell } from "#test/support/docker-world.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+import { callTools } from "#test/tools/world.ts";
 
 const testHere = BINARY === "" ? () => {} : testNeeding;
 /** Where the package's program stands under its name. */
@@ -31,7 +34,8 @@ const isReady: Wanted = (one) => one?.status === "running" && one.agent !== unde
 
 /** A workspace of this machine whose template names one devcontainer, in the folder `shop`. */
 const openWorkspace = async () => {
-  const server = await startTestServer({ clock: systemClock });
+  const models = new ScriptedModels();
+  const server = await startTestServer({ clock: systemClock, models });
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const config = join(home, "shop", ".devcontainer", "devcontainer.json");
   mkdirSync(dirname(config), { recursive: true });
@@ -47,6 +51,7 @@ const openWorkspace = async () => {
   let daemon = await startAgentProcess(server, seeded, home);
   return {
     owner,
+    models,
     path,
     home,
     seeded,
@@ -89,9 +94,16 @@ const connected = (agent: () => Promise<WorkspaceAgent>): Promise<WorkspaceAgent
     return found.status === "connected" && found.lifecycle_state === "ready" && found;
   });
 
+/** A chat of the workspace, and the first call of its model. */
+const openChat = async ({ owner, models, seeded }: Awaited<ReturnType<typeof openWorkspace>>) => {
+  const { workspace_id, organization_id } = seeded;
+  await createChat({ owner, organization_id }, "go", { workspace_id });
+  return models.next();
+};
+
 testHere(
   [needs.docker, needs.node],
-  "[CO-13][CO-14] what the template names is started with an agent inside: terminal, ports, a new one after a recreate, and nothing is left",
+  "[CO-13][CO-14][TO-24] what the template names is started with an agent inside: terminal, ports, a chat that works in it, a new one after a recreate, and nothing is left",
   async () => {
     await using workspace = await openWorkspace();
     const { owner, path, seeded } = workspace;
@@ -106,6 +118,18 @@ testHere(
     const { ports } = await owner.get<ListeningPorts>(`/api/v2/workspaceagents/${inside.id}/listening-ports`);
     expect(ports.map(({ port }) => port)).toContain(3000);
 
+    const chat = await callTools(
+      workspace,
+      await openChat(workspace),
+      ["execute", { command: "id -un; pwd", agent: "shop", timeout: 60 }],
+      ["write_file", { path: "~/by-chat.txt", content: "made inside\n", agent: "shop" }],
+      ["execute", { command: "echo $HOME" }],
+    );
+    expect(chat.results[0]).toMatchObject({ success: true, output: "dev\n/workspaces/shop\n" });
+    expect(chat.results[1]).toEqual({ ok: true });
+    expect(chat.results[2]).toMatchObject({ success: true, output: `${workspace.home}\n` });
+    expect(await shell(owner, inside.id, "cat ~/by-chat.txt")).toContain("made inside");
+
     const answer = await owner.fetch("POST", path(`containers/devcontainers/${first.id}/recreate`));
     expect(answer.status).toBe(202);
     const second = await workspace.until((one) => isReady(one) && one?.agent?.id !== first.agent?.id);
@@ -113,8 +137,17 @@ testHere(
     await connected(() => workspace.agent(second.agent?.id ?? ""));
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${first.agent?.id}`)).status).toBe(404);
 
+    const anew = await callTools(workspace, chat.next, [
+      "execute",
+      { command: "id -un; ls ~/by-chat.txt", agent: "shop", timeout: "60s" },
+    ]);
+    expect(anew.results[0]).toMatchObject({ success: false, output: expect.stringMatching(/^dev\n.*No such file/) });
+
     await workspace.stop();
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${second.agent?.id}`)).status).toBe(404);
+    const gone = await callTools(workspace, anew.next, ["execute", { command: "true", agent: "shop" }]);
+    expect(gone.results[0]?.error).toBe('The workspace has no agent "shop". It has: main.');
+    gone.next.finish("stop");
     expect((await engine(`/containers/${second.container?.id}/json`)).status).toBe(404);
   },
   120_000,
