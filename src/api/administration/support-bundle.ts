@@ -23,6 +23,7 @@ export const supportBundles = (ctx: ApiContext) =>
       response: { 200: t.Any({ description: "A tar of JSON files and the log." }), ...fails(401, 403) },
       detail: operation({
         tags: ["Administration"],
+        operationId: "getSupportBundle",
         summary: "Collect what helps to find a fault",
         description:
           "Version, machine, settings, health, figures and the last 2000 lines of the log, without secrets, as a tar. `slipway support-bundle --url` fetches it.",
