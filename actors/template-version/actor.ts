@@ -144,13 +144,18 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle((state) => this.#late(state, { type: "complete", now: this.#now() }));
   }
 
-  /** After a start of the server: what waited waits again, what ran begins again. */
-  resume(_: Record<string, never>): Promise<Late> {
+  /** Its worker is alive. */
+  touchJob(_: Record<string, never>): Promise<Late> {
+    return this.handle((state) => this.#late(state, { type: "touch", now: this.#now() }));
+  }
+
+  /** After a start of the server, or when its worker was lost (`lost` says how): what waited waits again, what ran begins again. */
+  resume({ lost }: { readonly lost?: string }): Promise<Late> {
     return this.handle((state) => {
       if (jobStatus(state.job) === "pending") {
         return { state, after: () => this.#submit(state), reply: "done" as const };
       }
-      return this.#late(state, { type: "requeue", now: this.#now() });
+      return this.#late(state, { type: "requeue", now: this.#now(), lost });
     });
   }
 

@@ -8,6 +8,7 @@ import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { findJob, insertJob, insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
+import type { ManifestResource } from "#schema/templates/manifest.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { appendLogs, presentJobLog } from "../job/logs.ts";
@@ -16,7 +17,7 @@ import { type JobCommand, reapDue, transitionJob } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import type { Late } from "./actor.ts";
-import { type NewDryRun, newDryRun, planDryRun } from "./dry-run-plan.ts";
+import { type NewDryRun, newDryRun, planDryRun, plannedIn } from "./dry-run-plan.ts";
 import { REAP } from "./state.ts";
 
 export const DRY_RUN = "dry_run";
@@ -97,9 +98,12 @@ export class DryRunActor extends Actor<JobRow> {
     return this.#late({ type: "touch", now: this.#now() });
   }
 
-  /** It has ended well, or because it was told to. */
-  completeJob(_: Record<string, never>): Promise<Late> {
-    return this.#late({ type: "complete", now: this.#now() });
+  /** It has ended well, or because it was told to. `resources` are what a start would make, where its plan has said so. */
+  completeJob({ resources }: { readonly resources?: readonly ManifestResource[] }): Promise<Late> {
+    return this.handle((job) => {
+      const planned = resources ? { input: { ...job.input, planned: plannedIn(job, resources) } } : {};
+      return this.#settle<Late>(job, { type: "complete", now: this.#now() }, "done", "stale", planned);
+    });
   }
 
   failJob(failure: { readonly error: string; readonly error_code: string }): Promise<Late> {
@@ -134,9 +138,16 @@ export class DryRunActor extends Actor<JobRow> {
     return this.handle((job) => this.#settle<Late>(job, command, "done", "stale"));
   }
 
-  #settle<Reply>(job: JobRow, command: JobCommand, reply: Reply, stale: Reply): Outcome<JobRow, Reply> {
-    const patch = transitionJob(job, command);
-    if (!patch) return { state: job, reply: stale };
+  #settle<Reply>(
+    job: JobRow,
+    command: JobCommand,
+    reply: Reply,
+    stale: Reply,
+    more: Partial<Pick<JobRow, "input">> = {},
+  ): Outcome<JobRow, Reply> {
+    const changed = transitionJob(job, command);
+    if (!changed) return { state: job, reply: stale };
+    const patch = { ...changed, ...more };
     const next = { ...job, ...patch };
     const over = !isActive(next);
     return {

@@ -1,14 +1,17 @@
 // A dry run's job and what a worker is told about it: the template filled in for a workspace that is never made. Used by its actor,
 // and by whoever shows what such a workspace would have.
 
+import { rfc3339 } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Store } from "#db/engine/store.ts";
 import { openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { JobRow } from "#db/workspaces/jobs.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
-import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Manifest, ManifestResource } from "#schema/templates/manifest.ts";
+import type { PlannedResource } from "#schema/templates/template-version.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
+import { presentPlannedResources } from "#src/provisioners/planned.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
 
@@ -53,6 +56,12 @@ export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key:
   logs_overflowed: false,
   timings: [],
 });
+
+/** What its plan has found, as callers see it: kept with the job, without anything that could be a secret. */
+export const plannedIn = (job: JobRow, resources: readonly ManifestResource[]): PlannedResource[] => {
+  const manifest: Manifest = { provisioner: "terraform", resources: [...resources] };
+  return presentPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: rfc3339(job.created_at) });
+};
 
 /** The start of a workspace that does not exist: its id is the job's, and it has no agents. Holds secrets: never logged. */
 export const planDryRun = async (

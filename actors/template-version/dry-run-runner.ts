@@ -3,7 +3,13 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
-import { ProvisionError, type Provisioner, type ProvisionRequest, WorkerLost } from "#src/provisioners/provisioner.ts";
+import {
+  type Made,
+  ProvisionError,
+  type Provisioner,
+  type ProvisionRequest,
+  WorkerLost,
+} from "#src/provisioners/provisioner.ts";
 import { askPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -57,7 +63,7 @@ export class DryRunRunner implements DryRuns {
     const { clock } = this.#parts;
     try {
       const started = await askPatiently(clock, signal, () => runs.ask(job_id, "startJob", { worker }));
-      if (started !== "stale") await this.#work(job_id, started.request, signal);
+      if (started !== "stale") await this.#work(job_id, started.request, worker, signal);
     } catch (error) {
       if (stopped(signal)) return;
       log("templates").error("the dry run {job_id} cannot be done: {error}", { job_id, error });
@@ -66,8 +72,16 @@ export class DryRunRunner implements DryRuns {
     }
   }
 
-  async #work(job_id: string, request: ProvisionRequest, signal: AbortSignal): Promise<void> {
-    const { clock, provisioners } = this.#parts;
+  /** A worker of its own does whatever the queue has given it. */
+  #provisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
+    const name = worker.id === this.#parts.jobs.worker.id ? manifest.provisioner : "external";
+    const found = this.#parts.provisioners.get(name);
+    if (found) return found;
+    throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
+  }
+
+  async #work(job_id: string, request: ProvisionRequest, worker: Worker, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
     const runs = this.#parts.dryRuns();
     const report = this.#reportOf(job_id);
     const alive = clock.every(HEARTBEAT_MS, () => {
@@ -75,11 +89,11 @@ export class DryRunRunner implements DryRuns {
     });
     const started_at = clock.now();
     try {
-      const { provisioner: name, resources } = request.manifest;
-      const provisioner = provisioners.get(name);
-      if (!provisioner) throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
+      const { provisioner: name } = request.manifest;
+      const provisioner = this.#provisioner(request, worker);
       signal.throwIfAborted();
-      await provisioner.plan?.(await this.#parts.equip(request), report, signal);
+      const planned: Made | undefined = await provisioner.plan?.(await this.#parts.equip(request), report, signal);
+      const resources = planned?.resources ?? request.manifest.resources;
       for (const { name: resource, type = `${name}_workspace`, agents = [] } of resources) {
         const people = agents.map((agent) => agent.name).join(", ");
         report.log("info", STAGE, `Would make ${type} ${resource}${people && ` with the agent ${people}`}.`);
@@ -87,7 +101,8 @@ export class DryRunRunner implements DryRuns {
       const timing = { action: "plan", resource: request.workspace.name, source: name, stage: "plan" };
       report.timing({ ...timing, started_at, ended_at: clock.now() });
       await report.settled();
-      await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", {}));
+      const made = planned ? { resources: planned.resources } : {};
+      await askPatiently(clock, signal, () => runs.ask(job_id, "completeJob", made));
     } catch (error) {
       if (stopped(signal)) return;
       if (signal.aborted) {

@@ -8,14 +8,17 @@ import type { Store } from "#db/engine/store.ts";
 import { findFile } from "#db/templates/files.ts";
 import { openVariables } from "#db/templates/variables.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
+import { tagsInWords } from "#src/provisioners/external/tags.ts";
+import { WorkerLost } from "#src/provisioners/provisioner.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
 import { askPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
-import type { JobQueue } from "../runtime/job-queue.ts";
+import type { JobQueue, Tags, Worker } from "../runtime/job-queue.ts";
 import type { Imports, StartedImport, TemplateVersionActor } from "./actor.ts";
-import { importTemplate } from "./import.ts";
+import { type ImportFailure, importTemplate } from "./import.ts";
 import { importTerraform, type TerraformImports } from "./import-terraform.ts";
+import type { Imported } from "./state.ts";
 
 type Deps = {
   readonly clock: Clock;
@@ -28,71 +31,116 @@ type Deps = {
   readonly terraform: TerraformImports | undefined;
 };
 
+const HEARTBEAT_MS = 60_000;
+
 export class ImportRunner implements Imports {
   readonly #parts: Deps;
+  /** Jobs whose worker was lost, on their way back into the queue. */
+  readonly #returned = new Set<string>();
 
   constructor(parts: Deps) {
     this.#parts = parts;
   }
 
-  /** Without a worker that has these tags the job waits until its timer gives it up. */
+  /** Without a worker that has these tags the job waits, and says so, until one comes, it is cancelled or given up. */
   submit({ version_id, job_id, created_at, tags }: Parameters<Imports["submit"]>[0]): void {
     const { jobs } = this.#parts;
-    if (jobs.holds(job_id) || jobs.workersFor(tags).length === 0) return;
-    jobs.submit({ id: job_id, created_at, urgency: "person", run: (signal) => this.#run(version_id, signal) });
+    if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
+    if (jobs.workersFor(tags).length === 0) {
+      const words = `No worker with the tags ${tagsInWords(tags)} is connected; the import waits for one.`;
+      this.#reportOf(version_id).say("provisioner_daemon", "info", "Waiting", words);
+    }
+    const run = (signal: AbortSignal, worker: Worker): Promise<void> =>
+      this.#run({ id: version_id, job_id, tags, worker }, signal);
+    jobs.submit({ id: job_id, created_at, urgency: "person", tags, run });
   }
 
   cancel(job_id: string): void {
     this.#parts.jobs.cancel(job_id, "the import was cancelled");
   }
 
+  #reportOf(id: string): JobReport {
+    return new JobReport(this.#parts.clock, ({ logs }) => this.#parts.versions().ask(id, "say", { logs }));
+  }
+
   /** One job from start to end; never rejects. */
-  async #run(id: string, signal: AbortSignal): Promise<void> {
+  async #run(job: Job, signal: AbortSignal): Promise<void> {
+    const { id, worker } = job;
     const versions = this.#parts.versions();
     try {
-      const { worker } = this.#parts.jobs;
       const started = await askPatiently(this.#parts.clock, signal, () => versions.ask(id, "startJob", { worker }));
       if (started === "stale") return;
-      await this.#work(id, started, signal);
+      await this.#work(job, started, signal);
     } catch (error) {
       // On disk the job is still open: the next start takes it up, or its timer ends it.
       if (!stopped(signal)) log("templates").error("the import of {id} cannot be reported: {error}", { id, error });
     }
   }
 
-  async #work(
-    id: string,
-    { file_id, sealed_variable_values, created_by }: Exclude<StartedImport, "stale">,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { clock, store, blobs, encryption } = this.#parts;
+  async #work(job: Job, started: Exclude<StartedImport, "stale">, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
     const versions = this.#parts.versions();
-    const report = new JobReport(clock, ({ logs }) => versions.ask(id, "say", { logs }));
-    const outcome = await (async () => {
-      try {
-        const file = await store.get(findFile({ id: file_id }));
-        if (!file) return { error: "The uploaded file is gone.", error_code: "" };
-        const values = openVariables(encryption, { id, sealed_variable_values });
-        const archive = { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
-        const source = await readTerraformSource(archive).catch(refusedArchive);
-        if (!source) return await importTemplate(archive.path, archive.mimetype, values, report);
-        const asked = { id, archive, source, values, created_by, report };
-        return await importTerraform(asked, this.#parts.terraform, signal);
-      } catch (error) {
-        if (signal.aborted) return { error: "The import was cancelled.", error_code: "" };
-        log("templates").error("the import of {id} failed: {error}", { id, error });
-        report.say("provisioner_daemon", "error", "Failed", "An internal error ended the import.");
-        return { error: "An internal error ended the import.", error_code: "" };
-      }
-    })();
+    const { id } = job;
+    const report = this.#reportOf(id);
+    // A provider that is fetched may take long, and says nothing meanwhile.
+    const alive = clock.every(HEARTBEAT_MS, () => {
+      versions.ask(id, "touchJob", {}).catch(() => {});
+    });
+    const outcome = await this.#outcome(job, started, report, signal).finally(() => alive.cancel());
     await report.settled();
     if (stopped(signal)) return;
-    await askPatiently(this.#parts.clock, signal, () => {
-      if (signal.aborted) return versions.ask(id, "completeJob", {});
+    if (outcome instanceof WorkerLost && !signal.aborted) return this.#giveBack(job, outcome, signal);
+    await askPatiently(clock, signal, () => {
+      if (signal.aborted || outcome instanceof WorkerLost) return versions.ask(id, "completeJob", {});
       return "error" in outcome ? versions.ask(id, "failJob", outcome) : versions.ask(id, "imported", outcome);
     });
   }
+
+  /** Never rejects. */
+  async #outcome(
+    { id, job_id, tags, worker }: Job,
+    { file_id, sealed_variable_values, created_by }: Exclude<StartedImport, "stale">,
+    report: JobReport,
+    signal: AbortSignal,
+  ): Promise<Imported | ImportFailure | WorkerLost> {
+    const { store, blobs, encryption, jobs } = this.#parts;
+    try {
+      const file = await store.get(findFile({ id: file_id }));
+      if (!file) return { error: "The uploaded file is gone.", error_code: "" };
+      const values = openVariables(encryption, { id, sealed_variable_values });
+      const archive = { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
+      const source = await readTerraformSource(archive).catch(refusedArchive);
+      if (source) {
+        const asked = { job_id, worker, tags, archive, source, values, created_by, report };
+        return await importTerraform(asked, this.#parts.terraform, signal);
+      }
+      if (worker.id === jobs.worker.id) return await importTemplate(archive.path, archive.mimetype, values, report);
+      return { error: "Only templates of Terraform are imported by workers.", error_code: "" };
+    } catch (error) {
+      if (signal.aborted) return { error: "The import was cancelled.", error_code: "" };
+      if (error instanceof WorkerLost) return error;
+      log("templates").error("the import of {id} failed: {error}", { id, error });
+      report.say("provisioner_daemon", "error", "Failed", "An internal error ended the import.");
+      return { error: "An internal error ended the import.", error_code: "" };
+    }
+  }
+
+  /** To another worker, or an end when too many were lost with it. */
+  async #giveBack({ id, job_id }: Job, { message: lost }: WorkerLost, signal: AbortSignal): Promise<void> {
+    const report = this.#reportOf(id);
+    report.say("provisioner_daemon", "warn", "Handing over", lost);
+    await report.settled();
+    this.#returned.add(job_id);
+    try {
+      await askPatiently(this.#parts.clock, signal, () => this.#parts.versions().ask(id, "resume", { lost }));
+    } finally {
+      this.#returned.delete(job_id);
+    }
+  }
 }
+
+/** `id` is the version's. */
+type Job = { readonly id: string; readonly job_id: string; readonly tags: Tags; readonly worker: Worker };
 
 /** What is wrong with an archive is told by the import of every other template. */
 const refusedArchive = (error: unknown): undefined => {

@@ -1,29 +1,37 @@
 // The import of a Terraform template: which variables lack a value, then what the provisioner finds out (rules TF-6, TP-15).
 import type { Manifest } from "#schema/templates/manifest.ts";
+import { wishesIn } from "#src/provisioners/external/tags.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
-import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import { ProvisionError, type Report, WorkerLost } from "#src/provisioners/provisioner.ts";
+import type { ImportRequest, TerraformImport } from "#src/provisioners/terraform/import.ts";
 import { variableIn } from "#src/provisioners/terraform/manifest.ts";
 import type { TerraformSource } from "#src/provisioners/terraform/source.ts";
-import type { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import type { TemplateArchive } from "#src/provisioners/terraform/work.ts";
 import type { JobReport } from "../job/report.ts";
+import type { Tags, Worker } from "../runtime/job-queue.ts";
 import type { ImportFailure } from "./import.ts";
 import type { Imported } from "./state.ts";
 
 /** What the import of a Terraform template needs of the rest of the server. */
 export type TerraformImports = {
-  readonly provisioner: Pick<TerraformProvisioner, "importTemplate">;
+  /** Here, or at the worker that the queue has given the job. Throws ProvisionError, WorkerLost, or the signal's reason. */
+  readonly run: (job: ImportJob, worker: Worker, signal: AbortSignal) => Promise<TerraformImport>;
   readonly accessUrl: () => URL;
   /** Ids of the accounts that can be linked here. */
-  readonly accounts: () => ReadonlySet<string>;
+  readonly accounts: () => readonly string[];
   /** Keeps a file as an upload of this user; answers its id. */
   readonly keep: (bytes: Uint8Array, user_id: string) => Promise<string>;
 };
 
+export type ImportJob = { readonly request: ImportRequest; readonly source: TerraformSource; readonly report: Report };
+
 const STAGE = "Parsing template parameters";
 
 type Asked = {
-  readonly id: string;
+  readonly job_id: string;
+  readonly worker: Worker;
+  /** What a worker had to have; its builds need the same. */
+  readonly tags: Tags;
   readonly archive: TemplateArchive;
   readonly source: TerraformSource;
   readonly values: Readonly<Record<string, string>>;
@@ -31,9 +39,9 @@ type Asked = {
   readonly report: JobReport;
 };
 
-/** Throws the signal's reason when it was cancelled. */
+/** Throws the signal's reason when it was cancelled, WorkerLost when it is to be begun anew. */
 export const importTerraform = async (
-  { id, archive, source, values, created_by, report }: Asked,
+  { job_id, worker, tags, archive, source, values, created_by, report }: Asked,
   terraform: TerraformImports | undefined,
   signal: AbortSignal,
 ): Promise<Imported | ImportFailure> => {
@@ -54,18 +62,24 @@ export const importTerraform = async (
     const words = wanted.map((name) => `variable ${name}: a value is required`);
     return { ...fail(words, "REQUIRED_TEMPLATE_VARIABLES"), manifest: JSON.stringify(manifest) };
   }
-  const { provisioner, accessUrl, accounts, keep } = terraform;
+  const { run, accessUrl, accounts, keep } = terraform;
   try {
-    const more = { access_url: accessUrl().href, accounts: accounts(), report };
-    const { manifest, cache } = await provisioner.importTemplate(
-      { id, archive, source, variables: values, ...more },
-      signal,
-    );
+    const request = {
+      job_id,
+      archive,
+      variables: values,
+      access_url: accessUrl().href,
+      accounts: accounts(),
+    };
+    const { manifest, cache } = await run({ request, source, report }, worker, signal);
     const cache_file = cache && (await keep(cache.archive, created_by));
     const facts = manifest.terraform && { ...manifest.terraform, ...(cache_file ? { cache_file } : {}) };
-    return { manifest: JSON.stringify({ ...manifest, terraform: facts }), readme: source.readme };
+    const asked = wishesIn(tags);
+    const kept = { ...manifest, terraform: facts, ...(Object.keys(asked).length > 0 ? { tags: asked } : {}) };
+    return { manifest: JSON.stringify(kept), readme: source.readme };
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof WorkerLost) throw error;
     if (!(error instanceof ProvisionError)) throw error;
     report.log("error", STAGE, error.message);
     return { error: error.message, error_code: error.code };

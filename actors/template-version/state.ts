@@ -83,7 +83,9 @@ const move = (state: VersionState, patch: JobPatch | undefined, type: JobCommand
       over ? clearTimer(ACTOR, id, REAP) : setTimer(ACTOR, id, REAP, reapDue(job)),
     ],
     announce: over ? { logs: [], done: true } : undefined,
-    effect: type === "cancel" ? "cancel" : type === "requeue" && !over ? "submit" : undefined,
+    // A job that was given up may still wait for a worker.
+    effect:
+      type === "cancel" || (type === "reap" && over) ? "cancel" : type === "requeue" && !over ? "submit" : undefined,
   };
 };
 

@@ -2,6 +2,7 @@
 // actor for builds, the template-version actor for imports.
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { PlannedResource } from "#schema/templates/template-version.ts";
 import { quietTable } from "./touching.ts";
 
 export const jobs = sqliteTable(
@@ -44,6 +45,8 @@ export type JobInput = {
   /** Of a dry run: the name and the complete parameter values of a workspace that is never made. */
   workspace_name?: string;
   parameters?: Record<string, string>;
+  /** Of a dry run that has ended well: what the workspace would have, as callers see it; absent where the template alone says it. */
+  planned?: PlannedResource[];
 };
 
 export type JobTiming = {

@@ -109,6 +109,11 @@ export const loadWorkerConfig = (input: Input): WorkerSettings => {
     new UsageError([{ name: `${flagOf(name)} or ${envOf(name, WORKER_ENV_PREFIX)}`, from: "not given", detail }]);
   if (url === undefined) throw missing("url", "the server's access URL is needed");
   if (key === undefined) throw missing("key", "a provisioner key is needed, or --key-file");
+  const isPlain = url.protocol === "http:" && !isLoopback(url.hostname);
+  if (isPlain && config.provisioners.includes("terraform") && !config.insecure) {
+    const detail = "states and secrets of Terraform would travel in the clear: give an https address, or --insecure";
+    throw new UsageError([{ name: flagOf("url"), from: url.origin, detail }]);
+  }
   return { ...config, url, key };
 };
 

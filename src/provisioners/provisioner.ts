@@ -91,9 +91,10 @@ export interface Provisioner {
   leaves?(state: string | null): string[];
   /**
    * Looks whether such a start could be done, and makes nothing: for dry runs. The request names no workspace that exists and has no
-   * agents. Rejects like `run`. Absent: a template that was imported well is all there is to look at.
+   * agents. Answers what the start would make, or undefined where the manifest says that already. Rejects like `run`. Absent: a template
+   * that was imported well is all there is to look at.
    */
-  plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void>;
+  plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Made | undefined>;
   /** What it needs of the machine and does not have now, in words; undefined when all is there. Absent: it needs nothing. Never rejects. */
   lacks?(): Promise<string | undefined>;
   /** Called once before the server takes requests: what a server before this one has left is put in order. */

@@ -359,4 +359,13 @@ describe("the settings of a worker of its own", () => {
     );
     expect(refusal(() => worker([url, "--key-file=gone"]))).toContain("--key-file (gone): cannot be read");
   });
+
+  test("[TF-23] plain http to another machine is refused to a worker of Terraform unless a setting allows it", () => {
+    const away = ["--url=http://slipway.example.com", "--key=k"];
+    expect(refusal(() => worker([...away, "--provisioners=local,terraform"]))).toContain("would travel in the clear");
+    expect(worker([...away, "--provisioners=terraform", "--insecure"]).insecure).toBe(true);
+    expect(worker([...away, "--provisioners=local"]).insecure).toBe(false);
+    for (const good of ["--url=https://slipway.example.com", "--url=http://localhost:7080", url])
+      expect(worker([good, "--key=k", "--provisioners=terraform"]).provisioners).toEqual(["terraform"]);
+  });
 });

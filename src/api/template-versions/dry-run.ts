@@ -80,6 +80,7 @@ export const dryRuns = (ctx: ApiContext) =>
         const status = jobStatus(job);
         if (isActive(job)) throw new AppError("precondition_failed", "The dry run has not ended yet.");
         if (status !== "succeeded") throw new AppError("invalid", `The dry run has ${status}.`, { detail: job.error });
+        if (job.input.planned) return job.input.planned;
         const { manifest } = await planDryRun(ctx, job, ctx.accessUrl.href);
         return presentPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: rfc3339(job.created_at) });
       },
@@ -181,8 +182,7 @@ const create = async (
     initiator_id: caller.user_id,
     file_id: version.file_id,
     provisioner: manifest.provisioner,
-    // Terraform plans on the server, which has the template's files.
-    tags: manifest.provisioner === "terraform" ? {} : buildTags(manifest, organization_id),
+    tags: buildTags(manifest, organization_id, ctx.config),
     workspace_name: body.workspace_name || "dry-run",
     parameters,
   });

@@ -38,6 +38,6 @@ export const TERRAFORM_SETTINGS = {
 export const TERRAFORM_SERVER_SETTINGS = {
   terraform_workers: setting(flag, false, {
     group: "Workspaces",
-    help: "Whether every build of a template of Terraform is done by a worker (`slipway provisioner`) with the kind terraform, and not only those of templates that ask for tags. Imports and dry runs stay with the server.",
+    help: "Whether every import, dry run and build of a template of Terraform is done by a worker (`slipway provisioner`) with the kind terraform, and not only those of templates that ask for tags. Forms whose questions depend on each other are planned by the server all the same.",
   }),
 } as const;

@@ -1,7 +1,7 @@
 // The settings of a worker of its own (verb `provisioner`). Flags `--key`, `--url` and so on; variables SLIPWAY_WORKER_KEY,
 // SLIPWAY_WORKER_URL. There is no settings file.
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
-import { baseUrl, choice, type Kind, listOf, matching, path, text, whole } from "./kinds.ts";
+import { baseUrl, choice, flag, type Kind, listOf, matching, path, text, whole } from "./kinds.ts";
 import { logLevels } from "./log-levels.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { TERRAFORM_SETTINGS } from "./terraform-settings.ts";
@@ -21,6 +21,10 @@ const tags: Kind<readonly string[]> = listOf(
 
 export const WORKER_SETTINGS = {
   url: optional(baseUrl, { group: "Connection", help: "The server's access URL.", absent: "must be given" }),
+  insecure: setting(flag, false, {
+    group: "Connection",
+    help: "Whether a worker of Terraform may use plain http to another machine. It is sent states and secrets, which only https protects on their way.",
+  }),
   key: optional(text, {
     group: "Connection",
     help: "A provisioner key of the organization. Better given by the environment or a file: flags can be read by others on the machine.",

@@ -45,7 +45,8 @@ const workFor = async (deps: Deps, request: ProvisionRequest): Promise<Terraform
     ...(await filesOf(deps, version, manifest)),
     variables: openVariables(encryption, version),
     previous_parameters: Object.fromEntries(previous.map(({ name, value }) => [name, value])),
-    template: { id: template?.id ?? NIL_UUID, name: template?.name ?? "", version: version.name },
+    // A dry run may be of a version that is of no template yet; the provider wants a name all the same (facts/terraform 2.3).
+    template: { id: template?.id ?? NIL_UUID, name: template?.name ?? version.name, version: version.name },
     owner: await ownerOf(deps, owner.id, version.organization_id),
     secrets: dryRun ? NO_SECRETS : await secretsOf(deps, request),
     task: { id: NIL_UUID, prompt: parameters[PROMPT] ?? "" },

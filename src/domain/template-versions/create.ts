@@ -8,6 +8,8 @@ import { findTemplateVersion } from "#db/templates/versions.ts";
 import type { OrganizationRow } from "#db/users/organizations.ts";
 import type { CreateTemplateVersion } from "#schema/templates/template-version.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
+import { importTags } from "#src/provisioners/external/tags.ts";
+import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
 import { EXAMPLES } from "#src/starter/examples.ts";
 import { mayManageTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
@@ -32,14 +34,15 @@ export const createVersion = async (
   const before = template ? await valuesOfActive(ctx, template.active_version_id) : {};
   const variable_values = { ...before, ...given };
   const id = uuid();
+  const file_id = await fileOf(ctx, caller, body);
   await ctx.versions.ask(id, "create", {
     job_id: uuid(),
     organization_id: organization.id,
     template_id: template?.id ?? null,
     name: body.name || randomVersionName(),
     message: body.message ?? "",
-    file_id: await fileOf(ctx, caller, body),
-    tags: { scope: "organization", owner: "", ...body.tags },
+    file_id,
+    tags: await tagsOf(ctx, organization.id, file_id, body),
     sealed_variable_values: sealVariables(ctx.encryption, id, variable_values),
     created_by: caller.user_id,
   });
@@ -50,6 +53,28 @@ export const createVersion = async (
 const valuesOfActive = async (ctx: DomainContext, id: string): Promise<Record<string, string>> => {
   const version = await ctx.store.get(findTemplateVersion({ id }));
   return version ? openVariables(ctx.encryption, version) : {};
+};
+
+/** What a worker must have to take the import. */
+const tagsOf = async (
+  ctx: DomainContext,
+  organization_id: string,
+  file_id: string,
+  { tags }: CreateTemplateVersion,
+): Promise<Record<string, string>> => {
+  const asked = { scope: "organization", owner: "", ...tags };
+  const away = importTags(asked, organization_id, ctx.config.terraform_workers);
+  const isAsAsked = Object.keys(away).length === Object.keys(asked).length;
+  return isAsAsked || !(await isTerraform(ctx, file_id)) ? asked : away;
+};
+
+/** An upload that cannot be read is none; its import says why. */
+const isTerraform = async ({ store, blobs }: DomainContext, file_id: string): Promise<boolean> => {
+  const file = await store.get(findFile({ id: file_id }));
+  if (!file) return false;
+  const archive = { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
+  const source = await readTerraformSource(archive).catch(() => undefined);
+  return source !== undefined;
 };
 
 const fileOf = async (ctx: DomainContext, caller: UserCaller, body: CreateTemplateVersion): Promise<string> => {

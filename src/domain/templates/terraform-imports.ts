@@ -1,20 +1,27 @@
 // What the import of Terraform templates is given of the rest of the server.
 import type { TerraformImports } from "#actors/template-version/import-terraform.ts";
 import { uuid } from "#base/ids.ts";
+import { ExternalProvisioner } from "#src/provisioners/external/external.ts";
+import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import type { DomainContext } from "../context.ts";
 import { remember } from "./uploads.ts";
 
-type Deps = Pick<DomainContext, "store" | "clock" | "blobs" | "links" | "provisioners" | "accessUrl">;
+type Deps = Pick<DomainContext, "store" | "clock" | "blobs" | "links" | "provisioners" | "accessUrl" | "jobs">;
 
 /** Undefined where the server runs no such templates. */
 export const terraformImports = (ctx: Deps): TerraformImports | undefined => {
-  const provisioner = ctx.provisioners.get("terraform");
-  if (!(provisioner instanceof TerraformProvisioner)) return undefined;
+  const own = ctx.provisioners.get("terraform");
+  if (!(own instanceof TerraformProvisioner)) return undefined;
+  const away = ctx.provisioners.get("external");
   return {
-    provisioner,
+    run({ request, source, report }, worker, signal) {
+      if (worker.id === ctx.jobs.worker.id) return own.importTemplate(request, source, report, signal);
+      if (away instanceof ExternalProvisioner) return away.importTemplate(request, report, signal);
+      throw new ProvisionError("This server has no workers.");
+    },
     accessUrl: () => ctx.accessUrl,
-    accounts: () => new Set(ctx.links.providers.keys()),
+    accounts: () => [...ctx.links.providers.keys()],
     async keep(bytes, user_id) {
       const { hash, size } = await ctx.blobs.put(chunks(bytes));
       const mimetype = "application/x-tar";

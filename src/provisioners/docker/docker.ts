@@ -112,7 +112,7 @@ export class DockerProvisioner implements Provisioner {
   }
 
   /** Asks the engine whether the images are there; nothing is fetched or made. */
-  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
+  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<undefined> {
     const engine = new Engine(this.#options.host, this.#options.clock);
     const stage = "Planning";
     await engine.connect(signal);

@@ -20,7 +20,7 @@ export class EchoProvisioner implements Provisioner {
   }
 
   /** Behaves as a start would. */
-  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
+  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<undefined> {
     await this.run({ ...request, transition: "start" }, report, signal);
   }
 }

@@ -2,7 +2,10 @@
 // reaches whoever waits for that job; when it is lost, all of them hear it (rules PV-10 to PV-12).
 import type { Clock } from "#base/clock.ts";
 import type { Made, ProvisionRequest, Report } from "../provisioner.ts";
-import { Left, pieceOf, withoutFiles } from "./pieces.ts";
+import type { ImportRequest } from "../terraform/import.ts";
+import { STATE_LIMIT } from "../terraform/session.ts";
+import { FOUND_LIMIT } from "./found.ts";
+import { type JobSource, Left, pieceOf, sourceOf, withoutFiles } from "./pieces.ts";
 import { JOB_LIMIT, type ServerMessage, TIMING_LIMIT, type WorkerMessage } from "./protocol.ts";
 import type { WorkerPlace } from "./tags.ts";
 
@@ -29,8 +32,10 @@ export type Outcome =
 /** What is there all the same, though the build did not end well. */
 type WhatIsLeft = { readonly state: string | null };
 
+type Handed = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
+
 type Job = {
-  readonly request: ProvisionRequest;
+  readonly source: JobSource;
   readonly report: Report;
   readonly end: (outcome: Outcome) => void;
   readonly left: Left;
@@ -79,14 +84,30 @@ export class ConnectedWorker {
 
   /** Sends the job, or only asks whether it could be done; resolves with what came of it. */
   work(request: ProvisionRequest, provisioner: string, report: Report, type: "job" | "plan" = "job"): Promise<Outcome> {
-    const text = JSON.stringify({ type, provisioner, request: withoutFiles(request) } satisfies ServerMessage);
+    const message: Handed = { type, provisioner, request: withoutFiles(request) };
+    return this.#hand(message, sourceOf(request), report, STATE_LIMIT);
+  }
+
+  /** Lets it find out what a template describes; the state of a good outcome is a text of `foundText`. */
+  importTemplate(request: ImportRequest, provisioner: string, report: Report): Promise<Outcome> {
+    const { path, mimetype } = request.archive;
+    const message: Handed = {
+      type: "import",
+      provisioner,
+      request: { ...request, archive: { path: "", mimetype } },
+    };
+    return this.#hand(message, { archive: path }, report, FOUND_LIMIT);
+  }
+
+  #hand(message: Handed, source: JobSource, report: Report, most: number): Promise<Outcome> {
+    const text = JSON.stringify(message);
     if (Buffer.byteLength(text) > JOB_LIMIT) {
       const error = "The template is too large to be sent to a worker.";
       return Promise.resolve({ kind: "failed", error, code: "" });
     }
     if (this.#isGone) return Promise.resolve({ kind: "lost", reason: "it had gone before it was asked" });
     return new Promise((end) => {
-      this.#jobs.set(request.job_id, { request, report, end, left: new Left(), timings: 0 });
+      this.#jobs.set(message.request.job_id, { source, report, end, left: new Left(most), timings: 0 });
       if (!this.#link.send(text)) this.#link.close("the job could not be sent");
     });
   }
@@ -122,7 +143,7 @@ export class ConnectedWorker {
         return;
       case "fetch": {
         const { job_id, file, offset } = message;
-        const piece = pieceOf(job.request, file, offset);
+        const piece = pieceOf(job.source, file, offset);
         if (piece) this.#send({ type: "piece", job_id, file, offset, ...piece });
         else this.#link.close("a file was asked for that the job does not have");
         return;

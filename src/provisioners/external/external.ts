@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import {
+  type Made,
   ProvisionError,
   type Provisioned,
   type Provisioner,
@@ -11,8 +12,10 @@ import {
   type Report,
   WorkerLost,
 } from "../provisioner.ts";
+import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
 import { thingsIn } from "../terraform/session.ts";
 import type { ConnectedWorker, Outcome } from "./connected-worker.ts";
+import { foundIn } from "./found.ts";
 import { innerState, placeOf, stateAt } from "./place.ts";
 import type { Workers } from "./workers.ts";
 
@@ -43,8 +46,15 @@ export class ExternalProvisioner implements Provisioner {
     return { state: stateAt(place, outcome.state, request.transition === "delete") };
   }
 
-  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
-    await this.#ask("plan", request, report, signal);
+  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Made | undefined> {
+    return (await this.#ask("plan", request, report, signal)).outcome.made;
+  }
+
+  /** A template of Terraform that the queue has given to a worker. Throws ProvisionError, WorkerLost, or the signal's reason. */
+  async importTemplate(request: ImportRequest, report: Report, signal: AbortSignal): Promise<TerraformImport> {
+    const worker = this.#holder(request.job_id);
+    const work = (): Promise<Outcome> => worker.importTemplate(request, TERRAFORM, report);
+    return foundIn(done(await this.#work(worker, request.job_id, work, signal), worker, signal).state);
   }
 
   /** The worker that did it needs no copy of its own. */
@@ -63,38 +73,34 @@ export class ExternalProvisioner implements Provisioner {
     request: ProvisionRequest,
     report: Report,
     signal: AbortSignal,
-  ): Promise<{ provisioner: string; worker: ConnectedWorker; outcome: Extract<Outcome, { kind: "done" }> }> {
+  ): Promise<{ provisioner: string; worker: ConnectedWorker; outcome: Done }> {
     const provisioner = kindOf(request);
     if (!provisioner) throw new ProvisionError("The template does not say what a worker is to bring it to life with.");
-    const worker = this.#workers.holderOf(request.job_id);
-    if (!worker) throw new WorkerLost("it had gone before it was asked");
+    const worker = this.#holder(request.job_id);
     const asked: ProvisionRequest =
       provisioner === TERRAFORM
         ? request
         : { ...request, manifest: { ...request.manifest, provisioner }, state: innerState(request.state) };
-    const outcome = await this.#work(worker, asked, { provisioner, type }, report, signal);
-    // A build that was cancelled has made a part of it all the same.
-    if ("left" in outcome && outcome.left) {
-      const { error, code } = outcome.kind === "failed" ? outcome : { error: "The build was cancelled.", code: "" };
-      throw new ProvisionError(error, code, outcome.left);
-    }
-    signal.throwIfAborted();
-    if (outcome.kind === "lost") throw new WorkerLost(outcome.reason, worker.facts.name);
-    if (outcome.kind === "failed") throw new ProvisionError(outcome.error, outcome.code);
-    if (outcome.kind === "canceled") throw new ProvisionError("The worker gave the build up.");
+    const work = (): Promise<Outcome> => worker.work(asked, provisioner, report, type);
+    const outcome = done(await this.#work(worker, request.job_id, work, signal), worker, signal);
     return { provisioner, worker, outcome };
+  }
+
+  #holder(job_id: string): ConnectedWorker {
+    const worker = this.#workers.holderOf(job_id);
+    if (!worker) throw new WorkerLost("it had gone before it was asked");
+    return worker;
   }
 
   async #work(
     worker: ConnectedWorker,
-    request: ProvisionRequest,
-    { provisioner, type }: { provisioner: string; type: "job" | "plan" },
-    report: Report,
+    job_id: string,
+    work: () => Promise<Outcome>,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const over = Promise.withResolvers<Outcome>();
     const cancel = (): void => {
-      worker.cancel(request.job_id);
+      worker.cancel(job_id);
       // When the server stops nobody waits; the worker hears it by its connection, too.
       if ((signal.reason as Error | undefined)?.name === "ServerStopping") over.resolve({ kind: "canceled" });
       else void this.#giveUp(worker, over.promise);
@@ -102,7 +108,7 @@ export class ExternalProvisioner implements Provisioner {
     signal.addEventListener("abort", cancel, { once: true });
     try {
       signal.throwIfAborted();
-      worker.work(request, provisioner, report, type).then(over.resolve);
+      work().then(over.resolve);
       return await over.promise;
     } finally {
       signal.removeEventListener("abort", cancel);
@@ -116,3 +122,19 @@ export class ExternalProvisioner implements Provisioner {
     worker.close("a cancelled build was not ended");
   }
 }
+
+type Done = Extract<Outcome, { kind: "done" }>;
+
+/** What the worker answered when it could be done; throws otherwise. */
+const done = (outcome: Outcome, worker: ConnectedWorker, signal: AbortSignal): Done => {
+  // A build that was cancelled has made a part of it all the same.
+  if ("left" in outcome && outcome.left) {
+    const { error, code } = outcome.kind === "failed" ? outcome : { error: "The build was cancelled.", code: "" };
+    throw new ProvisionError(error, code, outcome.left);
+  }
+  signal.throwIfAborted();
+  if (outcome.kind === "lost") throw new WorkerLost(outcome.reason, worker.facts.name);
+  if (outcome.kind === "failed") throw new ProvisionError(outcome.error, outcome.code);
+  if (outcome.kind === "canceled") throw new ProvisionError("The worker gave the job up.");
+  return outcome;
+};

@@ -26,20 +26,25 @@ export class FetchedFiles implements Disposable {
   async complete(request: ProvisionRequest): Promise<ProvisionRequest> {
     const { terraform, state } = request;
     if (!terraform) return request;
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const { archive, cache } = terraform;
     return {
       ...request,
       state: state === null ? null : await this.#text("state"),
       terraform: {
         ...terraform,
-        archive: await this.#file("archive", archive),
+        archive: await this.archive(archive),
         cache: cache && (await this.#file("cache", cache)),
       },
     };
   }
 
+  /** The template's upload on this machine. */
+  archive(asked: TemplateArchive): Promise<TemplateArchive> {
+    return this.#file("archive", asked);
+  }
+
   async #file(name: JobFile, { mimetype }: TemplateArchive): Promise<TemplateArchive> {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, name);
     const open = openSync(path, "w", 0o600);
     try {

@@ -2,7 +2,6 @@
 // a file after another, so that nobody is sent more than they take; what a build leaves goes the other way in pieces before its end.
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { ProvisionRequest } from "../provisioner.ts";
-import { STATE_LIMIT } from "../terraform/session.ts";
 import type { TemplateArchive } from "../terraform/work.ts";
 
 /** Files of a job that a worker may ask for. */
@@ -26,15 +25,24 @@ export const withoutFiles = (request: ProvisionRequest): ProvisionRequest => {
   };
 };
 
+/** The files of a job on the server's machine, and the state it goes on from. */
+export type JobSource = {
+  readonly archive?: string;
+  readonly cache?: string | undefined;
+  readonly state?: string | null;
+};
+
+export const sourceOf = ({ terraform, state }: ProvisionRequest): JobSource =>
+  terraform ? { archive: terraform.archive.path, cache: terraform.cache?.path, state } : {};
+
 /** One piece of a file of the job in base64; undefined for a file that it does not have. */
-export const pieceOf = ({ terraform, state }: ProvisionRequest, file: JobFile, offset: number): Piece | undefined => {
-  if (!terraform) return undefined;
+export const pieceOf = (source: JobSource, file: JobFile, offset: number): Piece | undefined => {
   if (file === "state") {
-    if (state === null) return undefined;
-    const bytes = Buffer.from(state);
+    if (typeof source.state !== "string") return undefined;
+    const bytes = Buffer.from(source.state);
     return { data: bytes.subarray(offset, offset + PIECE_BYTES).toString("base64"), size: bytes.length };
   }
-  const path = file === "archive" ? terraform.archive.path : terraform.cache?.path;
+  const path = source[file];
   if (path === undefined) return undefined;
   const open = openSync(path, "r");
   try {
@@ -46,14 +54,19 @@ export const pieceOf = ({ terraform, state }: ProvisionRequest, file: JobFile, o
   }
 };
 
-/** Puts together what a build has left; more than a state may have is refused. */
+/** Puts together what a job has left; more than `limit` characters are refused. */
 export class Left {
+  readonly #limit: number;
   #parts: string[] = [];
   #size = 0;
 
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
   add(text: string): boolean {
     this.#size += text.length;
-    if (this.#size > STATE_LIMIT) return false;
+    if (this.#size > this.#limit) return false;
     this.#parts.push(text);
     return true;
   }

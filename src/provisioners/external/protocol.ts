@@ -4,6 +4,8 @@ import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { ManifestResource } from "#schema/templates/manifest.ts";
 import type { ProvisionRequest } from "../provisioner.ts";
+import type { ImportRequest } from "../terraform/import.ts";
+import { opened } from "./opened.ts";
 import { JOB_FILES, type JobFile, PIECE_BYTES } from "./pieces.ts";
 
 /** Milliseconds between two signs of life, and after how many without one the other side is given up. */
@@ -29,7 +31,7 @@ const has_left = t.Optional(t.Boolean());
 
 /** What Terraform has made: more of it than fits into one message is none. */
 const Made_ = t.Object({
-  resources: t.Array(ManifestResource, { maxItems: 64 }),
+  resources: t.Array(opened(ManifestResource), { maxItems: 4_096 }),
   daily_cost: t.Integer({ minimum: 0 }),
   secrets: t.Array(t.String({ maxLength: 65_536 }), { maxItems: 1_000 }),
 });
@@ -79,6 +81,8 @@ export type ServerMessage =
   | { readonly type: "job"; readonly provisioner: string; readonly request: ProvisionRequest }
   /** Only look whether it could be done: a word of its own, so that no worker takes it for a job. Answered as a job is. */
   | { readonly type: "plan"; readonly provisioner: string; readonly request: ProvisionRequest }
+  /** Find out what a template describes: answered with the pieces of a `foundText`. */
+  | { readonly type: "import"; readonly provisioner: string; readonly request: ImportRequest }
   | { readonly type: "cancel"; readonly job_id: string }
   /** A piece that was asked for, in base64; `size` is that of the whole file. */
   | {
@@ -100,12 +104,20 @@ const request = t.Object({
   transition: t.String(),
   manifest: t.Object({ resources: t.Array(t.Unknown()) }),
 });
+const importRequest = t.Object({
+  job_id: id,
+  archive: t.Object({ path: t.String(), mimetype: short }),
+  variables: t.Record(t.String(), t.String()),
+  access_url: t.String(),
+  accounts: t.Array(t.String()),
+});
 const serverMessage = TypeCompiler.Compile(
   t.Union([
     t.Object({ type: t.Literal("welcome"), id, name: short }),
     t.Object({ type: t.Literal("alive") }),
     t.Object({ type: t.Literal("job"), provisioner: short, request }),
     t.Object({ type: t.Literal("plan"), provisioner: short, request }),
+    t.Object({ type: t.Literal("import"), provisioner: short, request: importRequest }),
     t.Object({ type: t.Literal("cancel"), job_id: id }),
     t.Object({ type: t.Literal("forget"), provisioner: short, request }),
     t.Object({

@@ -34,6 +34,23 @@ export const buildTags = (
   return { ...tags, ...(isAway ? { provisioner: kind, organization: organization_id } : {}) };
 };
 
+/**
+ * The tags of an import of a template of Terraform, which runs the template's code as a build does: with tags of its own, or where workers
+ * do every build, it needs a worker, too.
+ */
+export const importTags = (asked: Tags, organization_id: string, isForWorkers: boolean): Record<string, string> => {
+  const needsWorker = isForWorkers || Object.keys(wishesIn(asked)).length > 0;
+  return { ...asked, ...(needsWorker ? { provisioner: "terraform", organization: organization_id } : {}) };
+};
+
+/** What somebody has asked for, without what every job says. */
+export const wishesIn = ({
+  provisioner: _,
+  organization: _own,
+  place: _place,
+  ...tags
+}: Tags): Record<string, string> => Object.fromEntries(Object.entries(tags).filter(([name]) => !(name in WORKER_TAGS)));
+
 /** The same once it is known what the build before has left: its workspace stays where it is. */
 export const tagsWithPlace = (tags: Tags, left: string | null): Record<string, string> => {
   const place = tags.provisioner === undefined ? undefined : placeOf(left);

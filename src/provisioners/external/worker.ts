@@ -3,8 +3,12 @@
 import { type Clock, holdProcess } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
-import { ProvisionError, type Provisioner, type ProvisionRequest, type Report } from "../provisioner.ts";
+import { ProvisionError, type Provisioned, type Provisioner, type Report } from "../provisioner.ts";
+import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
+import { readTerraformSource } from "../terraform/source.ts";
+import { TerraformProvisioner } from "../terraform/terraform.ts";
 import { FetchedFiles } from "./fetched.ts";
+import { foundText } from "./found.ts";
 import { Outbox, OutputLimit } from "./outbox.ts";
 import { inPieces, type JobFile, type Piece } from "./pieces.ts";
 import { ALIVE_MS, readServerMessage, type ServerMessage, SILENCE_MS, TIMING_LIMIT } from "./protocol.ts";
@@ -50,6 +54,7 @@ export const runWorker = async (options: WorkerOptions): Promise<void> => {
   }
 };
 
+type Asked = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
 type AskedPiece = Extract<ServerMessage, { type: "piece" }>;
 
 class Connection {
@@ -120,42 +125,38 @@ class Connection {
     if (message.type === "cancel") this.#jobs.get(message.job_id)?.abort.abort(new Error("the build was cancelled"));
     if (message.type === "piece") this.#asked.get(message.job_id)?.(message);
     if (message.type === "forget") this.#options.provisioners.get(message.provisioner)?.forget?.(message.request);
-    if (message.type === "job" || message.type === "plan") {
-      this.#begin(message.request, message.provisioner, message.type);
-    }
+    if (message.type === "job" || message.type === "plan" || message.type === "import") this.#begin(message);
   }
 
-  #begin(request: ProvisionRequest, provisioner: string, type: "job" | "plan"): void {
-    const { job_id, transition, workspace } = request;
+  #begin(message: Asked): void {
+    const { job_id } = message.request;
     if (this.#jobs.has(job_id)) return;
-    const what = type === "plan" ? "dry run" : transition;
-    log("worker").info("{what} of workspace {id} begins", { what, id: workspace.id, job_id });
+    const what = { job: "build", plan: "dry run", import: "import" }[message.type];
+    log("worker").info("{what} {job_id} begins", { what, job_id });
     const abort = new AbortController();
-    const done = this.#work(request, provisioner, type, abort.signal).finally(() => {
+    const done = this.#work(message, abort.signal).finally(() => {
       this.#jobs.delete(job_id);
-      log("worker").info("{what} of workspace {id} has ended", { what, id: workspace.id, job_id });
+      log("worker").info("{what} {job_id} has ended", { what, job_id });
     });
     this.#jobs.set(job_id, { abort, done });
   }
 
   /** Never rejects. */
-  async #work(asked: ProvisionRequest, name: string, type: "job" | "plan", signal: AbortSignal): Promise<void> {
-    const { job_id } = asked;
+  async #work(message: Asked, signal: AbortSignal): Promise<void> {
+    const { job_id } = message.request;
     using files = new FetchedFiles(this.#options.files, job_id, (file, offset) =>
       this.#askPiece(job_id, file, offset, signal),
     );
     try {
+      const name = message.provisioner;
       const provisioner = this.#options.provisioners.get(name);
       if (!provisioner) throw new ProvisionError(`The worker does not run workspaces of the kind "${name}".`);
-      const request = await files.complete(asked);
-      const report = this.#reportOf(job_id);
-      if (type === "plan") await provisioner.plan?.(request, report, signal);
-      const { state, made } =
-        type === "plan" ? { state: null, made: undefined } : await provisioner.run(request, report, signal);
-      if (!made && !request.terraform) return this.#outbox.say({ type: "done", job_id, state });
-      this.#sayLeft(job_id, state);
-      const shown = made && { ...made, resources: [...made.resources], secrets: [...made.secrets] };
-      this.#outbox.say({ type: "done", job_id, state: null, has_left: true, ...(shown ? { made: shown } : {}) });
+      if (message.type === "import") {
+        const found = await this.#import(provisioner, message.request, files, signal);
+        this.#sayLeft(job_id, foundText(found));
+        return this.#outbox.say({ type: "done", job_id, state: null, has_left: true });
+      }
+      await this.#provision(message, provisioner, files, signal);
     } catch (error) {
       const left = error instanceof ProvisionError ? error.left : undefined;
       if (left) this.#sayLeft(job_id, left.state);
@@ -169,6 +170,41 @@ class Connection {
         this.#outbox.say({ type: "failed", job_id, error: words, code: "" });
       }
     }
+  }
+
+  async #provision(
+    { type, request: asked }: Exclude<Asked, { type: "import" }>,
+    provisioner: Provisioner,
+    files: FetchedFiles,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { job_id } = asked;
+    const request = await files.complete(asked);
+    const report = this.#reportOf(job_id);
+    const { state, made }: Provisioned =
+      type === "plan"
+        ? { state: null, made: await provisioner.plan?.(request, report, signal) }
+        : await provisioner.run(request, report, signal);
+    const shown = made && { ...made, resources: [...made.resources], secrets: [...made.secrets] };
+    const more = shown ? { made: shown } : {};
+    const hasLeft = type === "job" && (made !== undefined || request.terraform !== undefined);
+    if (hasLeft) this.#sayLeft(job_id, state);
+    this.#outbox.say({ type: "done", job_id, ...(hasLeft ? { state: null, has_left: true } : { state }), ...more });
+  }
+
+  async #import(
+    provisioner: Provisioner,
+    asked: ImportRequest,
+    files: FetchedFiles,
+    signal: AbortSignal,
+  ): Promise<TerraformImport> {
+    if (!(provisioner instanceof TerraformProvisioner)) {
+      throw new ProvisionError(`The worker imports no templates of the kind "${provisioner.name}".`);
+    }
+    const archive = await files.archive(asked.archive);
+    const source = await readTerraformSource(archive);
+    if (!source) throw new ProvisionError("The upload is no template of Terraform.");
+    return provisioner.importTemplate({ ...asked, archive }, source, this.#reportOf(asked.job_id), signal);
   }
 
   /** In pieces, before the end that says they count. */

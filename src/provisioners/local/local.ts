@@ -94,7 +94,7 @@ export class LocalProvisioner implements Provisioner {
   }
 
   /** The checks of a start; no folder is made and nothing is started. */
-  async plan({ manifest }: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
+  async plan({ manifest }: ProvisionRequest, report: Report, signal: AbortSignal): Promise<undefined> {
     signal.throwIfAborted();
     this.#mayStart();
     const agents = manifest.resources.flatMap((resource) => resource.agents ?? []);

@@ -1,5 +1,5 @@
 // One build: the template unpacked, the state before and behind it, plan and apply (facts/terraform 1.3 to 1.10, 1.23 to 1.26).
-import { ProvisionError, type Provisioned, type ProvisionRequest, type Report } from "../provisioner.ts";
+import { type Made, ProvisionError, type Provisioned, type ProvisionRequest, type Report } from "../provisioner.ts";
 import type { Engine } from "./engine.ts";
 import { buildVariables } from "./environment.ts";
 import { mapped } from "./import.ts";
@@ -77,10 +77,10 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
   return { state: left, made: { resources: resourcesIn(resources), daily_cost: planned, secrets } };
 };
 
-/** What a start would make, in the log; nothing is made. */
+/** What a start would make; nothing is made. */
 export const planOnly = async (
   run: Pick<BuildRun, "request" | "session" | "engine" | "mask"> & { readonly work: TerraformWork },
-): Promise<void> => {
+): Promise<Made> => {
   const { request, work, engine, mask } = run;
   mask.add(...secretsOf(request, work));
   await unpack(run, work);
@@ -88,7 +88,8 @@ export const planOnly = async (
   await engine.plan(STAGES.plan, buildVariables(request, work, initScript));
   const document = await engine.planned();
   const graph = await engine.graph();
-  mapped(() => mapPlan(document, graph));
+  const { resources, daily_cost } = mapped(() => mapPlan(document, graph));
+  return { resources: resourcesIn(resources), daily_cost, secrets: [] };
 };
 
 const unpack = async (

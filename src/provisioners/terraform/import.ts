@@ -15,6 +15,7 @@ import type { Program } from "./program.ts";
 import type { Session } from "./session.ts";
 import type { TerraformSource } from "./source.ts";
 import { variablesFile } from "./variables.ts";
+import type { TemplateArchive } from "./work.ts";
 
 const STAGES = {
   init: "Initializing Terraform Directory",
@@ -22,15 +23,21 @@ const STAGES = {
   stop: "Detecting ephemeral resources",
 } as const;
 
-export type ImportInput = {
+/** What an import is told. Holds values of variables: never logged. */
+export type ImportRequest = {
+  readonly job_id: string;
+  readonly archive: TemplateArchive;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly access_url: string;
+  /** Ids of the accounts that can be linked here. */
+  readonly accounts: readonly string[];
+};
+
+type ImportInput = Omit<ImportRequest, "job_id" | "archive"> & {
   readonly program: Program;
   readonly session: Session;
   readonly engine: Engine;
   readonly source: TerraformSource;
-  readonly variables: Readonly<Record<string, string>>;
-  readonly access_url: string;
-  /** Ids of the accounts that can be linked here. */
-  readonly accounts: ReadonlySet<string>;
   readonly report: Report;
 };
 
@@ -76,8 +83,8 @@ export const mapped = <T>(map: () => T): T => {
   }
 };
 
-const checkAccounts = ({ external_auth }: MappedPlan, known: ReadonlySet<string>): void => {
-  const strange = external_auth.find(({ id }) => !known.has(id));
+const checkAccounts = ({ external_auth }: MappedPlan, known: readonly string[]): void => {
+  const strange = external_auth.find(({ id }) => !known.includes(id));
   if (strange) throw new ProvisionError(`The external auth provider "${strange.id}" is not configured on this server.`);
 };
 

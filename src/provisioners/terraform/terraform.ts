@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import {
+  type Made,
   ProvisionError,
   type Provisioned,
   type Provisioner,
@@ -16,13 +17,12 @@ import { endRunning, interruptRunning } from "./command.ts";
 import { Engine, type EngineOptions, type Limits } from "./engine.ts";
 import { passedOn } from "./environment.ts";
 import { Forms } from "./forms.ts";
-import { type ImportInput, importPlan, type TerraformImport } from "./import.ts";
+import { type ImportRequest, importPlan, type TerraformImport } from "./import.ts";
 import { oneAtATime } from "./init-lock.ts";
 import { Mask } from "./mask.ts";
 import { findProgram, type Program } from "./program.ts";
 import { Session, thingsIn } from "./session.ts";
 import type { TerraformSource } from "./source.ts";
-import type { TemplateArchive } from "./work.ts";
 
 export type TerraformOptions = {
   /** Everything of ours lies below. */
@@ -67,13 +67,13 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   /** Plans such a start in a folder of its own, and says what it would make. */
-  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<void> {
+  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Made> {
     const work = request.terraform;
     if (!work) throw new ProvisionError("The template's own files are not at hand.");
     const session = new Session(join(this.#options.root, "imports", request.job_id));
     const { engine, mask } = await this.#engineFor(session, report, signal);
     try {
-      await planOnly({ request, work, session, engine, mask });
+      return await planOnly({ request, work, session, engine, mask });
     } finally {
       session.remove();
     }
@@ -90,22 +90,20 @@ export class TerraformProvisioner implements Provisioner {
 
   /** Throws ProvisionError. */
   async importTemplate(
-    input: Pick<ImportInput, "variables" | "access_url" | "accounts" | "report"> & {
-      readonly id: string;
-      readonly archive: TemplateArchive;
-      readonly source: TerraformSource;
-    },
+    request: ImportRequest,
+    source: TerraformSource,
+    report: Report,
     signal: AbortSignal,
   ): Promise<TerraformImport> {
-    const session = new Session(join(this.#options.root, "imports", input.id));
+    const session = new Session(join(this.#options.root, "imports", request.job_id));
     const program = await this.#found();
     await endRunning(session.folder, this.#options.clock, 0);
-    const { engine, mask } = await this.#engineFor(session, input.report, signal);
-    mask.add(...input.source.variables.filter(({ sensitive }) => sensitive).map(({ name }) => input.variables[name]));
+    const { engine, mask } = await this.#engineFor(session, report, signal);
+    mask.add(...source.variables.filter(({ sensitive }) => sensitive).map(({ name }) => request.variables[name]));
     try {
-      await session.prepare(input.archive);
-      input.report.log("info", "Parsing template parameters", `${program.name} ${program.version} reads the template.`);
-      return await importPlan({ ...input, program, session, engine });
+      await session.prepare(request.archive);
+      report.log("info", "Parsing template parameters", `${program.name} ${program.version} reads the template.`);
+      return await importPlan({ ...request, source, report, program, session, engine });
     } finally {
       session.remove();
     }

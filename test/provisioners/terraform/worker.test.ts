@@ -4,10 +4,12 @@ import { expect } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
+import { followImport, upload } from "#test/support/templates.ts";
 import { makeTerraformTemplate, openTerraformWorld, processesWith } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
@@ -173,10 +175,10 @@ testNeeding(
     const { admin, parts } = world;
     const waits = `; until [ -e ${parts}/open ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]`;
     const main = HEAD + part(parts, "first") + part(parts, "second", "depends_on = [terraform_data.first]", waits);
-    const template_id = await templateOf(admin, main);
     const directory = world.folderOf("one");
     await using worker = world.start("one", { directory, tags: {} });
     await worker.connected();
+    const template_id = await templateOf(admin, main);
     for (const how of ["fails", "is cancelled"]) {
       const { id, latest_build } = await createWorkspace(admin, template_id, how.replaceAll(" ", "-"));
       await until(() => world.has("second"));
@@ -212,11 +214,11 @@ testNeeding(
     const { admin, parts } = world;
     const waits = `; until [ -e ${parts}/open ]; do sleep 0.05; done`;
     const main = HEAD + part(parts, "first") + part(parts, "second", "depends_on = [terraform_data.first]", waits);
-    const template_id = await templateOf(admin, main);
     const directory = world.folderOf("killed");
     const same = { directory, tags: {} };
     const first = world.start("killed", same);
     await first.connected();
+    const template_id = await templateOf(admin, main);
     const { id } = await createWorkspace(admin, template_id);
     await until(() => world.has("second"));
     first.signal("SIGKILL");
@@ -241,6 +243,87 @@ testNeeding(
       false,
     ]);
     await again.connected();
+  },
+  TIME,
+);
+
+testNeeding(
+  wanted,
+  "[TF-22] imports and dry runs are a worker's too: the server runs no code of a template that asks for tags, and a lost worker's import goes to another",
+  async () => {
+    await using world = await open({ SLIPWAY_TERRAFORM_BINARY: "/nowhere/terraform" });
+    const { admin, parts } = world;
+    const waits = `data "coder_parameter" "size" {
+  name    = "size"
+  default = "2"
+  option {
+    name  = "two"
+    value = "2"
+  }
+  option {
+    name  = "three"
+    value = "3"
+  }
+}
+resource "coder_agent" "main" {
+  os   = "linux"
+  arch = "amd64"
+}
+resource "coder_app" "web" {
+  agent_id = coder_agent.main.id
+  slug     = "web"
+  url      = "http://localhost:1"
+}
+module "box" {
+  source = "./box"
+  count  = data.coder_parameter.size.value
+}
+`;
+    const box = `resource "terraform_data" "box__a" {
+  input = "x"
+}
+`;
+    const slow = HEAD + waits + part(parts, "first", "depends_on = [coder_agent.main]");
+    const files = { "main.tf": slow, "box/main.tf": box };
+    const wishes = { file_id: await upload(admin, files), tags: { region: "eu" } };
+    const pushed = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", wishes);
+    // Nobody has the tags; then the first worker is killed while it plans.
+    const directory = world.folderOf("first");
+    const first = world.start("first", { directory });
+    await first.connected();
+    await until(() => readdirSync(directory).includes("files") && readdirSync(join(directory, "files")).length > 0);
+    first.signal("SIGKILL");
+    await first.exited;
+    await using _second = world.start("second");
+    const { lines } = await followImport(admin, pushed.id);
+    const version = await admin.get<TemplateVersion>(`/api/v2/templateversions/${pushed.id}`);
+    expect([version.job.error, version.job.worker_name]).toEqual([undefined, "second"]);
+    const said = lines.map(({ output }) => output).join("\n");
+    expect(said).toContain("No worker with the tags");
+    expect(said).toContain("The worker first was lost");
+
+    const at = `/api/v2/templateversions/${version.id}/dry-run`;
+    const rich_parameter_values = [{ name: "size", value: "3" }];
+    const dryRun = await admin.post<{ id: string }>(at, { rich_parameter_values });
+    using socket = await admin.socket(`${at}/${dryRun.id}/logs?follow`);
+    for await (const _ of socket);
+    const job = await admin.get<{ status: string; worker_name: string; error?: string }>(`${at}/${dryRun.id}`);
+    expect([job.error, job.status, job.worker_name]).toEqual([undefined, "succeeded", "second"]);
+    // What it would make for these values, and not for the defaults.
+    const planned = await admin.get<{ type: string; name: string }[]>(`${at}/${dryRun.id}/resources`);
+    expect(planned.map(({ name }) => name).sort()).toEqual(["box__a", "box__a", "box__a", "first"]);
+    expect(JSON.stringify(job)).not.toContain("box__a");
+
+    // A build needs the tags of the import, and apps keep their ids on the way.
+    const body = { name: "away", template_version_id: version.id };
+    const { id: template_id } = await admin.post<{ id: string }>("/api/v2/organizations/default/templates", body);
+    const { id } = await createWorkspace(admin, template_id, "away");
+    const built = await awaitBuild(admin, id);
+    expect([built.latest_build.job.error, built.latest_build.job.worker_name]).toEqual([undefined, "second"]);
+    const apps = built.latest_build.resources.flatMap(({ agents = [] }) => agents.flatMap((one) => one.apps));
+    expect(apps.map(({ slug }) => slug)).toEqual(["web"]);
+    expect(await stateOf(admin, built)).toContain(apps[0]?.id ?? "no app");
+    expect((await ended(admin, id, "delete")).latest_build.job.status).toBe("succeeded");
   },
   TIME,
 );

@@ -15,10 +15,10 @@ import { folderArchive } from "./folder.ts";
 
 const SHAPE = {
   values: ["name", "version", "message", "organization"],
-  lists: ["variable"],
+  lists: ["variable", "provisioner-tag"],
   switches: ["no-activate"],
 } as const;
-type Given = Arguments<(typeof SHAPE.values)[number], "variable", "no-activate">;
+type Given = Arguments<(typeof SHAPE.values)[number], (typeof SHAPE.lists)[number], "no-activate">;
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
@@ -82,6 +82,9 @@ const imported = async (
     storage_method: "file",
     file_id: hash,
     user_variable_values: pairs("--variable", given.list.variable),
+    tags: Object.fromEntries(
+      pairs("--provisioner-tag", given.list["provisioner-tag"]).map((pair) => [pair.name, pair.value]),
+    ),
     ...(known ? { template_id: known.id } : {}),
     ...(name === undefined ? {} : { name }),
     ...(message === undefined ? {} : { message }),

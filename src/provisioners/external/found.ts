@@ -1,0 +1,61 @@
+// What the import of a template has found out, on its way from a worker to the server: one text, sent in pieces. The server keeps only what
+// has the shape of what an import of its own finds.
+import { Type as t } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { ManifestParameter, ManifestPreset, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
+import { ProvisionError } from "../provisioner.ts";
+import type { TerraformImport } from "../terraform/import.ts";
+import { opened } from "./opened.ts";
+
+/** Characters: a manifest of 4 MiB, and modules of 20 MiB in base64. */
+export const FOUND_LIMIT = 36 * 1024 * 1024;
+
+const texts = t.Record(t.String(), t.String());
+const names = t.Array(t.String({ maxLength: 4096 }), { maxItems: 4096 });
+
+const Found = t.Object({
+  manifest: t.Object({
+    provisioner: t.Literal("terraform"),
+    parameters: t.Array(opened(ManifestParameter)),
+    variables: t.Array(opened(ManifestVariable)),
+    presets: t.Array(opened(ManifestPreset)),
+    external_auth: t.Array(t.Object({ id: t.String(), optional: t.Optional(t.Boolean()) })),
+    ai_task: t.Boolean(),
+    resources: t.Array(opened(ManifestResource)),
+    stop_resources: t.Array(opened(ManifestResource)),
+    terraform: t.Object({
+      program: t.String({ maxLength: 64 }),
+      version: t.String({ maxLength: 64 }),
+      is_dynamic: t.Boolean(),
+      has_external_agent: t.Boolean(),
+      needs: names,
+      names,
+      targets: names,
+      workspace_tags: texts,
+    }),
+  }),
+  cache: t.Union([t.String(), t.Null()]),
+});
+const found = TypeCompiler.Compile(Found);
+
+export const foundText = ({ manifest, cache }: TerraformImport): string =>
+  JSON.stringify({ manifest, cache: cache ? Buffer.from(cache.archive).toString("base64") : null });
+
+/** Throws ProvisionError for what no import finds. */
+export const foundIn = (text: string | null): TerraformImport => {
+  const value: unknown = text === null ? undefined : parsed(text);
+  if (!found.Check(value)) {
+    throw new ProvisionError("The worker has answered the import with something that is no template.");
+  }
+  const { manifest, cache } = value as { manifest: TerraformImport["manifest"]; cache: string | null };
+  if (cache === null) return { manifest, cache: undefined };
+  return { manifest, cache: { archive: new Uint8Array(Buffer.from(cache, "base64")), leftOut: [] } };
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
