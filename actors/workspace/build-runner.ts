@@ -110,7 +110,7 @@ export class BuildRunner implements Builds {
   ): Promise<void> {
     const { clock, equip } = this.#parts;
     const workspaces = this.#parts.workspaces();
-    let request = asked;
+    let request = verbose ? { ...asked, verbose } : asked;
     /** What is there whatever becomes of the report. */
     let left: { readonly state: string | null } | undefined;
     const report = new JobReport(clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));

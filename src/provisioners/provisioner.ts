@@ -27,6 +27,8 @@ export type ProvisionRequest = {
    * (those of `agents` are empty). What has died meanwhile is started again as it was, or the build fails.
    */
   readonly claimed?: boolean;
+  /** Whoever asked for it wants to read more of how it goes. */
+  readonly verbose?: boolean;
   /** Only for templates of Terraform: their files, and what they may know of the owner. */
   readonly terraform?: TerraformWork;
 };

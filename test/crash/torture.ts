@@ -9,6 +9,7 @@ import { checks as apiSequences } from "#test/fuzz/api-sequences.ts";
 import { checks as tokenTiming } from "#test/security/token-timing.ts";
 import { checks as serverBuilds } from "./builds/server-builds.ts";
 import { checks as serverPrebuilds } from "./builds/server-prebuilds.ts";
+import { checks as serverTerraform } from "./builds/server-terraform.ts";
 import { checks as serverChats } from "./chats/server-chats.ts";
 import { checks as serverChatsRandom } from "./chats/server-chats-random.ts";
 import { checks as serverFamilies } from "./chats/server-families.ts";
@@ -41,6 +42,8 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: kill -9", numbers: "1, 19", rounds: 50, full: 200 },
   { name: "server: claims of prebuilds", numbers: "1", rounds: 20, full: 100 },
   { name: "server: builds by people and by the clock", numbers: "1", rounds: 20, full: 100 },
+  { name: "terraform: server killed", numbers: "1", rounds: 30, full: 30 },
+  { name: "terraform: worker killed", numbers: "1", rounds: 30, full: 30 },
   { name: "server: chats", numbers: "1, 19", rounds: 25, full: 100 },
   { name: "server: hooks", numbers: "1", rounds: 30, full: 100 },
   { name: "server: families of chats", numbers: "1", rounds: 30, full: 100 },
@@ -79,7 +82,15 @@ type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 
 const CHECKS: readonly AnyCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
-  ...[...serverCrash, ...serverPrebuilds, ...serverBuilds, ...serverFailpoints, ...serverFlush, ...serverFaults],
+  ...[
+    ...serverCrash,
+    ...serverPrebuilds,
+    ...serverBuilds,
+    ...serverTerraform,
+    ...serverFailpoints,
+    ...serverFlush,
+    ...serverFaults,
+  ],
   ...[...serverChats, ...serverHooks, ...serverFamilies, ...serverStory, ...serverChatsRandom],
   ...[...serverOutside, ...serverConnections],
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads, ...serverSoak],

@@ -5,6 +5,7 @@ import { buildVariables } from "./environment.ts";
 import { mapped } from "./import.ts";
 import { initScript } from "./init-script.ts";
 import { resourcesIn } from "./manifest.ts";
+import type { PlanDocument } from "./mapping/document.ts";
 import { mapPlan, mapState } from "./mapping/map.ts";
 import { type Mask, secretsInState } from "./mask.ts";
 import type { Program } from "./program.ts";
@@ -118,7 +119,18 @@ const plan = async (run: BuildRun, env: Record<string, string>): Promise<number>
   }
   if (isDelete) return 0;
   const document = await engine.planned();
+  if (request.claimed) tellReplaced(document, report);
   return mapped(() => mapPlan(document, "")).daily_cost;
+};
+
+/** What was kept ready should be taken as it is: whatever is made anew costs its owner the wait (facts/terraform 1.29). */
+const tellReplaced = ({ resource_changes = [] }: PlanDocument, report: Report): void => {
+  for (const { address, change } of resource_changes) {
+    if (!change.actions.includes("delete") || !change.actions.includes("create")) continue;
+    const because = (change.replace_paths ?? []).map((path) => path.join(".")).join(", ");
+    const why = because === "" ? "" : ` because of ${because}`;
+    report.log("warn", STAGES.plan, `${address} was kept ready and is made anew for its owner${why}.`);
+  }
 };
 
 /** The plan holds parameters and accounts already. */

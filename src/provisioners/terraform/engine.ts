@@ -21,6 +21,8 @@ export type EngineOptions = {
   readonly cliConfig: string | undefined;
   /** Where providers are kept for all runs. */
   readonly pluginCache: string;
+  /** Terraform tells of its own steps, too. */
+  readonly verbose?: boolean;
   /** Lets one `init` at a time run (facts/terraform 1.11). */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
   readonly limits: Limits;
@@ -89,7 +91,8 @@ export class Engine {
 
   #full(env: Readonly<Record<string, string>>): Record<string, string> {
     const { cliConfig, pluginCache } = this.#options;
-    return { ...quiet(cliConfig, pluginCache), ...env };
+    // Only these two commands: what others print is read (facts/terraform 1.21).
+    return { ...quiet(cliConfig, pluginCache), ...(this.#options.verbose ? { TF_LOG: "JSON" } : {}), ...env };
   }
 
   async #document<T>(args: readonly string[]): Promise<T> {

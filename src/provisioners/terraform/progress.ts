@@ -27,6 +27,7 @@ type Line = {
   "@level"?: string;
   "@message"?: string;
   "@timestamp"?: string;
+  /** Lines of TF_LOG have none. */
   type?: string;
   hook?: { action?: string; resource?: { addr?: string; implied_provider?: string } };
   diagnostic?: {
@@ -61,6 +62,7 @@ export class Progress {
       return;
     }
     if (line.diagnostic) this.#diagnostic(line.diagnostic, stage);
+    else if (line.type === undefined) this.#own(line, stage);
     else this.#say(LEVELS[line["@level"] ?? ""] ?? "info", stage, line["@message"] ?? "");
     this.#timing(line, step);
   }
@@ -71,6 +73,12 @@ export class Progress {
       const [first = ""] = detail.split("\n\n");
       return this.#mask.hide(first === "" ? summary : `${summary}: ${first.replace(/\s*\n\s*/g, " ")}`);
     });
+  }
+
+  /** A line of TF_LOG: most of them are traces, which nobody reads, and what is news to a person is printed anyhow (facts/terraform 1.21). */
+  #own(line: Line, stage: string): void {
+    const level = LEVELS[line["@level"] ?? ""] ?? "debug";
+    if (level !== "trace") this.#say(level === "info" ? "debug" : level, stage, line["@message"] ?? "");
   }
 
   #say(level: LogLevel, stage: string, text: string): void {

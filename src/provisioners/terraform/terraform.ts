@@ -59,7 +59,7 @@ export class TerraformProvisioner implements Provisioner {
 
   async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
     const session = this.#sessionOf(request.workspace.id);
-    const { engine, mask } = await this.#engineFor(session, report, signal);
+    const { engine, mask } = await this.#engineFor(session, report, signal, request.verbose);
     // A server before this one may have died while its Terraform went on: what that leaves must be on disk before it is read.
     interruptRunning(session.folder);
     await endRunning(session.folder, this.#options.clock, this.#limits.grace);
@@ -169,10 +169,18 @@ export class TerraformProvisioner implements Provisioner {
     return found;
   }
 
-  async #engineFor(session: Session, report: Report, signal: AbortSignal): Promise<{ engine: Engine; mask: Mask }> {
+  async #engineFor(
+    session: Session,
+    report: Report,
+    signal: AbortSignal,
+    verbose = false,
+  ): Promise<{ engine: Engine; mask: Mask }> {
     const mask = new Mask();
     mkdirSync(session.folder, { recursive: true, mode: 0o700 });
-    return { mask, engine: new Engine(await this.#engineOptions(), { session, signal, mask, report }) };
+    return {
+      mask,
+      engine: new Engine({ ...(await this.#engineOptions()), verbose }, { session, signal, mask, report }),
+    };
   }
 
   async #engineOptions(): Promise<EngineOptions> {

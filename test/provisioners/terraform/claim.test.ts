@@ -9,14 +9,15 @@ import { awaitBuild, awaitWorkspace, createBuild } from "#test/support/workspace
 
 testNeeding(
   [needs.terraform],
-  "[TF-16] a claimed workspace goes on with the machine and the token it has, and is its owner's",
+  "[TF-16] [TF-25] a claimed workspace goes on with the machine and the token it has, and is its owner's",
   async () => {
     await using world = await openTerraformWorld();
     const { admin } = world;
     const preset = 'data "coder_workspace_preset" "one" {\n  name = "One"\n  prebuilds { instances = 1 }\n}\n';
     // What an agent is made of must not depend on its owner: the provider replaces one whose startup script changes.
     const own = "${data.coder_workspace_owner.me.name}";
-    const files = { ...filesOf("minimal", { [own]: "you" }), "preset.tf": preset };
+    const badge = 'resource "terraform_data" "badge" {\n  triggers_replace = data.coder_workspace_owner.me.email\n}\n';
+    const files = { ...filesOf("minimal", { [own]: "you" }), "preset.tf": preset + badge };
     const { template, version } = await makeTerraformTemplate(admin, files, "kept-ready");
     const owned = async (owner: string): Promise<readonly Workspace[]> => {
       const query = encodeURIComponent(`owner:${owner}`);
@@ -37,6 +38,12 @@ testNeeding(
     expect(claimed.id).toBe(ready.id);
     const mine = await awaitBuild(admin, claimed.id);
     expect([mine.latest_build.status, mine.latest_build.job.error]).toEqual(["running", undefined]);
+    const logs = await admin.get<{ output: string; log_level: string }[]>(
+      `/api/v2/workspacebuilds/${mine.latest_build.id}/logs`,
+    );
+    expect(logs.filter(({ log_level }) => log_level === "warn").map(({ output }) => output)).toEqual([
+      "terraform_data.badge was kept ready and is made anew for its owner because of triggers_replace.",
+    ]);
     const after = await stateOf(mine);
     const machineIn = (state: string): unknown => {
       const { resources } = JSON.parse(state) as { resources: { name: string; instances: { attributes: object }[] }[] };

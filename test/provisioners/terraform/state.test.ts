@@ -181,9 +181,35 @@ testNeeding(
   },
 );
 
+testNeeding(wanted, "[TF-26] a workspace is deleted although the template refuses its values by now", async () => {
+  using place = tempPlace();
+  const { admin } = world;
+  const limited = (max: number): string => `${HEAD}
+data "coder_parameter" "size" {
+  name    = "size"
+  type    = "number"
+  default = "1"
+  validation {
+    min   = 1
+    max   = ${max}
+    error = "too large"
+  }
+}
+${part(place.path, "first", "")}`;
+  const template_id = await templateOf(admin, limited(8));
+  const rich_parameter_values = [{ name: "size", value: "7" }];
+  const { id } = await createWorkspace(admin, template_id, "limited", { rich_parameter_values });
+  expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
+  const next = await importVersion(admin, { "main.tf": limited(3) }, { template_id });
+  const gone = await deleted(admin, id, { template_version_id: next.id });
+  expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
+  expect(await outputs(admin, gone)).toContain("The template refuses a value");
+  expect(place.has("first")).toBe(false);
+});
+
 testNeeding(
   wanted,
-  "[TF-11] secrets of the owner and the template's author are hidden in every log, also in a broken line",
+  "[TF-11] [TF-24] secrets of the owner and the template's author are hidden in every log, also in a broken line",
   async () => {
     const main = `${HEAD}
 variable "api_key" {
@@ -222,6 +248,18 @@ resource "terraform_data" "loud" {
     const [, session = "none"] = /"session_token": "([^"]+)"/.exec(state) ?? [];
     expect(session).toMatch(/^[\w]{10}-[\w]{20,}$/);
     for (const secret of ["tell-nobody-this", token, session]) expect(said).not.toContain(secret);
+    // Terraform's own steps are in the log of a build that was asked for with more, without its traces.
+    await createBuild(admin, id, "start", { log_level: "debug" });
+    const again = await awaitBuild(admin, id);
+    type Line = { log_level: string; output: string };
+    const lines = await admin.get<Line[]>(`/api/v2/workspacebuilds/${again.latest_build.id}/logs`);
+    expect(lines.filter(({ log_level }) => log_level === "debug").length).toBeGreaterThan(20);
+    expect(lines.filter(({ log_level }) => log_level === "trace")).toEqual([]);
+    const told = JSON.stringify(lines);
+    const newest = await stateOf(admin, again);
+    const secrets = [...newest.matchAll(/"(?:session_token|token)": "([^"]{8,})"/g)].map(([, one = ""]) => one);
+    expect(secrets.length).toBeGreaterThan(1);
+    for (const secret of ["tell-nobody-this", ...secrets]) expect(told).not.toContain(secret);
     expect((await deleted(admin, id)).latest_build.status).toBe("deleted");
   },
 );

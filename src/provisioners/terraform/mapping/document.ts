@@ -46,7 +46,11 @@ export type PlanDocument = {
   readonly configuration?: { readonly root_module?: ConfiguredModule };
   readonly resource_changes?: readonly {
     readonly address: string;
-    readonly change: { readonly actions: readonly string[] };
+    /** `replace_paths`: what of it cannot be changed in place. */
+    readonly change: {
+      readonly actions: readonly string[];
+      readonly replace_paths?: readonly (readonly (string | number)[])[];
+    };
   }[];
 };
 

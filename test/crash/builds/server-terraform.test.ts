@@ -1,0 +1,25 @@
+// The short form of the kills in each phase of Terraform's builds; `bun run torture --only terraform` has the long one.
+import { expect } from "bun:test";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { killServer, killWorker } from "./server-terraform.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+const once = { rounds: 1, seed: SEED, log: () => {} };
+
+testNeeding(
+  [needs.terraform],
+  `[TF-10] [TF-11] killed in each phase of a build, the server goes on from what is there (seed ${SEED})`,
+  async () => {
+    expect(await killServer(once)).toContain("every build went on");
+  },
+  300_000,
+);
+
+testNeeding(
+  [needs.terraform],
+  `[TF-20] [TF-11] killed in each phase of a build, a worker goes on from what it has left (seed ${SEED})`,
+  async () => {
+    expect(await killWorker(once)).toContain("every build went on");
+  },
+  300_000,
+);
