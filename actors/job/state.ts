@@ -26,6 +26,20 @@ export type JobState = JobFacts & {
   readonly logs_overflowed: boolean;
 };
 
+/** What a job begins with, before anybody works on it. */
+export const PENDING = {
+  worker_id: null,
+  worker_name: "",
+  attempts: 0,
+  error: "",
+  error_code: "",
+  started_at: null,
+  canceled_at: null,
+  completed_at: null,
+  logs_length: 0,
+  logs_overflowed: false,
+} as const;
+
 /** Columns of `jobs` to write; apply with `{...job, ...patch}`. */
 export type JobPatch = Partial<Omit<JobState, "id" | "key" | "created_at">> & { readonly updated_at: number };
 

@@ -14,6 +14,7 @@ import { resolveVariables } from "#src/provisioners/parameters.ts";
 import { presentPlannedResources } from "#src/provisioners/planned.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
+import { PENDING } from "../job/state.ts";
 
 export type NewDryRun = {
   readonly template_version_id: string;
@@ -44,16 +45,7 @@ export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key:
     parameters: { ...input.parameters },
   },
   tags: { ...input.tags },
-  worker_id: null,
-  worker_name: "",
-  attempts: 0,
-  error: "",
-  error_code: "",
-  started_at: null,
-  canceled_at: null,
-  completed_at: null,
-  logs_length: 0,
-  logs_overflowed: false,
+  ...PENDING,
   timings: [],
 });
 

@@ -1,5 +1,6 @@
 // A new template version and the row of its import job. Used by the actor.
 import type { JobRow } from "#db/workspaces/jobs.ts";
+import { PENDING } from "../job/state.ts";
 
 export type NewTemplateVersion = {
   readonly job_id: string;
@@ -30,15 +31,6 @@ export const newJob = (
   file_id: input.file_id,
   input: { template_version_id: version_id },
   tags: { ...input.tags },
-  worker_id: null,
-  worker_name: "",
-  attempts: 0,
-  error: "",
-  error_code: "",
-  started_at: null,
-  canceled_at: null,
-  completed_at: null,
-  logs_length: 0,
-  logs_overflowed: false,
+  ...PENDING,
   timings: [],
 });

@@ -12,7 +12,15 @@ import { buildStatus } from "#schema/workspaces/build.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import { tagsWhileRunning, tagsWithPlace } from "#src/provisioners/external/tags.ts";
 import { appendLogs, type NewLogLine, presentJobLog } from "../job/logs.ts";
-import { type JobCommand, type JobPatch, type JobState, reapDue, reapReason, transitionJob } from "../job/state.ts";
+import {
+  type JobCommand,
+  type JobPatch,
+  type JobState,
+  PENDING,
+  reapDue,
+  reapReason,
+  transitionJob,
+} from "../job/state.ts";
 import { note } from "./activity-note.ts";
 import { firstDeadline } from "./deadline.ts";
 import type {
@@ -217,16 +225,7 @@ const begin = (
     key: job_key,
     created_at: now,
     updated_at: now,
-    started_at: null,
-    canceled_at: null,
-    completed_at: null,
-    error: "",
-    error_code: "",
-    worker_id: null,
-    worker_name: "",
-    attempts: 0,
-    logs_length: 0,
-    logs_overflowed: false,
+    ...PENDING,
   };
   const state: WorkspaceState = {
     workspace: {

@@ -4,6 +4,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { askedLine, askedText } from "#src/cli/client/chat/permission-text.ts";
 import { Client } from "#src/client.ts";
+import { until } from "#test/support/until.ts";
 import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
 
 let world: ClientWorld;
@@ -26,6 +27,16 @@ afterAll(async () => {
 
 const QUESTION = "v = never: ";
 const idIn = (shown: string): string => /[0-9a-f-]{36}/.exec(shown)?.[0] ?? "";
+/** Reads what a program says: `until` answers it as soon as the words are there, `ended` all of it. */
+const listen = (output: ReadableStream<Uint8Array>) => {
+  let said = "";
+  const ended = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of output) said += decoder.decode(chunk, { stream: true });
+    return said;
+  })();
+  return { ended, until: (words: string) => until(() => said.includes(words) && said) };
+};
 const begin = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
 const rulesOf = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
 
@@ -69,18 +80,10 @@ test("[CV-15] on a terminal the whole command is shown and asked about: once, fo
 
 test("[CV-16] in a pipe the request is a line and the verb goes on: a terminal elsewhere answers, or the option does", async () => {
   const waiting = world.spawn(begin("run: echo al''lowed"));
-  let err = "";
-  const decoder = new TextDecoder();
-  const told = Promise.withResolvers<void>();
-  const reading = (async () => {
-    for await (const chunk of waiting.stderr) {
-      err += decoder.decode(chunk, { stream: true });
-      if (err.includes("on a terminal answers it)]\n")) told.resolve();
-    }
-  })();
-  await told.promise;
-  expect(err).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
-  const id = idIn(err);
+  const heard = listen(waiting.stderr);
+  const asked = await heard.until("on a terminal answers it)]\n");
+  expect(asked).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
+  const id = idIn(asked);
   {
     await using watching = world.onTerminal(`slipway chat watch ${id}`);
     await watching.until(QUESTION);
@@ -93,8 +96,7 @@ test("[CV-16] in a pipe the request is a line and the verb goes on: a terminal e
     watching.type("n\r");
     expect((await second).err).toContain("The person in charge has refused this call");
   }
-  await reading;
-  expect([await waiting.exited, err]).toEqual([0, expect.stringContaining("\nallowed\n")]);
+  expect([await waiting.exited, await heard.ended]).toEqual([0, expect.stringContaining("\nallowed\n")]);
 
   const [denied, json, wrong] = await Promise.all([
     world.run(begin("--permissions", "deny", "run: echo de''nied")),
@@ -116,22 +118,14 @@ test("[CV-16] in a pipe the request is a line and the verb goes on: a terminal e
 
 test("[CV-17] what an agent asks for that the chat has started is asked under its name, and of whoever comes later", async () => {
   const waiting = world.spawn(begin("agent: run: echo fr''om an agent"));
-  let err = "";
-  const decoder = new TextDecoder();
-  const told = Promise.withResolvers<void>();
-  const reading = (async () => {
-    for await (const chunk of waiting.stderr) {
-      err += decoder.decode(chunk, { stream: true });
-      if (err.includes("[asks for permission: execute echo fr''om an agent (`slipway chat watch ")) told.resolve();
-    }
-  })();
-  await told.promise;
-  await using terminal = world.onTerminal(`slipway chat watch ${idIn(err)} --until-idle`);
+  const heard = listen(waiting.stderr);
+  const asked = await heard.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
+  await using terminal = world.onTerminal(`slipway chat watch ${idIn(asked)} --until-idle`);
   const question = await terminal.until(QUESTION);
   expect(question).toMatch(/The agent ".+" asks to use execute:\r\n {4}\$ echo fr''om an agent\r\n/);
   terminal.type("y\r");
   expect(await terminal.exited).toBe(0);
-  await reading;
+  await heard.ended;
   expect([await waiting.exited, await waiting.stdout.text()]).toEqual([
     0,
     expect.stringContaining("The agent reports:"),

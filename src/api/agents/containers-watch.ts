@@ -1,14 +1,11 @@
 // One WebSocket that follows the containers of a workspace: each listing its daemon sends, shown as this caller understands it. Ends
 // with the client, with the daemon and with the caller's right, and always lets the daemon know (rule CO-5).
-import { AppError } from "#base/errors.ts";
-import { secretBytes } from "#base/ids.ts";
-import { MAX_LISTING, refusal, shownListing } from "#domain/agents/containers.ts";
-import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
+import { MAX_LISTING, shownListing } from "#domain/agents/containers.ts";
+import type { WebSocketFrames } from "#src/wire/websocket-frames.ts";
 import { asWireError } from "#src/wire/wire-error.ts";
 import type { ApiContext } from "../context.ts";
+import { dialAgentSocket } from "../http/dial-agent.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
-
-const LIMIT_MS = 30_000;
 
 type Deps = Pick<ApiContext, "clock" | "agentHttp">;
 
@@ -23,29 +20,8 @@ export class ContainerWatch implements SocketHandler {
   }
 
   /** Asks the daemon first, so that its refusal is the answer. Throws as `askContainers`. */
-  static async begin({ clock, agentHttp }: Deps, agent_id: string, compat: boolean): Promise<ContainerWatch> {
-    const late = new AbortController();
-    const timer = clock.after(LIMIT_MS, () => late.abort());
-    try {
-      const answer = await agentHttp.upgrade(agent_id, {
-        method: "GET",
-        path: "/api/v0/containers/watch",
-        headers: [
-          ["connection", "Upgrade"],
-          ["upgrade", "websocket"],
-          ["sec-websocket-version", "13"],
-          ["sec-websocket-key", Buffer.from(secretBytes(16)).toString("base64")],
-        ],
-        signal: late.signal,
-      });
-      if ("response" in answer) throw await refusal(answer.response);
-      return new ContainerWatch(new WebSocketFrames(answer.stream, MAX_LISTING), compat);
-    } catch (error) {
-      if (!late.signal.aborted) throw error;
-      throw new AppError("timeout", "The agent did not answer within 30 s.");
-    } finally {
-      timer.cancel();
-    }
+  static async begin(deps: Deps, agent_id: string, compat: boolean): Promise<ContainerWatch> {
+    return new ContainerWatch(await dialAgentSocket(deps, agent_id, "/api/v0/containers/watch", MAX_LISTING), compat);
   }
 
   open(socket: Socket): void {

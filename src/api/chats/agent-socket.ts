@@ -2,22 +2,17 @@
 // and desktop; everything is known before the caller's own request is upgraded.
 import { t } from "elysia";
 import { chosenAgent, noSuchAgent } from "#actors/chat/turn/agent-choice.ts";
-import { AppError, forbidden, invalid, invalidField } from "#base/errors.ts";
-import { secretBytes } from "#base/ids.ts";
+import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { mayUseWorkspace } from "#domain/access.ts";
-import { refusal } from "#domain/agents/containers.ts";
 import { chatAccess } from "#domain/chats/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import type { SocketHandler } from "../http/socket.ts";
-
-const LIMIT_MS = 30_000;
 
 /** `agent` of the query of a chat's socket. */
 export const agentQuery = t.Object({
@@ -60,33 +55,18 @@ export const whileChatIsUsable = (
   return closeWhenAccessLost(ctx, caller, chatAccess(ctx, place), closeWhenAccessLost(ctx, caller, used, handler));
 };
 
-/** Asks the daemon first, so that its refusal is the answer: 400 when it is not connected, 408 when it is silent for 30 s. */
-export const dialAgentSocket = async (
-  { clock, agentHttp }: Pick<ApiContext, "clock" | "agentHttp">,
-  agent_id: string,
-  path: string,
-  longest: number,
-): Promise<WebSocketFrames> => {
-  const late = new AbortController();
-  const timer = clock.after(LIMIT_MS, () => late.abort());
+/** Upgrades the request to `stream`, for as long as the chat may be used; a stream that comes to nothing is closed. */
+export const upgradeToStream = (
+  ctx: ApiContext,
+  request: Request,
+  caller: UserCaller,
+  place: ChatPlace,
+  stream: SocketHandler & { close(): void },
+): Response | undefined => {
   try {
-    const answer = await agentHttp.upgrade(agent_id, {
-      method: "GET",
-      path,
-      headers: [
-        ["connection", "Upgrade"],
-        ["upgrade", "websocket"],
-        ["sec-websocket-version", "13"],
-        ["sec-websocket-key", Buffer.from(secretBytes(16)).toString("base64")],
-      ],
-      signal: late.signal,
-    });
-    if ("response" in answer) throw await refusal(answer.response);
-    return new WebSocketFrames(answer.stream, longest);
+    return ctx.sockets.upgrade(request, whileChatIsUsable(ctx, caller, place, stream), { who: caller.user_id });
   } catch (error) {
-    if (!late.signal.aborted) throw error;
-    throw new AppError("timeout", "The agent did not answer within 30 s.");
-  } finally {
-    timer.cancel();
+    stream.close();
+    throw error;
   }
 };

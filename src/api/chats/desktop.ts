@@ -8,9 +8,10 @@ import { byUser } from "#domain/workspaces/changeable.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { dialAgentSocket } from "../http/dial-agent.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
-import { agentOfChat, agentQuery, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
+import { agentOfChat, agentQuery, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 import { Relay } from "./relay.ts";
 
@@ -28,12 +29,7 @@ export const chatDesktop = (ctx: ApiContext) =>
       const frames = await dialAgentSocket(ctx, agent_id, "/api/v0/desktop/vnc", LONGEST).catch(noDesktop);
       const used = () => void noteUse(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
       const stream = new DesktopStream(ctx, frames, used);
-      try {
-        return ctx.sockets.upgrade(request, whileChatIsUsable(ctx, caller, place, stream), { who: caller.user_id });
-      } catch (error) {
-        stream.close();
-        throw error;
-      }
+      return upgradeToStream(ctx, request, caller, place, stream);
     },
     {
       user: true,

@@ -8,10 +8,11 @@ import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-fram
 import { WireError } from "#src/wire/wire-error.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { dialAgentSocket } from "../http/dial-agent.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import type { Socket, SocketHandler } from "../http/socket.ts";
-import { agentOfChat, agentQuery, dialAgentSocket, whileChatIsUsable } from "./agent-socket.ts";
+import { agentOfChat, agentQuery, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 import { Relay } from "./relay.ts";
 
@@ -26,12 +27,7 @@ export const chatGit = (ctx: ApiContext) =>
       const { agent_id } = await agentOfChat(ctx, place, caller, query.agent);
       const frames = await dialAgentSocket(ctx, agent_id, `/api/v0/git/watch?chat=${place.id}`, LONGEST);
       const stream = new GitStream(ctx, frames);
-      try {
-        return ctx.sockets.upgrade(request, whileChatIsUsable(ctx, caller, place, stream), { who: caller.user_id });
-      } catch (error) {
-        stream.close();
-        throw error;
-      }
+      return upgradeToStream(ctx, request, caller, place, stream);
     },
     {
       user: true,

@@ -2,6 +2,7 @@
 // Its words are passed on as they are; a call that takes too long is given up.
 import { existsSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
+import { engineWords } from "#base/engine-words.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import type { Container } from "#schema/workspaces/container.ts";
 import type { Environment } from "../environment.ts";
@@ -121,20 +122,9 @@ export class ContainerEngine {
 type EngineRequest = { body?: string | ReadableStream<Uint8Array>; headers?: Record<string, string>; limit?: number };
 
 const refusalOf = async (response: Response): Promise<AppError> =>
-  new AppError(KINDS[response.status] ?? "internal", `The container engine refuses: ${await wordsOf(response)}`);
+  new AppError(KINDS[response.status] ?? "internal", `The container engine refuses: ${await engineWords(response)}`);
 
 const KINDS: Readonly<Record<number, ErrorKind>> = { 400: "invalid", 404: "not_found", 409: "conflict" };
-
-const wordsOf = async (response: Response): Promise<string> => {
-  const text = (await response.text()).slice(0, 4096).trim();
-  try {
-    const { message } = JSON.parse(text) as { message?: unknown };
-    if (typeof message === "string" && message !== "") return message;
-  } catch {
-    // Not JSON: something in between has answered.
-  }
-  return text || `status ${response.status}`;
-};
 
 const containerOf = ({
   Id,

@@ -1,6 +1,7 @@
 // One conversation with a Docker Engine over HTTP. Every call ends: with an answer, with the engine's own words as an EngineError, by
 // its time limit, or because the build was cancelled.
 import type { Clock } from "#base/clock.ts";
+import { engineWords } from "#base/engine-words.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { type DockerHost, dockerHost } from "./host.ts";
 
@@ -109,7 +110,7 @@ export class Engine {
           ...(tar === undefined ? {} : { body: tar, headers: { "content-type": "application/x-tar" } }),
         } as RequestInit);
         if (response.ok || fine.includes(response.status)) return await read(response, alive);
-        throw new EngineError(response.status, `The Docker Engine could not ${doing}: ${await wordsOf(response)}`);
+        throw new EngineError(response.status, `The Docker Engine could not ${doing}: ${await engineWords(response)}`);
       })();
       // A fetch that was aborted ends some time later; nobody waits for that.
       return await Promise.race([work, over]);
@@ -135,15 +136,3 @@ export class Engine {
     return new EngineError(0, `The Docker Engine does not answer at ${this.#host.shown}: ${reason}.`);
   }
 }
-
-/** The engine's own words in an error answer. */
-const wordsOf = async (response: Response): Promise<string> => {
-  const text = (await response.text()).slice(0, 4096).trim();
-  try {
-    const { message } = JSON.parse(text) as { message?: unknown };
-    if (typeof message === "string" && message !== "") return message;
-  } catch {
-    // Not JSON: something in between has answered.
-  }
-  return text || `status ${response.status}`;
-};

@@ -6,24 +6,27 @@ import { deletingAt, dormancyPatch, isDormant, mayRun } from "#actors/workspace/
 import { extended, withAutostart, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { DAY, FAILED, type Facts, HOUR, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
+import {
+  DAY,
+  FAILED,
+  type Facts,
+  HOUR,
+  MINUTE,
+  PENDING,
+  PLAIN_BUILD,
+  rulesWith,
+  START,
+  stateWith,
+} from "./schedule-state.ts";
 
 const ADA: By = { kind: "user", id: NIL_UUID, name: "ada" };
 const STOP: NewBuild = {
+  ...PLAIN_BUILD,
   id: "build-2",
   job_id: "job-2",
   job_key: 2,
   transition: "stop",
-  template_version_id: NIL_UUID,
-  template_version_preset_id: null,
-  initiator_id: NIL_UUID,
   reason: "dormancy",
-  orphan: false,
-  log_level: "",
-  parameters: [],
-  provisioner: "echo",
-  file_id: NIL_UUID,
-  tags: {},
 };
 
 const stateOf = (decision: Decision) => {

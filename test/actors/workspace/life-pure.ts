@@ -12,7 +12,7 @@ import { jobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Real } from "./life-commands.ts";
 import type { Rules, Step, Transition, Version, View } from "./life-model.ts";
-import { rulesWith, stateWith } from "./schedule-state.ts";
+import { PLAIN_BUILD, rulesWith, stateWith } from "./schedule-state.ts";
 
 const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 const STATUS: Readonly<Record<string, number>> = { conflict: 409, gone: 410, invalid: 400 };
@@ -21,6 +21,7 @@ export const cronOf = (hour: number | null): string | null => (hour === null ? n
 type Asked = { transition: Transition; reason?: string; version?: string; initiator?: string };
 const buildOf = (n: number, { transition: kind, reason = "initiator", version = "good", initiator = "owner" }: Asked) =>
   ({
+    ...PLAIN_BUILD,
     id: `build-${n}`,
     job_id: `job-${n}`,
     job_key: n,
@@ -28,13 +29,6 @@ const buildOf = (n: number, { transition: kind, reason = "initiator", version = 
     reason,
     initiator_id: initiator,
     template_version_id: version,
-    template_version_preset_id: null,
-    orphan: false,
-    log_level: "",
-    parameters: [],
-    provisioner: "echo",
-    file_id: NIL_UUID,
-    tags: {},
   }) satisfies NewBuild;
 
 class PureLife {

@@ -15,6 +15,19 @@ export type Facts = {
   job?: Partial<WorkspaceState["job"]>;
 };
 
+/** What a new build is in most tests, beside its ids, its transition and who asked for it. */
+export const PLAIN_BUILD = {
+  template_version_id: NIL_UUID,
+  template_version_preset_id: null,
+  initiator_id: NIL_UUID,
+  orphan: false,
+  log_level: "",
+  parameters: [],
+  provisioner: "echo",
+  file_id: NIL_UUID,
+  tags: {},
+};
+
 /** By default: started well at START, no deadline, no schedule. */
 export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}): WorkspaceState => ({
   workspace: {

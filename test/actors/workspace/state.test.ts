@@ -7,24 +7,17 @@ import type { Change, NewBuild, WorkspaceCommand, WorkspaceState } from "#actors
 import { create, transition } from "#actors/workspace/state.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { isActive, type JobStatus, jobStatus } from "#schema/workspaces/job.ts";
+import { PLAIN_BUILD } from "./schedule-state.ts";
 
 const START = Date.UTC(2030, 0, 1);
 
 const newBuild = (n: number, kind: NewBuild["transition"]): NewBuild => ({
+  ...PLAIN_BUILD,
   id: `build-${n}`,
   job_id: `job-${n}`,
   job_key: n,
   transition: kind,
-  template_version_id: NIL_UUID,
-  template_version_preset_id: null,
-  initiator_id: NIL_UUID,
   reason: "initiator",
-  orphan: false,
-  log_level: "",
-  parameters: [],
-  provisioner: "echo",
-  file_id: NIL_UUID,
-  tags: {},
 });
 
 const fresh = (ttl_ms: number | null = null): Change =>

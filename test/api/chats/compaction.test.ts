@@ -6,18 +6,11 @@ import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { until } from "#test/support/until.ts";
+import { isSummary, messagesIn, rolesIn, told } from "./asked.ts";
 
 setDefaultTimeout(30_000);
 
 const SHORT = { context_limit: 1_000, compression_threshold: 50 };
-
-const messagesIn = ({ body }: ModelCall) => body.messages as { role: string; content: string }[];
-const rolesIn = (call: ModelCall): string =>
-  messagesIn(call)
-    .map(({ role }) => role)
-    .join(" ");
-const told = (call: ModelCall): string => JSON.stringify(call.body);
-const isSummary = (call: ModelCall): boolean => told(call).includes("You write the notes");
 
 const finish = (call: ModelCall, text: string, input: number): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();

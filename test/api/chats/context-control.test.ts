@@ -8,16 +8,10 @@ import { createChat, Follower, said, sendMessage, wordsOf } from "#test/support/
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { isSummary, messagesIn, rolesIn, told } from "./asked.ts";
 
 setDefaultTimeout(60_000);
 
-const messagesIn = ({ body }: ModelCall) => body.messages as { role: string; content: string }[];
-const rolesIn = (call: ModelCall): string =>
-  messagesIn(call)
-    .map(({ role }) => role)
-    .join(" ");
-const told = (call: ModelCall): string => JSON.stringify(call.body);
-const isSummary = (call: ModelCall): boolean => told(call).includes("You write the notes");
 const finish = (call: ModelCall, text: string, input = 100): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
 const QUIET = { SLIPWAY_CHAT_TITLES: "false" };

@@ -1,27 +1,16 @@
 // The rows about the private network: what a peer like the command line's gets out of a workspace's daemon through the relay, in bytes, in
 // processor time of each program, and in the time of one key and its echo, alone and beside a bulk download.
-import { readFileSync } from "node:fs";
 import { systemClock } from "#base/clock.ts";
 import { join } from "#src/cli/client/network/join.ts";
 import { Client } from "#src/client.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import { processorMs } from "../machine.ts";
 import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
 import { startReachable } from "./rows-tunnel.ts";
 
 const KEYS = 500;
 const BLOCK = new Uint8Array(64 * 1024);
-
-/** Processor milliseconds a process has used. */
-const cpuOf = (pid: number): number => {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const [user = 0, system = 0] = stat
-    .slice(stat.lastIndexOf(")") + 2)
-    .split(" ")
-    .slice(11, 13)
-    .map(Number);
-  return (user + system) * 10;
-};
 
 const startNetwork = async (bench: Bench) => {
   const reach = await startReachable(bench);
@@ -64,12 +53,12 @@ const transfer = async (network: Network, direction: 0 | 1, seconds: number): Pr
 const measured = async (network: Network, direction: 0 | 1, seconds: number, name: string): Promise<Figures> => {
   await transfer(network, direction, 0.5);
   const pids = Object.entries(network.pids);
-  const before = pids.map(([, pid]) => cpuOf(pid));
+  const before = pids.map(([, pid]) => processorMs(pid));
   const begun = performance.now();
   const megabytes = (await transfer(network, direction, seconds)) / 1e6;
   const took = (performance.now() - begun) / 1000;
   const cpu = pids.map(
-    ([who, pid], i) => [`${name}_${who}`, (cpuOf(pid) - (before[i] as number)) / megabytes] as const,
+    ([who, pid], i) => [`${name}_${who}`, (processorMs(pid) - (before[i] as number)) / megabytes] as const,
   );
   return { [`${name}_mb_per_s`]: megabytes / took, ...Object.fromEntries(cpu) };
 };

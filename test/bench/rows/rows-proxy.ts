@@ -1,7 +1,6 @@
 // The row about apps: a large download through the app proxy, beside the same download from the app itself.
-import { readFileSync } from "node:fs";
 import { type AppProcess, startApp } from "#test/api/applications/app-world.ts";
-import { residentMiB } from "../machine.ts";
+import { processorMs, residentMiB } from "../machine.ts";
 import { type Bench, type Figures, productFigure, type Row, ratioOf } from "../row.ts";
 import { startReachable } from "./rows-tunnel.ts";
 
@@ -24,15 +23,7 @@ const download = async ({ url, headers }: Download, bytes: number): Promise<numb
 };
 
 /** Processor seconds a process has used. */
-const secondsOf = (pid: number): number => {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const [user = 0, system = 0] = stat
-    .slice(stat.lastIndexOf(")") + 2)
-    .split(" ")
-    .slice(11, 13)
-    .map(Number);
-  return (user + system) / 100;
-};
+const secondsOf = (pid: number): number => processorMs(pid) / 1000;
 
 const throughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => {
   await using reach = await startReachable(bench);

@@ -14,12 +14,14 @@ export class MoodyProvider implements AsyncDisposable {
   isCalm = false;
   readonly #random: () => number;
   readonly #hanging = new Set<ModelCall>();
-  #isOver = false;
 
   private constructor(server: ModelServer, random: () => number) {
     this.server = server;
     this.#random = random;
-    void this.#serve();
+    void server.answerAll((call) => {
+      this.#check(call);
+      void this.#answer(call);
+    });
   }
 
   static async start(random: () => number): Promise<MoodyProvider> {
@@ -33,18 +35,8 @@ export class MoodyProvider implements AsyncDisposable {
     this.#hanging.clear();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    await this.server[Symbol.asyncDispose]();
-  }
-
-  async #serve(): Promise<void> {
-    for (;;) {
-      const call = await this.server.next();
-      if (this.#isOver) return;
-      this.#check(call);
-      void this.#answer(call);
-    }
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.server[Symbol.asyncDispose]();
   }
 
   #below(n: number): number {

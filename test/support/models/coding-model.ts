@@ -61,29 +61,19 @@ export class CodingModel implements AsyncDisposable {
   /** Hears of each call before it is answered, and may hold the answer up: of the nth step, counted from 0. */
   onStep: (step: number) => unknown = () => {};
   readonly #origin: string;
-  #isOver = false;
 
   private constructor(server: ModelServer, origin: string) {
     this.server = server;
     this.#origin = origin;
-    void this.#serve();
+    void server.answerAll((call) => void this.#answer(call).then((said) => call.say(...said).end()));
   }
 
   static async start(origin: string): Promise<CodingModel> {
     return new CodingModel(await ModelServer.start(), origin);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    await this.server[Symbol.asyncDispose]();
-  }
-
-  async #serve(): Promise<void> {
-    for (;;) {
-      const call = await this.server.next();
-      if (this.#isOver) return;
-      void this.#answer(call).then((said) => call.say(...said).end());
-    }
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.server[Symbol.asyncDispose]();
   }
 
   async #answer({ body }: ModelCall): Promise<Said[]> {

@@ -82,6 +82,7 @@ export class ModelServer implements AsyncDisposable {
   readonly #server = createServer((socket) => this.#serve(socket));
   readonly #sockets = new Set<Socket>();
   #taken = 0;
+  #isOver = false;
   #wake: (() => void) | undefined;
 
   static async start(): Promise<ModelServer> {
@@ -110,7 +111,17 @@ export class ModelServer implements AsyncDisposable {
     return this.calls[this.#taken++] as ModelCall;
   }
 
+  /** Hands every call to `answer`, one after the other, until the server is closed. */
+  async answerAll(answer: (call: ModelCall) => void): Promise<void> {
+    for (;;) {
+      const call = await this.next();
+      if (this.#isOver) return;
+      answer(call);
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
     for (const socket of this.#sockets) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }

@@ -47,30 +47,20 @@ Not HTML: <img src=x onerror="document.title='broken'"> and [a link](javascript:
 
 export class TalkingModel implements AsyncDisposable {
   readonly server: ModelServer;
-  #isOver = false;
   #refused = 0;
   #calls = 0;
 
   private constructor(server: ModelServer) {
     this.server = server;
-    void this.#serve();
+    void server.answerAll((call) => void this.#answer(call));
   }
 
   static async start(): Promise<TalkingModel> {
     return new TalkingModel(await ModelServer.start());
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    await this.server[Symbol.asyncDispose]();
-  }
-
-  async #serve(): Promise<void> {
-    for (;;) {
-      const call = await this.server.next();
-      if (this.#isOver) return;
-      void this.#answer(call);
-    }
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.server[Symbol.asyncDispose]();
   }
 
   async #answer(call: ModelCall): Promise<void> {

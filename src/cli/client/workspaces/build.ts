@@ -3,16 +3,32 @@ import type { Build, CreateBuild, RestartWorkspace } from "#schema/workspaces/bu
 import type { Transition } from "#schema/workspaces/transition.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
+import { pairs, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { jobLog, type Remote } from "../remote.ts";
+import { workspaceAsked } from "./find.ts";
 
 const DOING: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
 const DONE: Record<Transition, string> = { start: "runs", stop: "is stopped", delete: "is deleted" };
 
 type Flags = { json: boolean; "no-wait": boolean };
+
+/** What `start` and `restart` are told alike: which workspace, with which values, and whether by its template's newest version. */
+export const readStart = (input: VerbInput) => {
+  const { words, value, list, has } = readArguments(input.argv, {
+    lists: ["parameter"],
+    switches: ["update", "no-wait"],
+  });
+  const rich_parameter_values = pairs("--parameter", list.parameter);
+  const bodyFor = (workspace: Workspace) => ({
+    ...(rich_parameter_values.length > 0 ? { rich_parameter_values } : {}),
+    ...(has.update && workspace.outdated ? { template_version_id: workspace.template_active_version_id } : {}),
+  });
+  return { named: workspaceAsked(input, words), value, has, bodyFor };
+};
 
 /** Asks for a build. A workspace that is what is asked for already is left as it is: undefined. */
 export const askForBuild = async (

@@ -1,27 +1,17 @@
 // `slipway workspaces restart WORKSPACE`: stops it and starts it again, and waits until it runs. One that is stopped is only started.
 // The server does both, also when nobody waits any longer.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { pairs, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { askForRestart, awaitBuild, finishBuild } from "./build.ts";
-import { workspaceAsked } from "./find.ts";
+import { askForRestart, awaitBuild, finishBuild, readStart } from "./build.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, list, has } = readArguments(input.argv, {
-    lists: ["parameter"],
-    switches: ["update", "no-wait"],
-  });
-  const named = workspaceAsked(input, words);
-  const rich_parameter_values = pairs("--parameter", list.parameter);
+  const { named, value, has, bodyFor } = readStart(input);
   return withServer("workspaces restart", input, value, async (remote) => {
     const workspace = await named(remote.client);
-    const first = await askForRestart(remote.client, workspace, {
-      ...(rich_parameter_values.length > 0 ? { rich_parameter_values } : {}),
-      ...(has.update && workspace.outdated ? { template_version_id: workspace.template_active_version_id } : {}),
-    });
+    const first = await askForRestart(remote.client, workspace, bodyFor(workspace));
     if (first.transition === "start") return finishBuild(input, remote, workspace, first, has);
     if (has["no-wait"]) {
       if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: first }));

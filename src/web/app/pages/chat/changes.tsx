@@ -4,6 +4,7 @@ import type { GitRepository } from "#schema/agents/git-message.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Diff } from "../../parts/diff/diff.tsx";
+import { FileHead } from "../../parts/diff/diff-file.tsx";
 import { type DiffLine, type FileDiff, filesOf } from "../../parts/diff/diff-lines.ts";
 import { sets, textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -62,7 +63,7 @@ const Repository = ({ repository, chat, isOwner }: Of & { repository: GitReposit
 const File = ({ file, isFirst, chat, isOwner }: Of & { file: FileDiff; isFirst: boolean }) => {
   const open = useSignal(isFirst);
   const line = useSignal<DiffLine | undefined>(undefined);
-  const { path, kind, added, removed, lines } = file;
+  const { path, lines } = file;
   // The diff is read anew with each change: the line is known by its numbers.
   const isPicked = (one: DiffLine): boolean =>
     line.value !== undefined &&
@@ -74,22 +75,7 @@ const File = ({ file, isFirst, chat, isOwner }: Of & { file: FileDiff; isFirst: 
   };
   return (
     <>
-      <button
-        type="button"
-        class="file"
-        aria-expanded={open.value}
-        onClick={() => {
-          open.value = !open.value;
-        }}
-      >
-        <Icon name={open.value ? "down" : "chev"} small />
-        <span class="mono clip">{path}</span>
-        {kind !== "changed" && <span class={kind === "new" ? "badge ok" : "badge"}>{kind}</span>}
-        <span class="push line small num">
-          {added > 0 && <span class="plus">+{added}</span>}
-          {removed > 0 && <span class="minus">−{removed}</span>}
-        </span>
-      </button>
+      <FileHead file={file} open={open} />
       {open.value && (
         <Diff
           label={`Diff of ${path}`}

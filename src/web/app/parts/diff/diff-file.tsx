@@ -1,30 +1,38 @@
 // One file of a diff, which opens and closes.
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { Icon } from "../icon.tsx";
 import { Diff } from "./diff.tsx";
 import type { FileDiff } from "./diff-lines.ts";
 
+/** What opens and closes the lines of a file: its name, what happened to it, how many lines. */
+export const FileHead = ({ file, open }: { file: FileDiff; open: Signal<boolean> }) => {
+  const { path, kind, added, removed } = file;
+  return (
+    <button
+      type="button"
+      class="file"
+      aria-expanded={open.value}
+      onClick={() => {
+        open.value = !open.value;
+      }}
+    >
+      <Icon name={open.value ? "down" : "chev"} small />
+      <span class="mono clip">{path}</span>
+      {kind !== "changed" && <span class={kind === "new" ? "badge ok" : "badge"}>{kind}</span>}
+      <span class="push line small num">
+        {added > 0 && <span class="plus">+{added}</span>}
+        {removed > 0 && <span class="minus">−{removed}</span>}
+      </span>
+    </button>
+  );
+};
+
 export const DiffFile = ({ file, isOpen }: { file: FileDiff; isOpen: boolean }) => {
   const open = useSignal(isOpen);
-  const { path, kind, added, removed, lines } = file;
+  const { path, lines } = file;
   return (
     <section class="panel" aria-label={path}>
-      <button
-        type="button"
-        class="file"
-        aria-expanded={open.value}
-        onClick={() => {
-          open.value = !open.value;
-        }}
-      >
-        <Icon name={open.value ? "down" : "chev"} small />
-        <span class="mono clip">{path}</span>
-        {kind !== "changed" && <span class={kind === "new" ? "badge ok" : "badge"}>{kind}</span>}
-        <span class="push line small num">
-          {added > 0 && <span class="plus">+{added}</span>}
-          {removed > 0 && <span class="minus">−{removed}</span>}
-        </span>
-      </button>
+      <FileHead file={file} open={open} />
       {open.value &&
         (lines.length > 0 ? (
           <Diff label={`Diff of ${path}`} lines={lines} />

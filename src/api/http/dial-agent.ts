@@ -1,0 +1,39 @@
+// A WebSocket to the daemon of an agent, for those who pass its messages on.
+import { AppError } from "#base/errors.ts";
+import { secretBytes } from "#base/ids.ts";
+import { refusal } from "#domain/agents/containers.ts";
+import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
+import type { ApiContext } from "../context.ts";
+
+const LIMIT_MS = 30_000;
+
+/** Asks the daemon first, so that its refusal is the answer: 400 when it is not connected, 408 when it is silent for 30 s. */
+export const dialAgentSocket = async (
+  { clock, agentHttp }: Pick<ApiContext, "clock" | "agentHttp">,
+  agent_id: string,
+  path: string,
+  longest: number,
+): Promise<WebSocketFrames> => {
+  const late = new AbortController();
+  const timer = clock.after(LIMIT_MS, () => late.abort());
+  try {
+    const answer = await agentHttp.upgrade(agent_id, {
+      method: "GET",
+      path,
+      headers: [
+        ["connection", "Upgrade"],
+        ["upgrade", "websocket"],
+        ["sec-websocket-version", "13"],
+        ["sec-websocket-key", Buffer.from(secretBytes(16)).toString("base64")],
+      ],
+      signal: late.signal,
+    });
+    if ("response" in answer) throw await refusal(answer.response);
+    return new WebSocketFrames(answer.stream, longest);
+  } catch (error) {
+    if (!late.signal.aborted) throw error;
+    throw new AppError("timeout", "The agent did not answer within 30 s.");
+  } finally {
+    timer.cancel();
+  }
+};
