@@ -1,6 +1,6 @@
 // The audit log as callers see it (spec: Audit log entry; facts/platform 1.4 and 7).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "./named.ts";
+import { namedObject } from "./named.ts";
 import { oneOf } from "./one-of.ts";
 import { User } from "./users/user.ts";
 
@@ -27,67 +27,55 @@ export type ResourceType = (typeof RESOURCE_TYPES)[number];
 const Uuid = (description: string) => t.String({ format: "uuid", description });
 const Time = (description: string) => t.String({ format: "date-time", description });
 
-export const AuditChange = named(
-  "AuditChange",
-  t.Object({
-    old: t.Any({ description: "The zero value for what was made, and for secrets." }),
-    new: t.Any({ description: "The zero value for what was deleted, and for secrets." }),
-    secret: t.Boolean({ description: "It has changed, and nobody is told from what to what." }),
-  }),
-);
+export const AuditChange = namedObject("AuditChange", {
+  old: t.Any({ description: "The zero value for what was made, and for secrets." }),
+  new: t.Any({ description: "The zero value for what was deleted, and for secrets." }),
+  secret: t.Boolean({ description: "It has changed, and nobody is told from what to what." }),
+});
 
-export const AuditLog = named(
-  "AuditLog",
-  t.Object({
-    id: Uuid("The entry."),
-    time: Time("When it happened."),
-    organization_id: Uuid("Zero for what belongs to no organization."),
-    organization: t.Optional(
-      t.Object({ id: Uuid("The organization."), name: t.String(), display_name: t.String(), icon: t.String() }),
-    ),
-    user: t.Union([User, t.Null()], { description: "Null for the server itself, and for strangers." }),
-    action: oneOf(AUDIT_ACTIONS, "What was done."),
-    resource_type: oneOf(RESOURCE_TYPES, "To what kind of thing."),
-    resource_id: Uuid("Zero for what has none."),
-    resource_target: t.String({ description: "Its name." }),
-    resource_icon: t.String(),
-    resource_link: t.String({
-      description: "Where it can be seen; empty when there is no such page or it is deleted.",
-    }),
-    is_deleted: t.Boolean({ description: "Whether it is gone by now." }),
-    diff: t.Record(t.String(), AuditChange, { description: "By field; empty for tries that failed." }),
-    additional_fields: t.Record(t.String(), t.Any(), {
-      description: "Of builds: workspace, owner, number and reason.",
-    }),
-    description: t.String({ description: "A sentence with `{user}` and `{target}` to be filled in." }),
-    status_code: t.Integer({ description: "Of the answer; 200 or 500 for what the server did by itself." }),
-    request_id: Uuid("Of the request; zero where there was none."),
-    ip: t.Union([t.String(), t.Null()], { description: "Null where there was no request." }),
-    user_agent: t.String(),
+export const AuditLog = namedObject("AuditLog", {
+  id: Uuid("The entry."),
+  time: Time("When it happened."),
+  organization_id: Uuid("Zero for what belongs to no organization."),
+  organization: t.Optional(
+    t.Object({ id: Uuid("The organization."), name: t.String(), display_name: t.String(), icon: t.String() }),
+  ),
+  user: t.Union([User, t.Null()], { description: "Null for the server itself, and for strangers." }),
+  action: oneOf(AUDIT_ACTIONS, "What was done."),
+  resource_type: oneOf(RESOURCE_TYPES, "To what kind of thing."),
+  resource_id: Uuid("Zero for what has none."),
+  resource_target: t.String({ description: "Its name." }),
+  resource_icon: t.String(),
+  resource_link: t.String({
+    description: "Where it can be seen; empty when there is no such page or it is deleted.",
   }),
-);
+  is_deleted: t.Boolean({ description: "Whether it is gone by now." }),
+  diff: t.Record(t.String(), AuditChange, { description: "By field; empty for tries that failed." }),
+  additional_fields: t.Record(t.String(), t.Any(), {
+    description: "Of builds: workspace, owner, number and reason.",
+  }),
+  description: t.String({ description: "A sentence with `{user}` and `{target}` to be filled in." }),
+  status_code: t.Integer({ description: "Of the answer; 200 or 500 for what the server did by itself." }),
+  request_id: Uuid("Of the request; zero where there was none."),
+  ip: t.Union([t.String(), t.Null()], { description: "Null where there was no request." }),
+  user_agent: t.String(),
+});
 export type AuditLog = Static<typeof AuditLog>;
 
-export const AuditLogs = named(
-  "AuditLogs",
-  t.Object({
-    audit_logs: t.Array(AuditLog),
-    count: t.Integer({ description: "All that match; one above `count_cap` means more than that." }),
-    count_cap: t.Integer({ description: "As far as is counted." }),
-  }),
-);
+export const AuditLogs = namedObject("AuditLogs", {
+  audit_logs: t.Array(AuditLog),
+  count: t.Integer({ description: "All that match; one above `count_cap` means more than that." }),
+  count_cap: t.Integer({ description: "As far as is counted." }),
+});
 
 /** How long entries are kept, in days; 0 is for ever. */
-export const AuditRetention = named(
-  "AuditRetention",
-  t.Object({
-    days: t.Integer({ minimum: 0, maximum: 36_500, description: "Of everything that is not named below." }),
-    sign_in_days: t.Union([t.Integer({ minimum: 0, maximum: 36_500 }), t.Null()], {
-      description: "Of signing in and out; null: as everything else.",
-    }),
-    kinds: t.Record(t.String(), t.Integer({ minimum: 0, maximum: 36_500 }), {
-      description: "By resource_type, such as `workspace_build`.",
-    }),
+export const AuditRetention = namedObject("AuditRetention", {
+  days: t.Integer({ minimum: 0, maximum: 36_500, description: "Of everything that is not named below." }),
+  sign_in_days: t.Union([t.Integer({ minimum: 0, maximum: 36_500 }), t.Null()], {
+    description: "Of signing in and out; null: as everything else.",
   }),
-);
+  kinds: t.Record(t.String(), t.Integer({ minimum: 0, maximum: 36_500 }), {
+    description: "By resource_type, such as `workspace_build`.",
+  }),
+});
 export type AuditRetention = Static<typeof AuditRetention>;

@@ -1,28 +1,22 @@
 // The generic body of the specification: every error has it, and some successes.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "./named.ts";
+import { namedObject } from "./named.ts";
 
-export const Generic = named(
-  "Generic",
-  t.Object({
-    message: t.String({ description: "What happened, in one sentence." }),
-    kind: t.Optional(
-      t.String({
-        description: "Which of several reasons it is, for programs: hook_denied, hook_dispatch_failed, usage_limit.",
+export const Generic = namedObject("Generic", {
+  message: t.String({ description: "What happened, in one sentence." }),
+  kind: t.Optional(
+    t.String({
+      description: "Which of several reasons it is, for programs: hook_denied, hook_dispatch_failed, usage_limit.",
+    }),
+  ),
+  detail: t.Optional(t.String({ description: "More about the cause, when there is more to say." })),
+  validations: t.Optional(
+    t.Array(
+      namedObject("Validation", {
+        field: t.String({ description: "JSON or query name of the field." }),
+        detail: t.String({ description: "The rule it breaks." }),
       }),
     ),
-    detail: t.Optional(t.String({ description: "More about the cause, when there is more to say." })),
-    validations: t.Optional(
-      t.Array(
-        named(
-          "Validation",
-          t.Object({
-            field: t.String({ description: "JSON or query name of the field." }),
-            detail: t.String({ description: "The rule it breaks." }),
-          }),
-        ),
-      ),
-    ),
-  }),
-);
+  ),
+});
 export type Generic = Static<typeof Generic>;

@@ -1,76 +1,64 @@
 // Reports of use as the specification writes them (spec, "Insights endpoints").
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "./named.ts";
+import { named, namedObject } from "./named.ts";
 
 const time = t.String({ format: "date-time" });
 const ids = t.Array(t.String({ format: "uuid" }), { description: "Templates that were used, by id." });
 
-export const Daus = named(
-  "DailyUsers",
-  t.Object({
-    entries: t.Array(
-      t.Object({
-        amount: t.Integer({ description: "Distinct users." }),
-        date: t.String({ format: "date", description: "The day, in the offset asked for." }),
-      }),
-    ),
-    tz_hour_offset: t.Number({ description: "The offset asked for; whole hours, or quarters of them." }),
-  }),
-);
+export const Daus = namedObject("DailyUsers", {
+  entries: t.Array(
+    t.Object({
+      amount: t.Integer({ description: "Distinct users." }),
+      date: t.String({ format: "date", description: "The day, in the offset asked for." }),
+    }),
+  ),
+  tz_hour_offset: t.Number({ description: "The offset asked for; whole hours, or quarters of them." }),
+});
 
-const AppUsage = named(
-  "AppUsage",
-  t.Object({
-    display_name: t.String(),
-    icon: t.String(),
-    seconds: t.Integer(),
-    slug: t.String(),
-    template_ids: ids,
-    times_used: t.Integer({ description: "How often it was begun: half hours in a row are one time." }),
-    type: t.String({ description: "builtin or app." }),
-  }),
-);
+const AppUsage = namedObject("AppUsage", {
+  display_name: t.String(),
+  icon: t.String(),
+  seconds: t.Integer(),
+  slug: t.String(),
+  template_ids: ids,
+  times_used: t.Integer({ description: "How often it was begun: half hours in a row are one time." }),
+  type: t.String({ description: "builtin or app." }),
+});
 
-const ParameterUsage = named(
-  "ParameterUsage",
-  t.Object({
-    description: t.String(),
-    display_name: t.String(),
-    name: t.String(),
-    options: t.Array(t.Object({ description: t.String(), icon: t.String(), name: t.String(), value: t.String() })),
-    template_ids: ids,
-    type: t.String(),
-    values: t.Array(t.Object({ count: t.Integer({ description: "Workspaces." }), value: t.String() })),
-  }),
-);
+const ParameterUsage = namedObject("ParameterUsage", {
+  description: t.String(),
+  display_name: t.String(),
+  name: t.String(),
+  options: t.Array(t.Object({ description: t.String(), icon: t.String(), name: t.String(), value: t.String() })),
+  template_ids: ids,
+  type: t.String(),
+  values: t.Array(t.Object({ count: t.Integer({ description: "Workspaces." }), value: t.String() })),
+});
 
 /** Clients of the upstream kind may leave sections out. */
-export const TemplateInsights = named(
-  "TemplateInsights",
-  t.Object({
-    interval_reports: t.Optional(
-      t.Array(
-        t.Object({
-          active_users: t.Integer(),
-          end_time: time,
-          interval: t.String({ description: "day or week." }),
-          start_time: time,
-          template_ids: ids,
-        }),
-      ),
-    ),
-    report: t.Optional(
+export const TemplateInsights = namedObject("TemplateInsights", {
+  interval_reports: t.Optional(
+    t.Array(
       t.Object({
         active_users: t.Integer(),
-        apps_usage: t.Array(AppUsage),
         end_time: time,
-        parameters_usage: t.Array(ParameterUsage),
+        interval: t.String({ description: "day or week." }),
         start_time: time,
         template_ids: ids,
       }),
     ),
-  }),
-);
+  ),
+  report: t.Optional(
+    t.Object({
+      active_users: t.Integer(),
+      apps_usage: t.Array(AppUsage),
+      end_time: time,
+      parameters_usage: t.Array(ParameterUsage),
+      start_time: time,
+      template_ids: ids,
+    }),
+  ),
+});
 export type TemplateInsights = Static<typeof TemplateInsights>;
 
 const person = {
@@ -103,14 +91,11 @@ export const UserLatency = named(
 export type UserLatency = Static<typeof UserLatency>;
 export type UserActivity = Static<typeof UserActivity>;
 
-export const UserStatusCounts = named(
-  "UserStatusCounts",
-  t.Object({
-    status_counts: t.Record(t.String(), t.Array(t.Object({ count: t.Integer(), date: time })), {
-      description: "By status: active, dormant, suspended.",
-    }),
+export const UserStatusCounts = namedObject("UserStatusCounts", {
+  status_counts: t.Record(t.String(), t.Array(t.Object({ count: t.Integer(), date: time })), {
+    description: "By status: active, dormant, suspended.",
   }),
-);
+});
 
 const buildFigures = {
   builds: t.Integer({ description: "Builds that started a workspace and have ended, however they did." }),
@@ -122,26 +107,23 @@ const buildFigures = {
   p95_ms: t.Union([t.Integer(), t.Null()]),
 };
 
-export const BuildInsights = named(
-  "BuildInsights",
-  t.Object({
-    report: t.Object({
-      start_time: time,
-      end_time: time,
-      ...buildFigures,
-      intervals: t.Array(t.Object({ start_time: time, end_time: time, ...buildFigures })),
-      templates: t.Array(
-        t.Object({
-          template_id: t.String({ format: "uuid" }),
-          name: t.String(),
-          display_name: t.String(),
-          ...buildFigures,
-        }),
-        { description: "Those that any build was of, by name." },
-      ),
-    }),
+export const BuildInsights = namedObject("BuildInsights", {
+  report: t.Object({
+    start_time: time,
+    end_time: time,
+    ...buildFigures,
+    intervals: t.Array(t.Object({ start_time: time, end_time: time, ...buildFigures })),
+    templates: t.Array(
+      t.Object({
+        template_id: t.String({ format: "uuid" }),
+        name: t.String(),
+        display_name: t.String(),
+        ...buildFigures,
+      }),
+      { description: "Those that any build was of, by name." },
+    ),
   }),
-);
+});
 export type BuildInsights = Static<typeof BuildInsights>;
 
 const spendFigures = {
@@ -158,29 +140,26 @@ const people = {
   chats: t.Integer({ description: "Distinct root chats." }),
 };
 
-export const ChatInsights = named(
-  "ChatInsights",
-  t.Object({
-    report: t.Object({
-      start_time: time,
-      end_time: time,
-      ...people,
-      ...spendFigures,
-      intervals: t.Array(t.Object({ start_time: time, end_time: time, ...people, ...spendFigures })),
-      models: t.Array(
-        t.Object({
-          model_config_id: t.String(),
-          model: t.String(),
-          display_name: t.String({ description: "Empty when the model has been deleted." }),
-          ...spendFigures,
-          intervals: t.Array(
-            t.Object({ tokens: t.Integer({ description: "Of all kinds." }), total_cost_micros: t.Integer() }),
-            { description: "One for each interval of the report." },
-          ),
-        }),
-        { description: "Those with most tokens first." },
-      ),
-    }),
+export const ChatInsights = namedObject("ChatInsights", {
+  report: t.Object({
+    start_time: time,
+    end_time: time,
+    ...people,
+    ...spendFigures,
+    intervals: t.Array(t.Object({ start_time: time, end_time: time, ...people, ...spendFigures })),
+    models: t.Array(
+      t.Object({
+        model_config_id: t.String(),
+        model: t.String(),
+        display_name: t.String({ description: "Empty when the model has been deleted." }),
+        ...spendFigures,
+        intervals: t.Array(
+          t.Object({ tokens: t.Integer({ description: "Of all kinds." }), total_cost_micros: t.Integer() }),
+          { description: "One for each interval of the report." },
+        ),
+      }),
+      { description: "Those with most tokens first." },
+    ),
   }),
-);
+});
 export type ChatInsights = Static<typeof ChatInsights>;

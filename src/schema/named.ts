@@ -1,5 +1,5 @@
 // Names of wire shapes: what a shape is called in the OpenAPI document and so in clients that are generated from it.
-import type { TSchema } from "@sinclair/typebox";
+import { type ObjectOptions, type TObject, type TProperties, type TSchema, Type as t } from "@sinclair/typebox";
 
 /** The member of a schema that holds its name. */
 export const NAME = "x-name";
@@ -16,6 +16,10 @@ export const named = <T extends TSchema>(name: string, schema: T): T => {
   taken.set(name, own);
   return own;
 };
+
+/** An object with a name: its members, and what is said of it as a whole. */
+export const namedObject = <P extends TProperties>(name: string, members: P, options?: ObjectOptions): TObject<P> =>
+  named(name, t.Object(members, options));
 
 /** All shapes that have a name, as they were defined. */
 export const namedShapes: ReadonlyMap<string, TSchema> = taken;

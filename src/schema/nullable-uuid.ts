@@ -2,14 +2,14 @@
 // (docs/spec/design.md 6). This is the one place that decides.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { NIL_UUID } from "#base/ids.ts";
-import { named } from "./named.ts";
+import { namedObject } from "./named.ts";
 
 export const NullableUuid = t.Union(
   [
-    named(
-      "OptionalUuid",
-      t.Object({ uuid: t.String({ format: "uuid" }), valid: t.Boolean({ description: "False means there is none." }) }),
-    ),
+    namedObject("OptionalUuid", {
+      uuid: t.String({ format: "uuid" }),
+      valid: t.Boolean({ description: "False means there is none." }),
+    }),
     t.String({ format: "uuid" }),
     t.Null(),
   ],

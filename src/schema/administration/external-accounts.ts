@@ -1,25 +1,22 @@
 // Which providers of external accounts there are, and who has linked an account where; never a token.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { ExternalAuthLink, ExternalAuthProvider } from "../users/external-auth.ts";
 
-export const ExternalAccounts = named(
-  "ExternalAccounts",
-  t.Object({
-    providers: t.Array(
-      t.Object({
-        ...ExternalAuthProvider.properties,
-        host: t.String({ description: "Where people sign in; empty for providers with device codes alone." }),
-        callback_url: t.String({ description: "What the provider must be told to send people back to." }),
-        link_count: t.Integer(),
-      }),
-    ),
-    links: t.Array(
-      t.Object({ ...ExternalAuthLink.properties, user_id: t.String({ format: "uuid" }), username: t.String() }),
-      {
-        description: "By username; the first thousand.",
-      },
-    ),
-  }),
-);
+export const ExternalAccounts = namedObject("ExternalAccounts", {
+  providers: t.Array(
+    t.Object({
+      ...ExternalAuthProvider.properties,
+      host: t.String({ description: "Where people sign in; empty for providers with device codes alone." }),
+      callback_url: t.String({ description: "What the provider must be told to send people back to." }),
+      link_count: t.Integer(),
+    }),
+  ),
+  links: t.Array(
+    t.Object({ ...ExternalAuthLink.properties, user_id: t.String({ format: "uuid" }), username: t.String() }),
+    {
+      description: "By username; the first thousand.",
+    },
+  ),
+});
 export type ExternalAccounts = Static<typeof ExternalAccounts>;

@@ -2,50 +2,41 @@
 // and the RPC edge alike.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { LogLevel } from "../log-level.ts";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
 /** Lines in one request; an agent that has more sends them in several. */
 export const MAX_BATCH_LINES = 10_000;
 /** Characters in one line: no line can be longer than all logs of an agent together. */
 export const MAX_LINE_LENGTH = 1_048_576;
 
-export const AgentLog = named(
-  "AgentLog",
-  t.Object({
-    id: t.Integer({ description: "Grows from line to line; the cursor for `before` and `after`." }),
-    created_at: t.String({ format: "date-time" }),
-    level: LogLevel,
-    output: t.String({ description: "One line, without its line feed; may hold ANSI colours." }),
-    source_id: t.String({ format: "uuid", description: "The log source it came from." }),
-  }),
-);
+export const AgentLog = namedObject("AgentLog", {
+  id: t.Integer({ description: "Grows from line to line; the cursor for `before` and `after`." }),
+  created_at: t.String({ format: "date-time" }),
+  level: LogLevel,
+  output: t.String({ description: "One line, without its line feed; may hold ANSI colours." }),
+  source_id: t.String({ format: "uuid", description: "The log source it came from." }),
+});
 export type AgentLog = Static<typeof AgentLog>;
 
-export const NewAgentLog = named(
-  "NewAgentLog",
-  t.Object({
-    created_at: t.Optional(
-      t.String({
-        maxLength: 64,
-        description: "Kept when it is within a day of the server's time, else the server's time is used.",
-      }),
-    ),
-    level: t.Optional({ ...LogLevel, description: "Default: info." }),
-    output: t.String({ maxLength: MAX_LINE_LENGTH }),
-  }),
-);
+export const NewAgentLog = namedObject("NewAgentLog", {
+  created_at: t.Optional(
+    t.String({
+      maxLength: 64,
+      description: "Kept when it is within a day of the server's time, else the server's time is used.",
+    }),
+  ),
+  level: t.Optional({ ...LogLevel, description: "Default: info." }),
+  output: t.String({ maxLength: MAX_LINE_LENGTH }),
+});
 export type NewAgentLog = Static<typeof NewAgentLog>;
 
-export const PatchLogs = named(
-  "AddLogs",
-  t.Object({
-    log_source_id: t.Optional(
-      t.String({
-        maxLength: 64,
-        description: "A source made before; absent or all zeros means the default one, `External`.",
-      }),
-    ),
-    logs: t.Array(NewAgentLog, { minItems: 1, maxItems: MAX_BATCH_LINES }),
-  }),
-);
+export const PatchLogs = namedObject("AddLogs", {
+  log_source_id: t.Optional(
+    t.String({
+      maxLength: 64,
+      description: "A source made before; absent or all zeros means the default one, `External`.",
+    }),
+  ),
+  logs: t.Array(NewAgentLog, { minItems: 1, maxItems: MAX_BATCH_LINES }),
+});
 export type PatchLogs = Static<typeof PatchLogs>;

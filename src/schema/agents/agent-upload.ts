@@ -1,9 +1,8 @@
 // A file that was given to a workspace.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
-export const UploadedAgentFile = named(
-  "UploadedAgentFile",
-  t.Object({ path: t.String({ description: "Where it is in the workspace." }) }),
-);
+export const UploadedAgentFile = namedObject("UploadedAgentFile", {
+  path: t.String({ description: "Where it is in the workspace." }),
+});
 export type UploadedAgentFile = Static<typeof UploadedAgentFile>;

@@ -1,7 +1,7 @@
 // Wire shapes of workspace agents (specification "Workspace agent", facts/platform 1.1 and 2.5).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { framed } from "../framed.ts";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { App } from "../workspaces/app.ts";
 import { LogSource } from "./log-source.ts";
@@ -44,88 +44,79 @@ export const AgentStatus = named(
   oneOf(AGENT_STATUSES, "Derived from when the agent was last heard of."),
 );
 
-export const AgentScript = named(
-  "AgentScript",
-  t.Object({
-    id: uuid(),
-    log_source_id: uuid("Its output is found under this log source."),
-    log_path: t.String(),
-    display_name: t.String(),
-    script: t.String(),
-    cron: t.String({ description: "When it runs by itself; empty when it does not." }),
-    run_on_start: t.Boolean(),
-    run_on_stop: t.Boolean(),
-    start_blocks_login: t.Boolean({ description: "People wait for it before they can sign in." }),
-    timeout: t.Integer({ description: "Nanoseconds; 0 means no limit." }),
-    status: t.Optional(
-      named("AgentScriptStatus", oneOf(SCRIPT_STATUSES, "How the last run ended; absent until it has run.")),
-    ),
-    exit_code: t.Optional(t.Integer({ description: "Absent until it has run." })),
-  }),
-);
+export const AgentScript = namedObject("AgentScript", {
+  id: uuid(),
+  log_source_id: uuid("Its output is found under this log source."),
+  log_path: t.String(),
+  display_name: t.String(),
+  script: t.String(),
+  cron: t.String({ description: "When it runs by itself; empty when it does not." }),
+  run_on_start: t.Boolean(),
+  run_on_stop: t.Boolean(),
+  start_blocks_login: t.Boolean({ description: "People wait for it before they can sign in." }),
+  timeout: t.Integer({ description: "Nanoseconds; 0 means no limit." }),
+  status: t.Optional(
+    named("AgentScriptStatus", oneOf(SCRIPT_STATUSES, "How the last run ended; absent until it has run.")),
+  ),
+  exit_code: t.Optional(t.Integer({ description: "Absent until it has run." })),
+});
 
-export const AgentMetadata = named(
-  "AgentMetadata",
-  t.Object({
-    description: t.Object({
-      display_name: t.String(),
-      key: t.String(),
-      script: t.String(),
-      interval: t.Integer({ description: "Seconds between two measurements." }),
-      timeout: t.Integer({ description: "Seconds a measurement may take." }),
-    }),
-    result: t.Object({
-      collected_at: t.Optional(t.String({ format: "date-time", description: "Absent until it was first measured." })),
-      age: t.Integer({ description: "Seconds since it was measured." }),
-      value: t.String(),
-      error: t.String(),
-    }),
+export const AgentMetadata = namedObject("AgentMetadata", {
+  description: t.Object({
+    display_name: t.String(),
+    key: t.String(),
+    script: t.String(),
+    interval: t.Integer({ description: "Seconds between two measurements." }),
+    timeout: t.Integer({ description: "Seconds a measurement may take." }),
   }),
-);
+  result: t.Object({
+    collected_at: t.Optional(t.String({ format: "date-time", description: "Absent until it was first measured." })),
+    age: t.Integer({ description: "Seconds since it was measured." }),
+    value: t.String(),
+    error: t.String(),
+  }),
+});
 
 /** One message of the WebSocket that watches the metadata of an agent. */
 export const MetadataFrame = framed("AgentMetadata", t.Array(AgentMetadata));
 
-export const WorkspaceAgent = named(
-  "WorkspaceAgent",
-  t.Object({
-    id: uuid(),
-    parent_id: NullableUuid,
-    resource_id: uuid(),
-    name: t.String(),
-    status: AgentStatus,
-    lifecycle_state: named("AgentLifecycleState", oneOf(LIFECYCLE_STATES, "What the agent last reported.")),
-    health: t.Object({
-      healthy: t.Boolean(),
-      reason: t.Optional(t.String({ description: "Absent when healthy." })),
-    }),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-    first_connected_at: time("Absent until it happened."),
-    last_connected_at: time("When it was last heard of."),
-    disconnected_at: time("Absent while connected."),
-    started_at: time("When its start scripts began."),
-    ready_at: time("When its start scripts ended."),
-    connection_timeout_seconds: t.Integer({ description: "After this it counts as timed out; 0 means never." }),
-    architecture: t.String(),
-    operating_system: t.String(),
-    directory: t.String(),
-    expanded_directory: t.String({ description: "The directory with its variables filled in, as the agent found it." }),
-    instance_id: t.String(),
-    version: t.String(),
-    api_version: t.String(),
-    environment_variables: t.Record(t.String(), t.String()),
-    display_apps: t.Array(t.String()),
-    subsystems: t.Array(named("AgentSubsystem", oneOf(SUBSYSTEMS))),
-    startup_script_behavior: oneOf(["blocking", "non-blocking"] as const),
-    troubleshooting_url: t.String(),
-    logs_length: t.Integer({ description: "Bytes of log output stored." }),
-    logs_overflowed: t.Boolean({ description: "True once lines were refused because the limit was reached." }),
-    latency: t.Record(t.String(), t.Object({ latency_ms: t.Number(), preferred: t.Boolean() })),
-    apps: t.Array(App),
-    scripts: t.Array(AgentScript),
-    log_sources: t.Array(LogSource),
-    metadata: t.Array(AgentMetadata),
+export const WorkspaceAgent = namedObject("WorkspaceAgent", {
+  id: uuid(),
+  parent_id: NullableUuid,
+  resource_id: uuid(),
+  name: t.String(),
+  status: AgentStatus,
+  lifecycle_state: named("AgentLifecycleState", oneOf(LIFECYCLE_STATES, "What the agent last reported.")),
+  health: t.Object({
+    healthy: t.Boolean(),
+    reason: t.Optional(t.String({ description: "Absent when healthy." })),
   }),
-);
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+  first_connected_at: time("Absent until it happened."),
+  last_connected_at: time("When it was last heard of."),
+  disconnected_at: time("Absent while connected."),
+  started_at: time("When its start scripts began."),
+  ready_at: time("When its start scripts ended."),
+  connection_timeout_seconds: t.Integer({ description: "After this it counts as timed out; 0 means never." }),
+  architecture: t.String(),
+  operating_system: t.String(),
+  directory: t.String(),
+  expanded_directory: t.String({ description: "The directory with its variables filled in, as the agent found it." }),
+  instance_id: t.String(),
+  version: t.String(),
+  api_version: t.String(),
+  environment_variables: t.Record(t.String(), t.String()),
+  display_apps: t.Array(t.String()),
+  subsystems: t.Array(named("AgentSubsystem", oneOf(SUBSYSTEMS))),
+  startup_script_behavior: oneOf(["blocking", "non-blocking"] as const),
+  troubleshooting_url: t.String(),
+  logs_length: t.Integer({ description: "Bytes of log output stored." }),
+  logs_overflowed: t.Boolean({ description: "True once lines were refused because the limit was reached." }),
+  latency: t.Record(t.String(), t.Object({ latency_ms: t.Number(), preferred: t.Boolean() })),
+  apps: t.Array(App),
+  scripts: t.Array(AgentScript),
+  log_sources: t.Array(LogSource),
+  metadata: t.Array(AgentMetadata),
+});
 export type WorkspaceAgent = Static<typeof WorkspaceAgent>;

@@ -1,58 +1,46 @@
 // The relay map and what a client must know to reach an agent (specification "Agent connection info"). Names as the specification writes
 // them; readers of such maps ignore letter case.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
-const DerpNode = named(
-  "DerpNode",
-  t.Object({
-    canPort80: t.Boolean({ description: "Whether it answers on port 80, too." }),
-    certName: t.String({ description: "Name in its certificate; empty: the host name." }),
-    derpport: t.Integer({ description: "Port of the relay." }),
-    forceHTTP: t.Boolean({ description: "True when it is reached without TLS." }),
-    hostName: t.String({ description: "Its host; clients put the host they themselves use in its place." }),
-    insecureForTests: t.Boolean({ description: "Always false." }),
-    ipv4: t.String({ description: "Empty: looked up by name." }),
-    ipv6: t.String({ description: "Empty: looked up by name." }),
-    name: t.String({ description: "Unique among all nodes." }),
-    regionID: t.Integer({ description: "The region it belongs to." }),
-    stunonly: t.Boolean({ description: "Whether it is no relay but finds out addresses only." }),
-    stunport: t.Integer({ description: "-1: it has none." }),
-    stuntestIP: t.String({ description: "Always empty." }),
-  }),
-);
+const DerpNode = namedObject("DerpNode", {
+  canPort80: t.Boolean({ description: "Whether it answers on port 80, too." }),
+  certName: t.String({ description: "Name in its certificate; empty: the host name." }),
+  derpport: t.Integer({ description: "Port of the relay." }),
+  forceHTTP: t.Boolean({ description: "True when it is reached without TLS." }),
+  hostName: t.String({ description: "Its host; clients put the host they themselves use in its place." }),
+  insecureForTests: t.Boolean({ description: "Always false." }),
+  ipv4: t.String({ description: "Empty: looked up by name." }),
+  ipv6: t.String({ description: "Empty: looked up by name." }),
+  name: t.String({ description: "Unique among all nodes." }),
+  regionID: t.Integer({ description: "The region it belongs to." }),
+  stunonly: t.Boolean({ description: "Whether it is no relay but finds out addresses only." }),
+  stunport: t.Integer({ description: "-1: it has none." }),
+  stuntestIP: t.String({ description: "Always empty." }),
+});
 
-const DerpRegion = named(
-  "DerpRegion",
-  t.Object({
-    avoid: t.Boolean({ description: "Whether clients shall choose another when they can." }),
-    embeddedRelay: t.Boolean({ description: "True for the relay of this server." }),
-    regionCode: t.String({ description: "Short name." }),
-    regionID: t.Integer({ description: "Number of the region." }),
-    regionName: t.String({ description: "Name for people." }),
-    nodes: t.Array(DerpNode, { description: "Its relays." }),
-  }),
-);
+const DerpRegion = namedObject("DerpRegion", {
+  avoid: t.Boolean({ description: "Whether clients shall choose another when they can." }),
+  embeddedRelay: t.Boolean({ description: "True for the relay of this server." }),
+  regionCode: t.String({ description: "Short name." }),
+  regionID: t.Integer({ description: "Number of the region." }),
+  regionName: t.String({ description: "Name for people." }),
+  nodes: t.Array(DerpNode, { description: "Its relays." }),
+});
 
-export const DerpMap = named(
-  "DerpMap",
-  t.Object({
-    homeParams: t.Object({
-      regionScore: t.Record(t.String(), t.Number(), { description: "Factors for the latency of regions, by number." }),
-    }),
-    omitDefaultRegions: t.Boolean({ description: "True: only the regions listed here." }),
-    regions: t.Record(t.String(), DerpRegion, { description: "Regions by number." }),
+export const DerpMap = namedObject("DerpMap", {
+  homeParams: t.Object({
+    regionScore: t.Record(t.String(), t.Number(), { description: "Factors for the latency of regions, by number." }),
   }),
-);
+  omitDefaultRegions: t.Boolean({ description: "True: only the regions listed here." }),
+  regions: t.Record(t.String(), DerpRegion, { description: "Regions by number." }),
+});
 export type DerpMap = Static<typeof DerpMap>;
 
-export const AgentConnectionInfo = named(
-  "AgentConnectionInfo",
-  t.Object({
-    derp_force_websockets: t.Boolean({ description: "Whether relays are reached over WebSockets only." }),
-    derp_map: DerpMap,
-    disable_direct_connections: t.Boolean({ description: "Whether everything goes through relays." }),
-    hostname_suffix: t.String({ description: "What the names of workspaces end with inside the private network." }),
-  }),
-);
+export const AgentConnectionInfo = namedObject("AgentConnectionInfo", {
+  derp_force_websockets: t.Boolean({ description: "Whether relays are reached over WebSockets only." }),
+  derp_map: DerpMap,
+  disable_direct_connections: t.Boolean({ description: "Whether everything goes through relays." }),
+  hostname_suffix: t.String({ description: "What the names of workspaces end with inside the private network." }),
+});
 export type AgentConnectionInfo = Static<typeof AgentConnectionInfo>;

@@ -1,45 +1,36 @@
 // What the daemon finds in the repositories a chat works on, as it stands on the wire (specification "Git server message", facts/chats
 // 2.11). Used by the daemon, the server and its clients.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
-const GitRepository = named(
-  "GitRepository",
-  t.Object({
-    repo_root: t.String({ description: "Absolute path in the workspace." }),
-    branch: t.String({ description: "Empty when no branch is checked out." }),
-    remote_origin: t.String({
-      description: "Where `origin` points to, without credentials; empty when there is none.",
-    }),
-    unified_diff: t.String({ description: "The work tree against the last commit, new files included." }),
-    removed: t.Boolean({ description: "The repository is gone; only `repo_root` means something then." }),
+const GitRepository = namedObject("GitRepository", {
+  repo_root: t.String({ description: "Absolute path in the workspace." }),
+  branch: t.String({ description: "Empty when no branch is checked out." }),
+  remote_origin: t.String({
+    description: "Where `origin` points to, without credentials; empty when there is none.",
   }),
-);
+  unified_diff: t.String({ description: "The work tree against the last commit, new files included." }),
+  removed: t.Boolean({ description: "The repository is gone; only `repo_root` means something then." }),
+});
 export type GitRepository = Static<typeof GitRepository>;
 
-export const GitMessage = named(
-  "GitMessage",
-  t.Object({
-    type: t.Union([t.Literal("changes"), t.Literal("error")]),
-    scanned_at: t.Optional(t.String({ format: "date-time" })),
-    repositories: t.Optional(t.Array(GitRepository)),
-    message: t.Optional(t.String()),
-  }),
-);
+export const GitMessage = namedObject("GitMessage", {
+  type: t.Union([t.Literal("changes"), t.Literal("error")]),
+  scanned_at: t.Optional(t.String({ format: "date-time" })),
+  repositories: t.Optional(t.Array(GitRepository)),
+  message: t.Optional(t.String()),
+});
 export type GitMessage = Static<typeof GitMessage>;
 
 /** What a client says on the stream of a chat's repositories. */
-export const GitRequest = named("GitRequest", t.Object({ type: t.Literal("refresh") }));
+export const GitRequest = namedObject("GitRequest", { type: t.Literal("refresh") });
 
 /** What is checked out where; `pushed`: the branch is known to be at the remote. */
-export const GitReferences = named(
-  "GitReferences",
-  t.Object({
-    repositories: t.Array(
-      t.Object({ repo_root: t.String(), branch: t.String(), remote_origin: t.String(), pushed: t.Boolean() }),
-    ),
-  }),
-);
+export const GitReferences = namedObject("GitReferences", {
+  repositories: t.Array(
+    t.Object({ repo_root: t.String(), branch: t.String(), remote_origin: t.String(), pushed: t.Boolean() }),
+  ),
+});
 export type GitReferences = Static<typeof GitReferences>;
 
 /** Names the chats in whose name the daemon is asked, separated by commas: the one that asks first, then its root. */

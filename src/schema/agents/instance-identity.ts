@@ -1,43 +1,31 @@
 // Wire shapes of signing in with a cloud's instance identity (specification "Workspace agent endpoints").
 import { Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
 const agent_name = t.Optional(
   t.String({ maxLength: 64, description: "Which agent, when several have the same instance id." }),
 );
 
-export const CloudAIdentity = named(
-  "CloudAIdentity",
-  t.Object({
-    agent_name,
-    document: t.String({ maxLength: 32_768, description: "The identity document as the cloud gave it, every byte." }),
-    signature: t.String({ maxLength: 8_192, description: "Base64, RSA with SHA-256." }),
-  }),
-);
+export const CloudAIdentity = namedObject("CloudAIdentity", {
+  agent_name,
+  document: t.String({ maxLength: 32_768, description: "The identity document as the cloud gave it, every byte." }),
+  signature: t.String({ maxLength: 8_192, description: "Base64, RSA with SHA-256." }),
+});
 
-export const CloudBIdentity = named(
-  "CloudBIdentity",
-  t.Object({
-    agent_name,
-    encoding: t.Literal("pkcs7"),
-    signature: t.String({
-      maxLength: 24_576,
-      description: "The attested document: a signed PKCS#7 message in base64.",
-    }),
+export const CloudBIdentity = namedObject("CloudBIdentity", {
+  agent_name,
+  encoding: t.Literal("pkcs7"),
+  signature: t.String({
+    maxLength: 24_576,
+    description: "The attested document: a signed PKCS#7 message in base64.",
   }),
-);
+});
 
-export const CloudCIdentity = named(
-  "CloudCIdentity",
-  t.Object({
-    agent_name,
-    json_web_token: t.String({ maxLength: 32_768, description: "The instance's identity token." }),
-  }),
-);
+export const CloudCIdentity = namedObject("CloudCIdentity", {
+  agent_name,
+  json_web_token: t.String({ maxLength: 32_768, description: "The instance's identity token." }),
+});
 
-export const AgentSession = named(
-  "AgentSession",
-  t.Object({
-    session_token: t.String({ description: "The agent's token. The same each time, until the next build." }),
-  }),
-);
+export const AgentSession = namedObject("AgentSession", {
+  session_token: t.String({ description: "The agent's token. The same each time, until the next build." }),
+});

@@ -1,6 +1,6 @@
 // Wire shapes of log sources: what an agent's log lines come from (specification "Log source", facts/platform 4).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
 /** Lines that name no source belong to this one; it is made when it is first used. */
 export const DEFAULT_SOURCE = {
@@ -9,24 +9,18 @@ export const DEFAULT_SOURCE = {
   icon: "/emojis/1f310.png",
 } as const;
 
-export const LogSource = named(
-  "LogSource",
-  t.Object({
-    id: t.String({ format: "uuid", description: "Chosen by the agent; unique within it." }),
-    workspace_agent_id: t.String({ format: "uuid" }),
-    display_name: t.String(),
-    icon: t.String(),
-    created_at: t.String({ format: "date-time" }),
-  }),
-);
+export const LogSource = namedObject("LogSource", {
+  id: t.String({ format: "uuid", description: "Chosen by the agent; unique within it." }),
+  workspace_agent_id: t.String({ format: "uuid" }),
+  display_name: t.String(),
+  icon: t.String(),
+  created_at: t.String({ format: "date-time" }),
+});
 export type LogSource = Static<typeof LogSource>;
 
-export const CreateLogSource = named(
-  "CreateLogSource",
-  t.Object({
-    id: t.String({ format: "uuid", description: "Chosen by the agent." }),
-    display_name: t.Optional(t.String({ maxLength: 127, description: "May be empty." })),
-    icon: t.Optional(t.String({ maxLength: 1024, description: "A URL or a path of this server, or empty." })),
-  }),
-);
+export const CreateLogSource = namedObject("CreateLogSource", {
+  id: t.String({ format: "uuid", description: "Chosen by the agent." }),
+  display_name: t.Optional(t.String({ maxLength: 127, description: "May be empty." })),
+  icon: t.Optional(t.String({ maxLength: 1024, description: "A URL or a path of this server, or empty." })),
+});
 export type CreateLogSource = Static<typeof CreateLogSource>;

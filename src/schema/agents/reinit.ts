@@ -1,16 +1,13 @@
 // Wire shape of the event that makes an agent begin anew (specification "Reinitialization event").
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
-export const ReinitEvent = named(
-  "ReinitEvent",
-  t.Object({
-    reason: t.Literal("prebuild_claimed"),
-    workspace_id: t.String({ format: "uuid" }),
-    owner_id: t.String({
-      format: "uuid",
-      description: "Whose it is now. The owner the agent knows already: ignore it.",
-    }),
+export const ReinitEvent = namedObject("ReinitEvent", {
+  reason: t.Literal("prebuild_claimed"),
+  workspace_id: t.String({ format: "uuid" }),
+  owner_id: t.String({
+    format: "uuid",
+    description: "Whose it is now. The owner the agent knows already: ignore it.",
   }),
-);
+});
 export type ReinitEvent = Static<typeof ReinitEvent>;

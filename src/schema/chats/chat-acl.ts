@@ -1,6 +1,6 @@
 // Wire shapes of sharing a chat (facts/chats 4.17): there is one role, reading along.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { MinimalUser } from "../users/user.ts";
@@ -9,15 +9,12 @@ import { WorkspaceAcl } from "../workspaces/acl.ts";
 const role = named("ChatRole", oneOf(["read"], "See the chat, its messages and its files; not write in it."));
 const Roles = t.Record(t.String(), role);
 
-export const ChatAcl = named(
-  "ChatAcl",
-  t.Object({
-    users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
-    groups: t.Array(t.Object({ ...WorkspaceAcl.properties.groups.items.properties, role })),
-    user_roles: Roles,
-    group_roles: Roles,
-  }),
-);
+export const ChatAcl = namedObject("ChatAcl", {
+  users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
+  groups: t.Array(t.Object({ ...WorkspaceAcl.properties.groups.items.properties, role })),
+  user_roles: Roles,
+  group_roles: Roles,
+});
 export type ChatAcl = Static<typeof ChatAcl>;
 
 const changes = (whose: string) =>

@@ -1,6 +1,6 @@
 // Wire shapes of the chat settings: those of the deployment and those of one user (specification, "config"; facts/chats 4.15).
 import { type TSchema, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { ChatPermissions } from "./chat-permissions.ts";
 
 /** Bytes of a prompt, after cleaning. */
@@ -33,12 +33,9 @@ export const ChatConfig = {
   forced_by_deployment,
 } satisfies Record<string, TSchema>;
 
-export const CompactionThreshold = named(
-  "CompactionThreshold",
-  t.Object({
-    model_config_id: t.String({ format: "uuid" }),
-    threshold_percent: t.Integer({
-      description: "Of the context, from which on it is compacted: 0 to 100, 100 never.",
-    }),
+export const CompactionThreshold = namedObject("CompactionThreshold", {
+  model_config_id: t.String({ format: "uuid" }),
+  threshold_percent: t.Integer({
+    description: "Of the context, from which on it is compacted: 0 to 100, 100 never.",
   }),
-);
+});

@@ -1,36 +1,30 @@
 // What a workspace tells a chat: instruction files, skills and MCP servers (specification "Chat context"). `StoredResource` is what is
 // kept of each, with its body, which never leaves the server.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 export const RESOURCE_KINDS = ["instruction_file", "skill", "mcp_config", "mcp_server"] as const;
 export const RESOURCE_STATUSES = ["ok", "oversize", "unreadable", "invalid", "excluded"] as const;
 
-export const ContextResource = named(
-  "ChatContextResource",
-  t.Object({
-    kind: oneOf(RESOURCE_KINDS),
-    status: oneOf(RESOURCE_STATUSES),
-    source: t.String({ description: "Path of the file or of the skill's folder, or the MCP server's name." }),
-    size_bytes: t.Integer(),
-    error: t.String({ description: "Why the status is not ok; with ok, a warning." }),
-    skill_name: t.Optional(t.String()),
-    skill_description: t.Optional(t.String()),
-    tools: t.Optional(t.Array(named("ChatContextTool", t.Object({ name: t.String(), description: t.String() })))),
-  }),
-);
+export const ContextResource = namedObject("ChatContextResource", {
+  kind: oneOf(RESOURCE_KINDS),
+  status: oneOf(RESOURCE_STATUSES),
+  source: t.String({ description: "Path of the file or of the skill's folder, or the MCP server's name." }),
+  size_bytes: t.Integer(),
+  error: t.String({ description: "Why the status is not ok; with ok, a warning." }),
+  skill_name: t.Optional(t.String()),
+  skill_description: t.Optional(t.String()),
+  tools: t.Optional(t.Array(namedObject("ChatContextTool", { name: t.String(), description: t.String() }))),
+});
 export type ContextResource = Static<typeof ContextResource>;
 
-export const ChatContext = named(
-  "ChatContext",
-  t.Object({
-    dirty: t.Boolean({ description: "The workspace tells something else than what the chat has pinned." }),
-    dirty_since: t.Optional(t.String({ format: "date-time" })),
-    error: t.String({ description: "What was wrong with the scan as a whole; empty when nothing was." }),
-    resources: t.Array(ContextResource, { description: "Told only when one chat is read." }),
-  }),
-);
+export const ChatContext = namedObject("ChatContext", {
+  dirty: t.Boolean({ description: "The workspace tells something else than what the chat has pinned." }),
+  dirty_since: t.Optional(t.String({ format: "date-time" })),
+  error: t.String({ description: "What was wrong with the scan as a whole; empty when nothing was." }),
+  resources: t.Array(ContextResource, { description: "Told only when one chat is read." }),
+});
 export type ChatContext = Static<typeof ChatContext>;
 
 export type StoredTool = { readonly name: string; readonly description: string; readonly input_schema: unknown };

@@ -1,6 +1,6 @@
 // What chats have used, in money (facts/chats 6, facts/agents D): micros are millionths of a US dollar.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
 const uuid = () => t.String({ format: "uuid" });
 const counts = {
@@ -16,36 +16,30 @@ const sums = {
   cache_creation_tokens: t.Integer(),
 };
 const byModel = t.Array(
-  named(
-    "ModelCostSum",
-    t.Object({
-      model_config_id: t.String(),
-      provider: t.String(),
-      model: t.String(),
-      display_name: t.String(),
-      ...sums,
-    }),
-  ),
+  namedObject("ModelCostSum", {
+    model_config_id: t.String(),
+    provider: t.String(),
+    model: t.String(),
+    display_name: t.String(),
+    ...sums,
+  }),
   { description: "The dearest first." },
 );
 const time = () => t.String({ format: "date-time" });
 
-export const ChatCost = named(
-  "ChatCost",
-  t.Object({
-    chat_id: uuid(),
-    ...sums,
-    by_model: byModel,
-    turns: t.Array(
-      t.Object({
-        message_id: t.Integer({ description: "The user's message that began the turn." }),
-        cost_micros: t.Union([t.Integer(), t.Null()], { description: "null: no call of the turn had a price." }),
-        ...counts,
-      }),
-      { description: "This chat's own newest 100 turns, the newest first: the calls whose answers are messages." },
-    ),
-  }),
-);
+export const ChatCost = namedObject("ChatCost", {
+  chat_id: uuid(),
+  ...sums,
+  by_model: byModel,
+  turns: t.Array(
+    t.Object({
+      message_id: t.Integer({ description: "The user's message that began the turn." }),
+      cost_micros: t.Union([t.Integer(), t.Null()], { description: "null: no call of the turn had a price." }),
+      ...counts,
+    }),
+    { description: "This chat's own newest 100 turns, the newest first: the calls whose answers are messages." },
+  ),
+});
 export type ChatCost = Static<typeof ChatCost>;
 
 const range = {
@@ -53,43 +47,37 @@ const range = {
   end_date: t.String({ format: "date-time", description: "Not included." }),
 };
 
-export const UserCosts = named(
-  "UserCosts",
-  t.Object({
-    ...range,
-    count: t.Integer({ description: "Users who have spent something then." }),
-    users: t.Array(
-      t.Object({
-        user_id: uuid(),
-        username: t.String(),
-        name: t.String(),
-        avatar_url: t.String(),
-        chat_count: t.Integer({ description: "Root chats." }),
-        ...sums,
-      }),
-      { description: "The dearest first." },
-    ),
-  }),
-);
+export const UserCosts = namedObject("UserCosts", {
+  ...range,
+  count: t.Integer({ description: "Users who have spent something then." }),
+  users: t.Array(
+    t.Object({
+      user_id: uuid(),
+      username: t.String(),
+      name: t.String(),
+      avatar_url: t.String(),
+      chat_count: t.Integer({ description: "Root chats." }),
+      ...sums,
+    }),
+    { description: "The dearest first." },
+  ),
+});
 export type UserCosts = Static<typeof UserCosts>;
 
-export const CostSummary = named(
-  "CostSummary",
-  t.Object({
-    user_id: uuid(),
-    ...range,
-    ...sums,
-    priced_request_count: t.Integer(),
-    by_model: byModel,
-    by_chat: t.Array(
-      t.Object({
-        root_chat_id: t.String(),
-        title: t.String({ description: "Empty when the chat has been deleted." }),
-        ...sums,
-      }),
-      { description: "Root chats with their sub-chats, the dearest first." },
-    ),
-    by_month: t.Array(t.Object({ month: t.String({ description: "YYYY-MM in UTC." }), ...sums })),
-  }),
-);
+export const CostSummary = namedObject("CostSummary", {
+  user_id: uuid(),
+  ...range,
+  ...sums,
+  priced_request_count: t.Integer(),
+  by_model: byModel,
+  by_chat: t.Array(
+    t.Object({
+      root_chat_id: t.String(),
+      title: t.String({ description: "Empty when the chat has been deleted." }),
+      ...sums,
+    }),
+    { description: "Root chats with their sub-chats, the dearest first." },
+  ),
+  by_month: t.Array(t.Object({ month: t.String({ description: "YYYY-MM in UTC." }), ...sums })),
+});
 export type CostSummary = Static<typeof CostSummary>;

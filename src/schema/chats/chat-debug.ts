@@ -1,6 +1,6 @@
 // Wire shapes of recorded model calls (facts/chats 4.18).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 const uuid = () => t.String({ format: "uuid" });
@@ -9,48 +9,39 @@ const time = () => t.String({ format: "date-time" });
 export const RUN_KINDS = ["chat_turn", "title_generation", "quickgen", "compaction"] as const;
 export const RUN_STATUSES = ["in_progress", "completed", "error", "interrupted"] as const;
 
-export const ChatRun = named(
-  "ChatRun",
-  t.Object({
-    id: uuid(),
-    chat_id: uuid(),
-    parent_chat_id: t.Optional(uuid()),
-    root_chat_id: t.Optional(uuid()),
-    trigger_message_id: t.Optional(t.Integer({ description: "The newest message of the user when it began." })),
-    history_tip_message_id: t.Optional(t.Integer({ description: "The newest message of all when it began." })),
-    kind: oneOf(RUN_KINDS),
-    status: oneOf(RUN_STATUSES),
-    provider: t.String(),
-    model: t.String({ description: "Model config id." }),
-    summary: t.String(),
-    started_at: time(),
-    updated_at: time(),
-    finished_at: t.Optional(time()),
-  }),
-);
+export const ChatRun = namedObject("ChatRun", {
+  id: uuid(),
+  chat_id: uuid(),
+  parent_chat_id: t.Optional(uuid()),
+  root_chat_id: t.Optional(uuid()),
+  trigger_message_id: t.Optional(t.Integer({ description: "The newest message of the user when it began." })),
+  history_tip_message_id: t.Optional(t.Integer({ description: "The newest message of all when it began." })),
+  kind: oneOf(RUN_KINDS),
+  status: oneOf(RUN_STATUSES),
+  provider: t.String(),
+  model: t.String({ description: "Model config id." }),
+  summary: t.String(),
+  started_at: time(),
+  updated_at: time(),
+  finished_at: t.Optional(time()),
+});
 export type ChatRun = Static<typeof ChatRun>;
 
 const recorded = (what: string) => t.Unknown({ description: `${what} At most 64 KiB: long texts and lists are cut.` });
 
-export const ChatRunStep = named(
-  "ChatRunStep",
-  t.Object({
-    run_id: uuid(),
-    step_number: t.Integer({ description: "From 1." }),
-    operation: oneOf(["stream", "generate"]),
-    status: oneOf(RUN_STATUSES),
-    request: recorded("What the model was asked: messages, tools, effort."),
-    response: recorded("What it said: `content` and `finish`."),
-    usage: t.Optional(t.Record(t.String(), t.Integer())),
-    error: t.Optional(recorded("Why it failed.")),
-    started_at: time(),
-    finished_at: time(),
-  }),
-);
+export const ChatRunStep = namedObject("ChatRunStep", {
+  run_id: uuid(),
+  step_number: t.Integer({ description: "From 1." }),
+  operation: oneOf(["stream", "generate"]),
+  status: oneOf(RUN_STATUSES),
+  request: recorded("What the model was asked: messages, tools, effort."),
+  response: recorded("What it said: `content` and `finish`."),
+  usage: t.Optional(t.Record(t.String(), t.Integer())),
+  error: t.Optional(recorded("Why it failed.")),
+  started_at: time(),
+  finished_at: time(),
+});
 export type ChatRunStep = Static<typeof ChatRunStep>;
 
-export const ChatRunWithSteps = named(
-  "ChatRunWithSteps",
-  t.Object({ ...ChatRun.properties, steps: t.Array(ChatRunStep) }),
-);
+export const ChatRunWithSteps = namedObject("ChatRunWithSteps", { ...ChatRun.properties, steps: t.Array(ChatRunStep) });
 export type ChatRunWithSteps = Static<typeof ChatRunWithSteps>;

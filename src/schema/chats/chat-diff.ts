@@ -1,46 +1,40 @@
 // The pull request of a chat as callers see it (specification "Diff status", facts/chats 6).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 const time = (description: string) => t.String({ format: "date-time", description });
 const absent = t.Optional;
 
-export const DiffStatus = named(
-  "ChatDiffStatus",
-  t.Object({
-    chat_id: t.String({ format: "uuid" }),
-    url: absent(t.String({ description: "The page of the pull request." })),
-    pull_request_state: absent(oneOf(["open", "closed", "merged"], "Absent while there is no pull request.")),
-    pull_request_title: t.String(),
-    pull_request_draft: t.Boolean(),
-    pr_number: absent(t.Integer()),
-    changes_requested: t.Boolean(),
-    approved: t.Boolean(),
-    reviewer_count: t.Integer(),
-    additions: t.Integer(),
-    deletions: t.Integer(),
-    changed_files: t.Integer(),
-    commits: t.Integer(),
-    author_login: absent(t.String()),
-    author_avatar_url: absent(t.String()),
-    base_branch: absent(t.String()),
-    head_branch: absent(t.String()),
-    refreshed_at: absent(time("When the git host said so.")),
-    stale_at: absent(time("When it is asked again.")),
-  }),
-);
+export const DiffStatus = namedObject("ChatDiffStatus", {
+  chat_id: t.String({ format: "uuid" }),
+  url: absent(t.String({ description: "The page of the pull request." })),
+  pull_request_state: absent(oneOf(["open", "closed", "merged"], "Absent while there is no pull request.")),
+  pull_request_title: t.String(),
+  pull_request_draft: t.Boolean(),
+  pr_number: absent(t.Integer()),
+  changes_requested: t.Boolean(),
+  approved: t.Boolean(),
+  reviewer_count: t.Integer(),
+  additions: t.Integer(),
+  deletions: t.Integer(),
+  changed_files: t.Integer(),
+  commits: t.Integer(),
+  author_login: absent(t.String()),
+  author_avatar_url: absent(t.String()),
+  base_branch: absent(t.String()),
+  head_branch: absent(t.String()),
+  refreshed_at: absent(time("When the git host said so.")),
+  stale_at: absent(time("When it is asked again.")),
+});
 export type DiffStatus = Static<typeof DiffStatus>;
 
-export const ChatDiff = named(
-  "ChatDiff",
-  t.Object({
-    chat_id: t.String({ format: "uuid" }),
-    provider: t.String({ description: "The kind of git host, such as github." }),
-    remote_origin: t.String(),
-    branch: t.String(),
-    pull_request_url: absent(t.String()),
-    diff: t.String({ description: "Unified; of the pull request, or of the branch while there is none." }),
-  }),
-);
+export const ChatDiff = namedObject("ChatDiff", {
+  chat_id: t.String({ format: "uuid" }),
+  provider: t.String({ description: "The kind of git host, such as github." }),
+  remote_origin: t.String(),
+  branch: t.String(),
+  pull_request_url: absent(t.String()),
+  diff: t.String({ description: "Unified; of the pull request, or of the branch while there is none." }),
+});
 export type ChatDiff = Static<typeof ChatDiff>;

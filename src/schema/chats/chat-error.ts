@@ -1,6 +1,6 @@
 // Why a chat's turn failed, as callers see it (specification "Chat error", facts/chats 5.7).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 export const CHAT_ERROR_KINDS = [
@@ -20,15 +20,12 @@ export const CHAT_ERROR_KINDS = [
 ] as const;
 export type ChatErrorKind = (typeof CHAT_ERROR_KINDS)[number];
 
-export const ChatError = named(
-  "ChatError",
-  t.Object({
-    kind: named("ChatErrorKind", oneOf(CHAT_ERROR_KINDS)),
-    message: t.String({ description: "One sentence for people; never the provider's own words." }),
-    detail: t.Optional(t.String({ description: "What the provider said." })),
-    provider: t.Optional(t.String()),
-    retryable: t.Boolean({ description: "The same may well succeed later." }),
-    status_code: t.Optional(t.Integer({ description: "HTTP status of the provider, when there was one." })),
-  }),
-);
+export const ChatError = namedObject("ChatError", {
+  kind: named("ChatErrorKind", oneOf(CHAT_ERROR_KINDS)),
+  message: t.String({ description: "One sentence for people; never the provider's own words." }),
+  detail: t.Optional(t.String({ description: "What the provider said." })),
+  provider: t.Optional(t.String()),
+  retryable: t.Boolean({ description: "The same may well succeed later." }),
+  status_code: t.Optional(t.Integer({ description: "HTTP status of the provider, when there was one." })),
+});
 export type ChatError = Static<typeof ChatError>;

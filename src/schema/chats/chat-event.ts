@@ -1,15 +1,16 @@
 // What a chat's stream and the owner's watch stream send (specification "Events", facts/chats 2).
 import { type Static, type TProperties, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { Chat, ChatMessage, QueuedMessage } from "./chat.ts";
 import { ChatError } from "./chat-error.ts";
 import { ShownPart } from "./chat-part.ts";
 
-export const ToolCallRequest = named(
-  "ToolCallRequest",
-  t.Object({ tool_call_id: t.String(), tool_name: t.String(), args: t.String({ description: "JSON." }) }),
-);
+export const ToolCallRequest = namedObject("ToolCallRequest", {
+  tool_call_id: t.String(),
+  tool_name: t.String(),
+  args: t.String({ description: "JSON." }),
+});
 export type ToolCallRequest = Static<typeof ToolCallRequest>;
 
 const permission = oneOf(
@@ -17,10 +18,10 @@ const permission = oneOf(
   "A person is asked whether these may run; absent: the client is asked for their results.",
 );
 
-export const ActionRequired = named(
-  "ChatActionRequired",
-  t.Object({ kind: t.Optional(permission), tool_calls: t.Array(ToolCallRequest) }),
-);
+export const ActionRequired = namedObject("ChatActionRequired", {
+  kind: t.Optional(permission),
+  tool_calls: t.Array(ToolCallRequest),
+});
 export type ActionRequired = Static<typeof ActionRequired>;
 
 const event = <const T extends string, P extends TProperties>(type: T, name: string, members: P) =>
@@ -77,13 +78,10 @@ export const ChatEvent = named(
 );
 export type ChatEvent = Static<typeof ChatEvent>;
 
-export const WatchEvent = named(
-  "ChatWatchEvent",
-  t.Object({
-    kind: t.String({ description: "created, deleted, status_change, title_change, action_required and others." }),
-    chat: Chat,
-    action_kind: t.Optional(permission),
-    tool_calls: t.Optional(t.Array(ToolCallRequest)),
-  }),
-);
+export const WatchEvent = namedObject("ChatWatchEvent", {
+  kind: t.String({ description: "created, deleted, status_change, title_change, action_required and others." }),
+  chat: Chat,
+  action_kind: t.Optional(permission),
+  tool_calls: t.Optional(t.Array(ToolCallRequest)),
+});
 export type WatchEvent = Static<typeof WatchEvent>;

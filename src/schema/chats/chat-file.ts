@@ -1,6 +1,6 @@
 // Files that people upload for chats (specification "Chat file", facts/chats 3.4 and 4.14).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
 /** Everything that may be uploaded. */
 export const CHAT_FILE_TYPES = [
@@ -16,18 +16,15 @@ export const CHAT_FILE_TYPES = [
 ] as const;
 export type ChatFileType = (typeof CHAT_FILE_TYPES)[number];
 
-export const ChatFile = named(
-  "ChatFile",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    organization_id: t.String({ format: "uuid" }),
-    owner_id: t.String({ format: "uuid" }),
-    created_at: t.String({ format: "date-time" }),
-    mime_type: t.String(),
-    name: t.String(),
-    size_bytes: t.Integer(),
-  }),
-);
+export const ChatFile = namedObject("ChatFile", {
+  id: t.String({ format: "uuid" }),
+  organization_id: t.String({ format: "uuid" }),
+  owner_id: t.String({ format: "uuid" }),
+  created_at: t.String({ format: "date-time" }),
+  mime_type: t.String(),
+  name: t.String(),
+  size_bytes: t.Integer(),
+});
 export type ChatFile = Static<typeof ChatFile>;
 
-export const UploadedChatFile = named("UploadedChatFile", t.Object({ id: t.String({ format: "uuid" }) }));
+export const UploadedChatFile = namedObject("UploadedChatFile", { id: t.String({ format: "uuid" }) });

@@ -1,6 +1,6 @@
 // Message parts: what the content of a chat message is made of, stored and streamed (specification "Message part", facts/chats 3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { NullableUuid, nullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
 
@@ -74,15 +74,12 @@ export type MessagePart = Static<typeof MessagePart> & {
 };
 
 /** A part as callers see it, stored or live. */
-export const ShownPart = named(
-  "ChatMessagePart",
-  t.Object({
-    ...MessagePart.properties,
-    file_id: t.Optional(NullableUuid),
-    mcp_server_config_id: t.Optional(NullableUuid),
-    context_file_agent_id: t.Optional(NullableUuid),
-  }),
-);
+export const ShownPart = namedObject("ChatMessagePart", {
+  ...MessagePart.properties,
+  file_id: t.Optional(NullableUuid),
+  mcp_server_config_id: t.Optional(NullableUuid),
+  context_file_agent_id: t.Optional(NullableUuid),
+});
 export type ShownPart = Static<typeof ShownPart>;
 
 /** What a caller sees of a part: nothing internal, and ids that may be missing in the form this caller understands. */
@@ -102,16 +99,13 @@ export const presentPart = (part: MessagePart, compat: boolean): ShownPart => {
 };
 
 /** A part as a client sends it; what is not of its kind is ignored (facts/chats 3.3). */
-export const InputPart = named(
-  "ChatInputPart",
-  t.Object({
-    type: t.String({ description: "text, file or file-reference." }),
-    text: text(),
-    content: text(),
-    file_id: text(),
-    file_name: text(),
-    start_line: t.Optional(t.Integer()),
-    end_line: t.Optional(t.Integer()),
-  }),
-);
+export const InputPart = namedObject("ChatInputPart", {
+  type: t.String({ description: "text, file or file-reference." }),
+  text: text(),
+  content: text(),
+  file_id: text(),
+  file_name: text(),
+  start_line: t.Optional(t.Integer()),
+  end_line: t.Optional(t.Integer()),
+});
 export type InputPart = Static<typeof InputPart>;

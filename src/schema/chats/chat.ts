@@ -1,6 +1,6 @@
 // Wire shapes of chats and of what is sent to them (specification "Chat", "Chat message", facts/chats 3 and 4).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
@@ -71,34 +71,28 @@ export type ChildChat = Static<typeof ChildChat>;
 export const Chat = named("Chat", chatOf(t.Array(ChildChat, { description: "The sub-chats of a root chat." })));
 export type Chat = Static<typeof Chat>;
 
-export const ChatMessage = named(
-  "ChatMessage",
-  t.Object({
-    id: t.Integer({ description: "Grows from message to message; the cursor for `after_id` and `before_id`." }),
-    chat_id: uuid(),
-    created_by: absent(uuid()),
-    model_config_id: absent(uuid()),
-    created_at: time(),
-    role: named("ChatMessageRole", oneOf(["assistant", "system", "tool", "user"])),
-    content: t.Array(ShownPart),
-    usage: absent(t.Record(t.String(), t.Integer(), { description: "Tokens; counters that are 0 are left out." })),
-    cost_micros: absent(
-      t.Integer({ description: "What its model call has cost, in millionths of a US dollar; absent without a price." }),
-    ),
-  }),
-);
+export const ChatMessage = namedObject("ChatMessage", {
+  id: t.Integer({ description: "Grows from message to message; the cursor for `after_id` and `before_id`." }),
+  chat_id: uuid(),
+  created_by: absent(uuid()),
+  model_config_id: absent(uuid()),
+  created_at: time(),
+  role: named("ChatMessageRole", oneOf(["assistant", "system", "tool", "user"])),
+  content: t.Array(ShownPart),
+  usage: absent(t.Record(t.String(), t.Integer(), { description: "Tokens; counters that are 0 are left out." })),
+  cost_micros: absent(
+    t.Integer({ description: "What its model call has cost, in millionths of a US dollar; absent without a price." }),
+  ),
+});
 export type ChatMessage = Static<typeof ChatMessage>;
 
-export const QueuedMessage = named(
-  "ChatQueuedMessage",
-  t.Object({
-    id: t.Integer(),
-    chat_id: uuid(),
-    model_config_id: absent(uuid()),
-    created_at: time(),
-    content: t.Array(ShownPart),
-  }),
-);
+export const QueuedMessage = namedObject("ChatQueuedMessage", {
+  id: t.Integer(),
+  chat_id: uuid(),
+  model_config_id: absent(uuid()),
+  created_at: time(),
+  content: t.Array(ShownPart),
+});
 export type QueuedMessage = Static<typeof QueuedMessage>;
 
 const effort = () =>
@@ -113,113 +107,89 @@ const permissions = () =>
   );
 const content = () => t.Array(InputPart, { maxItems: 1_000 });
 
-export const CreateChat = named(
-  "CreateChat",
-  t.Object({
-    organization_id: uuid(),
-    content: content(),
-    client_type: absent(t.String({ maxLength: 64, description: "api (default) or ui; fixed for life." })),
-    labels: absent(Labels),
-    mcp_server_ids: servers(),
-    model_config_id: absent(uuid()),
-    permissions: permissions(),
-    plan_mode: planMode(),
-    reasoning_effort: effort(),
-    system_prompt: absent(t.String()),
-    unsafe_dynamic_tools: absent(
-      t.Array(t.Object({ name: t.String(), description: absent(t.String()), input_schema: absent(t.Unknown()) }), {
-        description:
-          "Tools that the client runs; their calls come as `action_required`, where the chat's permissions allow them.",
-      }),
-    ),
-    workspace_id: absent(uuid()),
-  }),
-);
+export const CreateChat = namedObject("CreateChat", {
+  organization_id: uuid(),
+  content: content(),
+  client_type: absent(t.String({ maxLength: 64, description: "api (default) or ui; fixed for life." })),
+  labels: absent(Labels),
+  mcp_server_ids: servers(),
+  model_config_id: absent(uuid()),
+  permissions: permissions(),
+  plan_mode: planMode(),
+  reasoning_effort: effort(),
+  system_prompt: absent(t.String()),
+  unsafe_dynamic_tools: absent(
+    t.Array(t.Object({ name: t.String(), description: absent(t.String()), input_schema: absent(t.Unknown()) }), {
+      description:
+        "Tools that the client runs; their calls come as `action_required`, where the chat's permissions allow them.",
+    }),
+  ),
+  workspace_id: absent(uuid()),
+});
 export type CreateChat = Static<typeof CreateChat>;
 
-export const CreateMessage = named(
-  "CreateChatMessage",
-  t.Object({
-    content: content(),
-    busy_behavior: absent(t.String({ maxLength: 64, description: "queue (default) or interrupt." })),
-    mcp_server_ids: servers(),
-    model_config_id: absent(uuid()),
-    plan_mode: planMode(),
-    reasoning_effort: effort(),
-  }),
-);
+export const CreateMessage = namedObject("CreateChatMessage", {
+  content: content(),
+  busy_behavior: absent(t.String({ maxLength: 64, description: "queue (default) or interrupt." })),
+  mcp_server_ids: servers(),
+  model_config_id: absent(uuid()),
+  plan_mode: planMode(),
+  reasoning_effort: effort(),
+});
 export type CreateMessage = Static<typeof CreateMessage>;
 
-export const CreatedMessage = named(
-  "CreatedChatMessage",
-  t.Object({
-    queued: t.Boolean(),
-    message: absent(ChatMessage),
-    messages: t.Array(ChatMessage),
-    queued_message: absent(QueuedMessage),
-    warnings: t.Array(t.String()),
-  }),
-);
+export const CreatedMessage = namedObject("CreatedChatMessage", {
+  queued: t.Boolean(),
+  message: absent(ChatMessage),
+  messages: t.Array(ChatMessage),
+  queued_message: absent(QueuedMessage),
+  warnings: t.Array(t.String()),
+});
 export type CreatedMessage = Static<typeof CreatedMessage>;
 
-export const EditMessage = named(
-  "EditChatMessage",
-  t.Object({
-    content: content(),
-    restore_files: absent(
-      t.Boolean({ description: "Also brings the workspace's files back as they were when the message was sent." }),
-    ),
-    mcp_server_ids: servers(),
-    model_config_id: absent(uuid()),
-    reasoning_effort: effort(),
-  }),
-);
+export const EditMessage = namedObject("EditChatMessage", {
+  content: content(),
+  restore_files: absent(
+    t.Boolean({ description: "Also brings the workspace's files back as they were when the message was sent." }),
+  ),
+  mcp_server_ids: servers(),
+  model_config_id: absent(uuid()),
+  reasoning_effort: effort(),
+});
 export type EditMessage = Static<typeof EditMessage>;
 
-export const EditedMessage = named(
-  "EditedChatMessage",
-  t.Object({
-    deleted_message_ids: t.Array(t.Integer()),
-    message: ChatMessage,
-    messages: t.Array(ChatMessage),
-    warnings: t.Array(t.String()),
-  }),
-);
+export const EditedMessage = namedObject("EditedChatMessage", {
+  deleted_message_ids: t.Array(t.Integer()),
+  message: ChatMessage,
+  messages: t.Array(ChatMessage),
+  warnings: t.Array(t.String()),
+});
 export type EditedMessage = Static<typeof EditedMessage>;
 
-export const MessagePage = named(
-  "ChatMessages",
-  t.Object({
-    messages: t.Array(ChatMessage),
-    queued_messages: t.Array(QueuedMessage, { description: "Only when no cursor is given." }),
-    has_more: t.Boolean(),
-  }),
-);
+export const MessagePage = namedObject("ChatMessages", {
+  messages: t.Array(ChatMessage),
+  queued_messages: t.Array(QueuedMessage, { description: "Only when no cursor is given." }),
+  has_more: t.Boolean(),
+});
 export type MessagePage = Static<typeof MessagePage>;
 
-export const UpdateChat = named(
-  "UpdateChat",
-  t.Object({
-    title: absent(lineText()),
-    archived: absent(t.Boolean()),
-    labels: absent(t.Union([Labels, t.Null()], { description: "Replaces all; null changes nothing." })),
-    permissions: permissions(),
-    pin_order: absent(t.Integer({ description: "0 unpins; an unpinned chat becomes the last pinned one." })),
-    plan_mode: planMode(),
-    workspace_id: absent(
-      t.String({ format: "uuid", description: "All zeros detaches the workspace.", "x-zero": "detaches" }),
-    ),
-  }),
-);
+export const UpdateChat = namedObject("UpdateChat", {
+  title: absent(lineText()),
+  archived: absent(t.Boolean()),
+  labels: absent(t.Union([Labels, t.Null()], { description: "Replaces all; null changes nothing." })),
+  permissions: permissions(),
+  pin_order: absent(t.Integer({ description: "0 unpins; an unpinned chat becomes the last pinned one." })),
+  plan_mode: planMode(),
+  workspace_id: absent(
+    t.String({ format: "uuid", description: "All zeros detaches the workspace.", "x-zero": "detaches" }),
+  ),
+});
 export type UpdateChat = Static<typeof UpdateChat>;
 
-export const ForkChat = named(
-  "ForkChat",
-  t.Object({
-    message_id: absent(t.Integer({ description: "The last message that is copied; all of them when absent." })),
-    title: absent(lineText({ description: "The title of the new chat; that of the old one when absent." })),
-  }),
-);
+export const ForkChat = namedObject("ForkChat", {
+  message_id: absent(t.Integer({ description: "The last message that is copied; all of them when absent." })),
+  title: absent(lineText({ description: "The title of the new chat; that of the old one when absent." })),
+});
 export type ForkChat = Static<typeof ForkChat>;
 
 export const CompactChat = named(
@@ -232,23 +202,19 @@ export const CompactChat = named(
 );
 export type CompactChat = Static<typeof CompactChat>;
 
-export const ToolResults = named(
-  "ToolResults",
-  t.Object({
-    results: t.Array(
-      t.Object({
-        tool_call_id: t.String({ maxLength: 1_024 }),
-        output: t.Unknown({ description: "Any JSON." }),
-        is_error: absent(t.Boolean()),
-      }),
-      { maxItems: 1_000 },
-    ),
-  }),
-);
+export const ToolResults = namedObject("ToolResults", {
+  results: t.Array(
+    t.Object({
+      tool_call_id: t.String({ maxLength: 1_024 }),
+      output: t.Unknown({ description: "Any JSON." }),
+      is_error: absent(t.Boolean()),
+    }),
+    { maxItems: 1_000 },
+  ),
+});
 export type ToolResults = Static<typeof ToolResults>;
 
-export const Prompts = named(
-  "ChatPrompts",
-  t.Object({ prompts: t.Array(t.Object({ id: t.Integer(), text: t.String() })) }),
-);
+export const Prompts = namedObject("ChatPrompts", {
+  prompts: t.Array(t.Object({ id: t.Integer(), text: t.String() })),
+});
 export type Prompts = Static<typeof Prompts>;

@@ -1,65 +1,50 @@
 // Dispatches of lifecycle hooks as site owners see them (docs/hooks.md).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-export const HookDispatch = named(
-  "HookDispatch",
-  t.Object({
-    id: t.String({ format: "uuid", description: "The dispatch_id of the request." }),
-    event: t.String({ description: "Of the seven events." }),
-    chat_id: t.String({
-      format: "uuid",
-      description: "The chat it is about, which may never have been made or be gone.",
-    }),
-    owner_id: t.String({ format: "uuid", description: "Whose chat." }),
-    tool_name: t.Optional(t.String({ description: "Of the events of tools." })),
-    mode: oneOf(["enforce", "observe"], "Whether the decision counted."),
-    source: oneOf(
-      ["deployment", "workspace"],
-      "Who decided: the deployment's consumer, or a program in the workspace.",
-    ),
-    result: t.String({
-      description:
-        "none, allow, rewrite or deny; or why there was no decision: connection_failed, timeout, http_error, signature_invalid, protocol_error, over_capacity, program_failed, cancelled.",
-    }),
-    created_at: t.String({ format: "date-time" }),
-    duration_ms: t.Integer(),
-    request: t.Optional(t.String({ description: "The body that was sent; only where contents are kept." })),
-    response: t.Optional(t.String({ description: "The body that was answered; only where contents are kept." })),
+export const HookDispatch = namedObject("HookDispatch", {
+  id: t.String({ format: "uuid", description: "The dispatch_id of the request." }),
+  event: t.String({ description: "Of the seven events." }),
+  chat_id: t.String({
+    format: "uuid",
+    description: "The chat it is about, which may never have been made or be gone.",
   }),
-);
+  owner_id: t.String({ format: "uuid", description: "Whose chat." }),
+  tool_name: t.Optional(t.String({ description: "Of the events of tools." })),
+  mode: oneOf(["enforce", "observe"], "Whether the decision counted."),
+  source: oneOf(["deployment", "workspace"], "Who decided: the deployment's consumer, or a program in the workspace."),
+  result: t.String({
+    description:
+      "none, allow, rewrite or deny; or why there was no decision: connection_failed, timeout, http_error, signature_invalid, protocol_error, over_capacity, program_failed, cancelled.",
+  }),
+  created_at: t.String({ format: "date-time" }),
+  duration_ms: t.Integer(),
+  request: t.Optional(t.String({ description: "The body that was sent; only where contents are kept." })),
+  response: t.Optional(t.String({ description: "The body that was answered; only where contents are kept." })),
+});
 export type HookDispatch = Static<typeof HookDispatch>;
 
-export const HookDispatches = named(
-  "HookDispatches",
-  t.Object({
-    dispatches: t.Array(HookDispatch),
-    has_more: t.Boolean({ description: "There are older ones." }),
-  }),
-);
+export const HookDispatches = namedObject("HookDispatches", {
+  dispatches: t.Array(HookDispatch),
+  has_more: t.Boolean({ description: "There are older ones." }),
+});
 
-export const HookConsumer = named(
-  "HookConsumer",
-  t.Object({
-    configured: t.Boolean({ description: "The settings name a consumer." }),
-    enabled: t.Boolean(),
-    mode: oneOf(["enforce", "observe"], "Whether its decisions count."),
-    url: t.String({ description: "Without credentials and query; empty when there is none." }),
-    timeout_ms: t.Integer(),
-    has_previous_secret: t.Boolean({ description: "The secret is being changed: both are accepted." }),
-    keeps_contents: t.Boolean({ description: "The ledger keeps what was sent and answered." }),
-    ledger_days: t.Integer({ description: "How long dispatches are kept." }),
-  }),
-);
+export const HookConsumer = namedObject("HookConsumer", {
+  configured: t.Boolean({ description: "The settings name a consumer." }),
+  enabled: t.Boolean(),
+  mode: oneOf(["enforce", "observe"], "Whether its decisions count."),
+  url: t.String({ description: "Without credentials and query; empty when there is none." }),
+  timeout_ms: t.Integer(),
+  has_previous_secret: t.Boolean({ description: "The secret is being changed: both are accepted." }),
+  keeps_contents: t.Boolean({ description: "The ledger keeps what was sent and answered." }),
+  ledger_days: t.Integer({ description: "How long dispatches are kept." }),
+});
 export type HookConsumer = Static<typeof HookConsumer>;
 
-export const TriedHookConsumer = named(
-  "TriedHookConsumer",
-  t.Object({
-    works: t.Boolean(),
-    problem: t.Optional(t.String({ description: "Why it gives no valid answer." })),
-    took_ms: t.Integer(),
-  }),
-);
+export const TriedHookConsumer = namedObject("TriedHookConsumer", {
+  works: t.Boolean(),
+  problem: t.Optional(t.String({ description: "Why it gives no valid answer." })),
+  took_ms: t.Integer(),
+});
 export type TriedHookConsumer = Static<typeof TriedHookConsumer>;

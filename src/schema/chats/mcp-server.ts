@@ -1,6 +1,6 @@
 // Wire shapes of the MCP servers an organization offers to its chats (facts/chats 5.5). Secrets go in and never come out.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { iconText, linesText, lineText } from "../text.ts";
@@ -57,39 +57,33 @@ export type UpdateMcpServer = Static<typeof UpdateMcpServer>;
 
 const { api_key: _key, custom_headers: _headers, oauth2_client_secret: _secret, ...shown } = editable;
 
-export const McpServerConfig = named(
-  "McpServerConfig",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    organization_id: t.String({ format: "uuid" }),
-    slug: t.String(),
-    ...shown,
-    transport: named("McpTransport", oneOf(MCP_TRANSPORTS)),
-    auth_type: named("McpAuth", oneOf(MCP_AUTHS)),
-    availability: named("McpAvailability", oneOf(MCP_AVAILABILITIES)),
-    oauth2: t.Optional(McpOAuth),
-    has_secret: t.Boolean({ description: "An API key, headers or a client secret are kept." }),
-    custom_header_names: t.Array(t.String()),
-    auth_connected: t.Boolean({ description: "The caller has signed in there, or need not." }),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-  }),
-);
+export const McpServerConfig = namedObject("McpServerConfig", {
+  id: t.String({ format: "uuid" }),
+  organization_id: t.String({ format: "uuid" }),
+  slug: t.String(),
+  ...shown,
+  transport: named("McpTransport", oneOf(MCP_TRANSPORTS)),
+  auth_type: named("McpAuth", oneOf(MCP_AUTHS)),
+  availability: named("McpAvailability", oneOf(MCP_AVAILABILITIES)),
+  oauth2: t.Optional(McpOAuth),
+  has_secret: t.Boolean({ description: "An API key, headers or a client secret are kept." }),
+  custom_header_names: t.Array(t.String()),
+  auth_connected: t.Boolean({ description: "The caller has signed in there, or need not." }),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+});
 export type McpServerConfig = Static<typeof McpServerConfig>;
 
-export const TriedMcpServer = named(
-  "TriedMcpServer",
-  t.Object({
-    works: t.Boolean(),
-    problem: t.Optional(t.String({ description: "Why it does not answer, in words." })),
-    tools: t.Array(
-      t.Object({
-        name: t.String(),
-        description: t.String(),
-        offered: t.Boolean({ description: "The lists of what is allowed and denied let chats use it." }),
-      }),
-    ),
-    took_ms: t.Integer({ description: "Until it had named its tools." }),
-  }),
-);
+export const TriedMcpServer = namedObject("TriedMcpServer", {
+  works: t.Boolean(),
+  problem: t.Optional(t.String({ description: "Why it does not answer, in words." })),
+  tools: t.Array(
+    t.Object({
+      name: t.String(),
+      description: t.String(),
+      offered: t.Boolean({ description: "The lists of what is allowed and denied let chats use it." }),
+    }),
+  ),
+  took_ms: t.Integer({ description: "Until it had named its tools." }),
+});
 export type TriedMcpServer = Static<typeof TriedMcpServer>;

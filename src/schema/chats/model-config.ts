@@ -1,6 +1,6 @@
 // Wire shapes of the models that chats can use, and of what is asked of a model with each call (facts/chats 5.8 and 6).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
@@ -59,85 +59,73 @@ const fields = {
   model_config: CallConfig,
 };
 
-export const ModelConfig = named(
-  "ModelConfig",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    provider: oneOf(PROVIDER_KINDS),
-    provider_id: t.String({ format: "uuid" }),
-    model: t.String(),
-    display_name: t.String(),
-    enabled: t.Boolean(),
-    is_default: t.Boolean(),
-    context_limit: t.Integer(),
-    compression_threshold: absent(t.Integer()),
-    model_config: CallConfig,
-    reasoning_efforts: t.Array(t.String(), { description: "Those a chat can ask for." }),
-    price: absent(ModelPrice),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-  }),
-);
+export const ModelConfig = namedObject("ModelConfig", {
+  id: t.String({ format: "uuid" }),
+  provider: oneOf(PROVIDER_KINDS),
+  provider_id: t.String({ format: "uuid" }),
+  model: t.String(),
+  display_name: t.String(),
+  enabled: t.Boolean(),
+  is_default: t.Boolean(),
+  context_limit: t.Integer(),
+  compression_threshold: absent(t.Integer()),
+  model_config: CallConfig,
+  reasoning_efforts: t.Array(t.String(), { description: "Those a chat can ask for." }),
+  price: absent(ModelPrice),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+});
 export type ModelConfig = Static<typeof ModelConfig>;
 
-export const CreateModelConfig = named(
-  "CreateModelConfig",
-  t.Object({
-    provider: absent(t.String({ maxLength: 64, description: "The provider's kind, when there is one of it." })),
-    provider_id: absent(t.String({ format: "uuid", description: "The provider; needed where a kind has several." })),
-    model: fields.model,
-    display_name: absent(fields.display_name),
-    enabled: absent(fields.enabled),
-    is_default: absent(fields.is_default),
-    context_limit: absent(fields.context_limit),
-    compression_threshold: absent(fields.compression_threshold),
-    model_config: absent(fields.model_config),
-  }),
-);
+export const CreateModelConfig = namedObject("CreateModelConfig", {
+  provider: absent(t.String({ maxLength: 64, description: "The provider's kind, when there is one of it." })),
+  provider_id: absent(t.String({ format: "uuid", description: "The provider; needed where a kind has several." })),
+  model: fields.model,
+  display_name: absent(fields.display_name),
+  enabled: absent(fields.enabled),
+  is_default: absent(fields.is_default),
+  context_limit: absent(fields.context_limit),
+  compression_threshold: absent(fields.compression_threshold),
+  model_config: absent(fields.model_config),
+});
 export type CreateModelConfig = Static<typeof CreateModelConfig>;
 
 export const UpdateModelConfig = named("UpdateModelConfig", t.Partial(t.Object(fields)));
 export type UpdateModelConfig = Static<typeof UpdateModelConfig>;
 
 /** What came of asking a model to say hello. */
-export const TriedModel = named(
-  "TriedModel",
-  t.Object({
-    works: t.Boolean(),
-    answer: t.String({ description: "Its words, at most 400 characters." }),
-    problem: absent(t.String({ description: "Why it did not answer." })),
-    first_ms: t.Integer({ description: "Milliseconds until its first token." }),
-    total_ms: t.Integer(),
-    output_tokens: t.Integer({ description: "As the provider counts; 0 when it does not say." }),
-  }),
-);
+export const TriedModel = namedObject("TriedModel", {
+  works: t.Boolean(),
+  answer: t.String({ description: "Its words, at most 400 characters." }),
+  problem: absent(t.String({ description: "Why it did not answer." })),
+  first_ms: t.Integer({ description: "Milliseconds until its first token." }),
+  total_ms: t.Integer(),
+  output_tokens: t.Integer({ description: "As the provider counts; 0 when it does not say." }),
+});
 export type TriedModel = Static<typeof TriedModel>;
 
 /** Why a provider cannot be used now (facts/chats 5.8). */
 export const UNAVAILABLE_REASONS = ["missing_api_key", "fetch_failed", "user_api_key_required"] as const;
 
-export const AvailableModels = named(
-  "AvailableModels",
-  t.Object({
-    providers: t.Array(
-      t.Object({
-        provider: oneOf(PROVIDER_KINDS),
-        display_name: t.String(),
-        available: t.Boolean(),
-        unavailable_reason: absent(oneOf(UNAVAILABLE_REASONS)),
-        models: t.Array(
-          t.Object({
-            id: t.String({ format: "uuid", description: "What chats take as `model_config_id`." }),
-            provider: oneOf(PROVIDER_KINDS),
-            model: t.String(),
-            display_name: t.String(),
-            is_default: t.Boolean(),
-            context_limit: t.Integer(),
-            reasoning_efforts: t.Array(t.String()),
-          }),
-        ),
-      }),
-    ),
-  }),
-);
+export const AvailableModels = namedObject("AvailableModels", {
+  providers: t.Array(
+    t.Object({
+      provider: oneOf(PROVIDER_KINDS),
+      display_name: t.String(),
+      available: t.Boolean(),
+      unavailable_reason: absent(oneOf(UNAVAILABLE_REASONS)),
+      models: t.Array(
+        t.Object({
+          id: t.String({ format: "uuid", description: "What chats take as `model_config_id`." }),
+          provider: oneOf(PROVIDER_KINDS),
+          model: t.String(),
+          display_name: t.String(),
+          is_default: t.Boolean(),
+          context_limit: t.Integer(),
+          reasoning_efforts: t.Array(t.String()),
+        }),
+      ),
+    }),
+  ),
+});
 export type AvailableModels = Static<typeof AvailableModels>;

@@ -1,6 +1,6 @@
 // Which models a person wants for their own chats, by what the model is for (facts/chats 4.19).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 /** root: chats one makes oneself. general, explore: what chats start for themselves. */
@@ -16,27 +16,21 @@ const mode = named(
   ),
 );
 
-export const ModelOverride = named(
-  "ModelOverride",
-  t.Object({
-    context: oneOf(OVERRIDE_CONTEXTS),
-    mode,
-    model_config_id: t.Optional(t.String({ format: "uuid" })),
-    reasoning_effort: t.Optional(t.String()),
-  }),
-);
+export const ModelOverride = namedObject("ModelOverride", {
+  context: oneOf(OVERRIDE_CONTEXTS),
+  mode,
+  model_config_id: t.Optional(t.String({ format: "uuid" })),
+  reasoning_effort: t.Optional(t.String()),
+});
 export type ModelOverride = Static<typeof ModelOverride>;
 
-export const PutModelOverride = named(
-  "PutModelOverride",
-  t.Object({
-    mode,
-    model_config_id: t.Optional(t.String({ format: "uuid", description: "For the mode `model`." })),
-    reasoning_effort: t.Optional(
-      t.String({ maxLength: 64, description: "For the mode `model`: none, minimal, low, medium, high, xhigh or max." }),
-    ),
-  }),
-);
+export const PutModelOverride = namedObject("PutModelOverride", {
+  mode,
+  model_config_id: t.Optional(t.String({ format: "uuid", description: "For the mode `model`." })),
+  reasoning_effort: t.Optional(
+    t.String({ maxLength: 64, description: "For the mode `model`: none, minimal, low, medium, high, xhigh or max." }),
+  ),
+});
 export type PutModelOverride = Static<typeof PutModelOverride>;
 
 /** What an organization can want a model for. */
@@ -49,19 +43,16 @@ const organizationMode = named(
   oneOf(ORGANIZATION_MODES, "chat_default: as the chat; model: this one."),
 );
 
-export const OrganizationOverride = named(
-  "OrganizationOverride",
-  t.Object({
-    context: oneOf(ORGANIZATION_CONTEXTS),
-    mode: organizationMode,
-    model_config_id: t.Optional(t.String({ format: "uuid" })),
-    reasoning_effort: t.Optional(t.String()),
-  }),
-);
+export const OrganizationOverride = namedObject("OrganizationOverride", {
+  context: oneOf(ORGANIZATION_CONTEXTS),
+  mode: organizationMode,
+  model_config_id: t.Optional(t.String({ format: "uuid" })),
+  reasoning_effort: t.Optional(t.String()),
+});
 export type OrganizationOverride = Static<typeof OrganizationOverride>;
 
-export const PutOrganizationOverride = named(
-  "PutOrganizationOverride",
-  t.Object({ ...PutModelOverride.properties, mode: organizationMode }),
-);
+export const PutOrganizationOverride = namedObject("PutOrganizationOverride", {
+  ...PutModelOverride.properties,
+  mode: organizationMode,
+});
 export type PutOrganizationOverride = Static<typeof PutOrganizationOverride>;

@@ -1,6 +1,6 @@
 // What a model costs: prices in micros (millionths of a US dollar) for a million tokens of each kind.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
@@ -20,12 +20,9 @@ export const ModelCost = named("ModelCost", strictObject(prices));
 export type ModelCost = Static<typeof ModelCost>;
 
 /** The prices in force. */
-export const ModelPrice = named(
-  "ModelPrice",
-  t.Object({
-    ...prices,
-    source: oneOf(["model", "list"], "model: entered with it. list: the provider's public list price."),
-    as_of: t.Optional(t.String({ description: "The date of the list." })),
-  }),
-);
+export const ModelPrice = namedObject("ModelPrice", {
+  ...prices,
+  source: oneOf(["model", "list"], "model: entered with it. list: the provider's public list price."),
+  as_of: t.Optional(t.String({ description: "The date of the list." })),
+});
 export type ModelPrice = Static<typeof ModelPrice>;

@@ -1,6 +1,6 @@
 // Wire shapes of the providers of language models (facts/chats 6). The API key goes in and never comes out.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { lineText } from "../text.ts";
 
@@ -18,31 +18,25 @@ const fields = {
   enabled: t.Boolean({ description: "A provider that is not enabled serves no chat." }),
 };
 
-export const ModelProvider = named(
-  "ModelProvider",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    provider: oneOf(PROVIDER_KINDS),
-    display_name: t.String(),
-    base_url: t.String(),
-    enabled: t.Boolean(),
-    has_api_key: t.Boolean(),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-  }),
-);
+export const ModelProvider = namedObject("ModelProvider", {
+  id: t.String({ format: "uuid" }),
+  provider: oneOf(PROVIDER_KINDS),
+  display_name: t.String(),
+  base_url: t.String(),
+  enabled: t.Boolean(),
+  has_api_key: t.Boolean(),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+});
 export type ModelProvider = Static<typeof ModelProvider>;
 
-export const CreateModelProvider = named(
-  "CreateModelProvider",
-  t.Object({
-    provider: t.String({ maxLength: 64, description: `${PROVIDER_KINDS.join(", ")}.` }),
-    display_name: t.Optional(fields.display_name),
-    base_url: t.Optional(fields.base_url),
-    api_key: t.Optional(fields.api_key),
-    enabled: t.Optional(fields.enabled),
-  }),
-);
+export const CreateModelProvider = namedObject("CreateModelProvider", {
+  provider: t.String({ maxLength: 64, description: `${PROVIDER_KINDS.join(", ")}.` }),
+  display_name: t.Optional(fields.display_name),
+  base_url: t.Optional(fields.base_url),
+  api_key: t.Optional(fields.api_key),
+  enabled: t.Optional(fields.enabled),
+});
 export type CreateModelProvider = Static<typeof CreateModelProvider>;
 
 export const UpdateModelProvider = named("UpdateModelProvider", t.Partial(t.Object(fields)));

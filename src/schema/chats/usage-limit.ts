@@ -1,7 +1,7 @@
 // How much people may spend on models in a day, a week or a month (facts/agents D 60 to 62). Micros are millionths of a US dollar.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Generic } from "../generic.ts";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
@@ -26,59 +26,51 @@ export const PutUsageLimits = named(
 );
 export const PutLimit = named("PutLimit", strictObject({ spend_limit_micros: limit(1) }));
 
-export const UsageLimits = named(
-  "UsageLimits",
-  t.Object({
-    spend_limit_micros: everybodys(),
-    period: period(),
-    updated_at: t.Union([time(), t.Null()], { description: "null: nobody has set it yet." }),
-    unpriced_model_count: t.Integer({ description: "Enabled models without a price: what they cost is in no sum." }),
-    overrides: t.Array(
-      t.Object({
-        user_id: t.String({ format: "uuid" }),
-        username: t.String(),
-        name: t.String(),
-        avatar_url: t.String(),
-        spend_limit_micros: t.Integer(),
-      }),
-      { description: "Limits of users." },
-    ),
-    group_overrides: t.Array(
-      t.Object({
-        group_id: t.String({ format: "uuid", description: "The organization's id: the group of all its members." }),
-        group_name: t.String(),
-        group_display_name: t.String(),
-        spend_limit_micros: t.Integer(),
-      }),
-      { description: "Limits of each member of an organization." },
-    ),
-  }),
-);
+export const UsageLimits = namedObject("UsageLimits", {
+  spend_limit_micros: everybodys(),
+  period: period(),
+  updated_at: t.Union([time(), t.Null()], { description: "null: nobody has set it yet." }),
+  unpriced_model_count: t.Integer({ description: "Enabled models without a price: what they cost is in no sum." }),
+  overrides: t.Array(
+    t.Object({
+      user_id: t.String({ format: "uuid" }),
+      username: t.String(),
+      name: t.String(),
+      avatar_url: t.String(),
+      spend_limit_micros: t.Integer(),
+    }),
+    { description: "Limits of users." },
+  ),
+  group_overrides: t.Array(
+    t.Object({
+      group_id: t.String({ format: "uuid", description: "The organization's id: the group of all its members." }),
+      group_name: t.String(),
+      group_display_name: t.String(),
+      spend_limit_micros: t.Integer(),
+    }),
+    { description: "Limits of each member of an organization." },
+  ),
+});
 export type UsageLimits = Static<typeof UsageLimits>;
 
-export const UsageLimitStatus = named(
-  "UsageLimitStatus",
-  t.Object({
-    is_limited: t.Boolean({ description: "A limit applies." }),
-    period: period(),
-    spend_limit_micros: t.Union([t.Integer(), t.Null()], { description: "null: no limit." }),
-    current_spend: t.Integer({ description: "Micros spent in this period." }),
-    period_start: time(),
-    period_end: t.String({ format: "date-time", description: "Not included." }),
-  }),
-);
+export const UsageLimitStatus = namedObject("UsageLimitStatus", {
+  is_limited: t.Boolean({ description: "A limit applies." }),
+  period: period(),
+  spend_limit_micros: t.Union([t.Integer(), t.Null()], { description: "null: no limit." }),
+  current_spend: t.Integer({ description: "Micros spent in this period." }),
+  period_start: time(),
+  period_end: t.String({ format: "date-time", description: "Not included." }),
+});
 export type UsageLimitStatus = Static<typeof UsageLimitStatus>;
 
 /** 409 of what would spend more; the members of the limit are absent when something else is in the way. */
-export const LimitReached = named(
+export const LimitReached = namedObject(
   "LimitReached",
-  t.Object(
-    {
-      ...Generic.properties,
-      spent_micros: t.Optional(t.Integer()),
-      limit_micros: t.Optional(t.Integer()),
-      resets_at: t.Optional(time()),
-    },
-    { description: "It conflicts with the present state, or the spend limit is reached." },
-  ),
+  {
+    ...Generic.properties,
+    spent_micros: t.Optional(t.Integer()),
+    limit_micros: t.Optional(t.Integer()),
+    resets_at: t.Optional(time()),
+  },
+  { description: "It conflicts with the present state, or the spend limit is reached." },
 );

@@ -1,20 +1,17 @@
 // Wire shape of how the deployment presents itself, and what its administrators tell everybody.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { iconText, linesText, lineText, trimmedText } from "../text.ts";
 
-export const Banner = named(
-  "Banner",
-  t.Object({
-    enabled: t.Boolean(),
-    message: linesText({ maxLength: 3_000, description: "Plain words." }),
-    background_color: t.String({
-      pattern: "^$|^#[0-9a-fA-F]{6}$",
-      error: "must be empty or a colour such as #1f6feb",
-      description: "Such as #1f6feb, or empty.",
-    }),
+export const Banner = namedObject("Banner", {
+  enabled: t.Boolean(),
+  message: linesText({ maxLength: 3_000, description: "Plain words." }),
+  background_color: t.String({
+    pattern: "^$|^#[0-9a-fA-F]{6}$",
+    error: "must be empty or a colour such as #1f6feb",
+    description: "Such as #1f6feb, or empty.",
   }),
-);
+});
 export type Banner = Static<typeof Banner>;
 
 const chosen = {
@@ -24,15 +21,12 @@ const chosen = {
   announcement_banners: t.Array(Banner, { maxItems: 5, description: "Shown to everybody who is signed in." }),
 };
 
-export const Appearance = named(
-  "Appearance",
-  t.Object({
-    ...chosen,
-    application_name: t.String(),
-    docs_url: t.String({ description: "Where this server's documentation is." }),
-    support_links: t.Array(t.Object({ name: lineText(), target: t.String(), icon: t.String() })),
-  }),
-);
+export const Appearance = namedObject("Appearance", {
+  ...chosen,
+  application_name: t.String(),
+  docs_url: t.String({ description: "Where this server's documentation is." }),
+  support_links: t.Array(t.Object({ name: lineText(), target: t.String(), icon: t.String() })),
+});
 export type Appearance = Static<typeof Appearance>;
 
 export const UpdateAppearance = named("UpdateAppearance", t.Partial(t.Object(chosen)));

@@ -1,39 +1,29 @@
 // Wire shapes of the question what the caller may do (facts/platform 9.1).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
-export const AuthObject = named(
+export const AuthObject = namedObject(
   "AuthObject",
-  t.Object(
-    {
-      resource_type: t.String({ maxLength: 64, description: "Such as `workspace` or `template`." }),
-      owner_id: t.Optional(t.String({ maxLength: 64, description: "A user's id or `me`." })),
-      organization_id: t.Optional(t.String({ maxLength: 64, description: "An organization's id." })),
-      resource_id: t.Optional(
-        t.String({ maxLength: 64, description: "The thing's own id; it then says whose it is." }),
-      ),
-      any_org: t.Optional(t.Boolean({ description: "Whether the caller may in any organization." })),
-    },
-    { description: "What it is about." },
-  ),
+  {
+    resource_type: t.String({ maxLength: 64, description: "Such as `workspace` or `template`." }),
+    owner_id: t.Optional(t.String({ maxLength: 64, description: "A user's id or `me`." })),
+    organization_id: t.Optional(t.String({ maxLength: 64, description: "An organization's id." })),
+    resource_id: t.Optional(t.String({ maxLength: 64, description: "The thing's own id; it then says whose it is." })),
+    any_org: t.Optional(t.Boolean({ description: "Whether the caller may in any organization." })),
+  },
+  { description: "What it is about." },
 );
 export type AuthObject = Static<typeof AuthObject>;
 
-export const AuthCheck = named(
-  "AuthCheck",
-  t.Object({
-    object: AuthObject,
-    action: t.String({ maxLength: 64, description: "Such as `read`, `create`, `update` or `delete`." }),
-  }),
-);
+export const AuthCheck = namedObject("AuthCheck", {
+  object: AuthObject,
+  action: t.String({ maxLength: 64, description: "Such as `read`, `create`, `update` or `delete`." }),
+});
 export type AuthCheck = Static<typeof AuthCheck>;
 
-export const AuthChecks = named(
-  "AuthChecks",
-  t.Object({
-    checks: t.Record(t.String(), AuthCheck, { description: "By a name of the caller's own; at most 200." }),
-  }),
-);
+export const AuthChecks = namedObject("AuthChecks", {
+  checks: t.Record(t.String(), AuthCheck, { description: "By a name of the caller's own; at most 200." }),
+});
 
 export const AuthAnswers = t.Record(t.String(), t.Boolean(), {
   description: "By the same names. What nobody knows is false.",

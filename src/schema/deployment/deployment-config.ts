@@ -1,30 +1,24 @@
 // Wire shape of the settings in effect (facts/platform 9.1): each with where it comes from, without secrets.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-export const DeploymentOption = named(
-  "DeploymentOption",
-  t.Object({
-    name: t.String({ description: "The key in the settings file." }),
-    description: t.String(),
-    flag: t.String(),
-    env: t.String(),
-    yaml: t.String({ description: "The key in the settings file; empty where it cannot stand there." }),
-    default: t.String(),
-    value: t.Union([t.String(), t.Null()], { description: "Null when it is not set, `(hidden)` for secrets." }),
-    value_source: oneOf(["flag", "env", "yaml", "default", ""], "Where the value comes from; empty: nobody has said."),
-    value_origin: t.String({ description: "The flag, the variable, or the place in the file." }),
-    hidden: t.Boolean({ description: "It is a secret." }),
-    group: t.Object({ name: t.String() }),
-  }),
-);
+export const DeploymentOption = namedObject("DeploymentOption", {
+  name: t.String({ description: "The key in the settings file." }),
+  description: t.String(),
+  flag: t.String(),
+  env: t.String(),
+  yaml: t.String({ description: "The key in the settings file; empty where it cannot stand there." }),
+  default: t.String(),
+  value: t.Union([t.String(), t.Null()], { description: "Null when it is not set, `(hidden)` for secrets." }),
+  value_source: oneOf(["flag", "env", "yaml", "default", ""], "Where the value comes from; empty: nobody has said."),
+  value_origin: t.String({ description: "The flag, the variable, or the place in the file." }),
+  hidden: t.Boolean({ description: "It is a secret." }),
+  group: t.Object({ name: t.String() }),
+});
 
-export const DeploymentConfig = named(
-  "DeploymentConfig",
-  t.Object({
-    config: t.Record(t.String(), t.Union([t.String(), t.Null()]), { description: "Values in effect by name." }),
-    options: t.Array(DeploymentOption),
-  }),
-);
+export const DeploymentConfig = namedObject("DeploymentConfig", {
+  config: t.Record(t.String(), t.Union([t.String(), t.Null()]), { description: "Values in effect by name." }),
+  options: t.Array(DeploymentOption),
+});
 export type DeploymentConfig = Static<typeof DeploymentConfig>;

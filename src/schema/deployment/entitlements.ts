@@ -1,24 +1,17 @@
 // Wire shape of what this server can do, for clients that ask whether a feature is paid for (facts/wire 5). Nothing is: what there is may
 // be used.
 import { Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-export const Entitlements = named(
-  "Entitlements",
-  t.Object({
-    features: t.Record(
-      t.String(),
-      t.Object({ entitlement: oneOf(["entitled", "not_entitled"]), enabled: t.Boolean() }),
-      {
-        description: "By the names that clients know.",
-      },
-    ),
-    warnings: t.Array(t.String()),
-    errors: t.Array(t.String()),
-    has_license: t.Boolean({ description: "There are no licences, and none is needed." }),
-    trial: t.Boolean(),
-    require_telemetry: t.Boolean(),
-    refreshed_at: t.String({ format: "date-time" }),
+export const Entitlements = namedObject("Entitlements", {
+  features: t.Record(t.String(), t.Object({ entitlement: oneOf(["entitled", "not_entitled"]), enabled: t.Boolean() }), {
+    description: "By the names that clients know.",
   }),
-);
+  warnings: t.Array(t.String()),
+  errors: t.Array(t.String()),
+  has_license: t.Boolean({ description: "There are no licences, and none is needed." }),
+  trial: t.Boolean(),
+  require_telemetry: t.Boolean(),
+  refreshed_at: t.String({ format: "date-time" }),
+});

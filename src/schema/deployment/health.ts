@@ -1,6 +1,6 @@
 // Wire shapes of the deployment's health: what `slipway doctor` and the server itself find.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 export const SEVERITIES = ["ok", "warning", "error"] as const;
@@ -10,69 +10,60 @@ const severity = named("HealthSeverity", oneOf(SEVERITIES, "How bad it is."));
 const section = {
   healthy: t.Boolean(),
   severity,
-  warnings: t.Array(named("HealthWarning", t.Object({ code: t.String(), message: t.String() }))),
+  warnings: t.Array(namedObject("HealthWarning", { code: t.String(), message: t.String() })),
   dismissed: t.Boolean({ description: "An administrator does not want to hear of it." }),
   error: t.Optional(t.String({ description: "What went wrong." })),
 };
 
-export const HealthFinding = named(
-  "HealthFinding",
-  t.Object({
-    name: t.String({ description: "What was looked at." }),
-    severity,
-    detail: t.String({ description: "What was found." }),
-    dismissed: t.Boolean(),
-  }),
-);
+export const HealthFinding = namedObject("HealthFinding", {
+  name: t.String({ description: "What was looked at." }),
+  severity,
+  detail: t.String({ description: "What was found." }),
+  dismissed: t.Boolean(),
+});
 export type HealthFinding = Static<typeof HealthFinding>;
 
-export const HealthReport = named(
-  "HealthReport",
-  t.Object({
-    time: t.String({ format: "date-time", description: "When it was looked at." }),
-    healthy: t.Boolean({ description: "Nothing that is not dismissed is an error." }),
-    severity,
-    coder_version: t.String({ description: "The version of this server." }),
-    findings: t.Array(HealthFinding, { description: "As `slipway doctor` words them." }),
-    access_url: t.Object({
-      ...section,
-      access_url: t.String(),
-      reachable: t.Boolean({ description: "The server reaches itself there." }),
-      status_code: t.Integer(),
-      healthz_response: t.String(),
-    }),
-    database: t.Object({
-      ...section,
-      reachable: t.Boolean(),
-      latency: t.String({ description: "Of the middle one of five reads." }),
-      latency_ms: t.Number(),
-      threshold_ms: t.Integer({ description: "Above this it is a warning." }),
-    }),
-    derp: t.Object({
-      ...section,
-      clients: t.Integer({ description: "Connections to the relay." }),
-      peers: t.Integer({ description: "Peers at the coordinator." }),
-      tunnels: t.Integer(),
-    }),
-    websocket: t.Object({
-      ...section,
-      code: t.Integer({ description: "101 when a WebSocket opens at the access URL." }),
-    }),
-    provisioner_daemons: t.Object({
-      ...section,
-      items: t.Array(t.Object({ name: t.String(), running: t.Integer({ description: "Jobs it works on." }) })),
-    }),
+export const HealthReport = namedObject("HealthReport", {
+  time: t.String({ format: "date-time", description: "When it was looked at." }),
+  healthy: t.Boolean({ description: "Nothing that is not dismissed is an error." }),
+  severity,
+  coder_version: t.String({ description: "The version of this server." }),
+  findings: t.Array(HealthFinding, { description: "As `slipway doctor` words them." }),
+  access_url: t.Object({
+    ...section,
+    access_url: t.String(),
+    reachable: t.Boolean({ description: "The server reaches itself there." }),
+    status_code: t.Integer(),
+    healthz_response: t.String(),
   }),
-);
+  database: t.Object({
+    ...section,
+    reachable: t.Boolean(),
+    latency: t.String({ description: "Of the middle one of five reads." }),
+    latency_ms: t.Number(),
+    threshold_ms: t.Integer({ description: "Above this it is a warning." }),
+  }),
+  derp: t.Object({
+    ...section,
+    clients: t.Integer({ description: "Connections to the relay." }),
+    peers: t.Integer({ description: "Peers at the coordinator." }),
+    tunnels: t.Integer(),
+  }),
+  websocket: t.Object({
+    ...section,
+    code: t.Integer({ description: "101 when a WebSocket opens at the access URL." }),
+  }),
+  provisioner_daemons: t.Object({
+    ...section,
+    items: t.Array(t.Object({ name: t.String(), running: t.Integer({ description: "Jobs it works on." }) })),
+  }),
+});
 export type HealthReport = Static<typeof HealthReport>;
 
-export const HealthSettings = named(
-  "HealthSettings",
-  t.Object({
-    dismissed_healthchecks: t.Array(t.String({ maxLength: 64 }), {
-      maxItems: 50,
-      description: "Names of sections (AccessURL, Database, DERP, Websocket, ProvisionerDaemons) and of findings.",
-    }),
+export const HealthSettings = namedObject("HealthSettings", {
+  dismissed_healthchecks: t.Array(t.String({ maxLength: 64 }), {
+    maxItems: 50,
+    description: "Names of sections (AccessURL, Database, DERP, Websocket, ProvisionerDaemons) and of findings.",
   }),
-);
+});
 export type HealthSettings = Static<typeof HealthSettings>;

@@ -1,30 +1,24 @@
 // Wire shape of what the deployment has to do right now (facts/platform 9.1).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
 const count = t.Integer();
 const time = t.String({ format: "date-time" });
 
-export const DeploymentStats = named(
-  "DeploymentStats",
-  t.Object({
-    aggregated_from: time,
-    collected_at: time,
-    next_update_at: time,
-    workspaces: t.Object({
-      pending: count,
-      building: count,
-      running: count,
-      failed: count,
-      stopped: count,
-      connection_latency_ms: t.Object(
-        { P50: t.Number(), P95: t.Number() },
-        { description: "-1: nobody is connected." },
-      ),
-      rx_bytes: count,
-      tx_bytes: count,
-    }),
-    session_count: t.Object({ vscode: count, jetbrains: count, ssh: count, reconnecting_pty: count }),
+export const DeploymentStats = namedObject("DeploymentStats", {
+  aggregated_from: time,
+  collected_at: time,
+  next_update_at: time,
+  workspaces: t.Object({
+    pending: count,
+    building: count,
+    running: count,
+    failed: count,
+    stopped: count,
+    connection_latency_ms: t.Object({ P50: t.Number(), P95: t.Number() }, { description: "-1: nobody is connected." }),
+    rx_bytes: count,
+    tx_bytes: count,
   }),
-);
+  session_count: t.Object({ vscode: count, jetbrains: count, ssh: count, reconnecting_pty: count }),
+});
 export type DeploymentStats = Static<typeof DeploymentStats>;

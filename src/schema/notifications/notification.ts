@@ -1,93 +1,72 @@
 // Wire shapes of notifications (facts/wire 5): the inbox, settings, preferences, and browsers that are pushed.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-export const InboxNotification = named(
-  "InboxNotification",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    user_id: t.String({ format: "uuid" }),
-    template_id: t.String({ format: "uuid", description: "Of which kind it is." }),
-    targets: t.Array(t.String({ format: "uuid" }), { description: "What it is about." }),
-    title: t.String(),
-    content: t.String(),
-    icon: t.String(),
-    actions: t.Array(t.Object({ label: t.String(), url: t.String() })),
-    read_at: t.Union([t.String({ format: "date-time" }), t.Null()], { description: "Null: unread." }),
-    created_at: t.String({ format: "date-time" }),
-  }),
-);
+export const InboxNotification = namedObject("InboxNotification", {
+  id: t.String({ format: "uuid" }),
+  user_id: t.String({ format: "uuid" }),
+  template_id: t.String({ format: "uuid", description: "Of which kind it is." }),
+  targets: t.Array(t.String({ format: "uuid" }), { description: "What it is about." }),
+  title: t.String(),
+  content: t.String(),
+  icon: t.String(),
+  actions: t.Array(t.Object({ label: t.String(), url: t.String() })),
+  read_at: t.Union([t.String({ format: "date-time" }), t.Null()], { description: "Null: unread." }),
+  created_at: t.String({ format: "date-time" }),
+});
 export type InboxNotification = Static<typeof InboxNotification>;
 
 const unread_count = t.Integer({ description: "All that are unread, whatever is asked for." });
 
-export const Inbox = named("Inbox", t.Object({ notifications: t.Array(InboxNotification), unread_count }));
+export const Inbox = namedObject("Inbox", { notifications: t.Array(InboxNotification), unread_count });
 export type Inbox = Static<typeof Inbox>;
-export const InboxChange = named("InboxChange", t.Object({ notification: InboxNotification, unread_count }));
+export const InboxChange = namedObject("InboxChange", { notification: InboxNotification, unread_count });
 
 /** One message of the stream of an inbox. */
-export const InboxEvent = named("InboxEvent", t.Object({ notification: t.Optional(InboxNotification), unread_count }));
+export const InboxEvent = namedObject("InboxEvent", { notification: t.Optional(InboxNotification), unread_count });
 
 export const READ_STATUSES = ["all", "read", "unread"] as const;
-export const ReadMark = named("ReadMark", t.Object({ is_read: t.Boolean() }));
+export const ReadMark = namedObject("ReadMark", { is_read: t.Boolean() });
 
 export const METHODS = ["inbox", "smtp"] as const;
 export type Method = (typeof METHODS)[number];
 
-export const NotificationTemplate = named(
-  "NotificationTemplate",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    name: t.String(),
-    group: t.String(),
-    title_template: t.String(),
-    body_template: t.String(),
-    method: oneOf(["", ...METHODS], "inbox: nowhere else. smtp: by e-mail, too. Empty: as it is by default."),
-    default_method: oneOf(METHODS),
-    kind: oneOf(["system"]),
-    enabled_by_default: t.Boolean(),
-  }),
-);
+export const NotificationTemplate = namedObject("NotificationTemplate", {
+  id: t.String({ format: "uuid" }),
+  name: t.String(),
+  group: t.String(),
+  title_template: t.String(),
+  body_template: t.String(),
+  method: oneOf(["", ...METHODS], "inbox: nowhere else. smtp: by e-mail, too. Empty: as it is by default."),
+  default_method: oneOf(METHODS),
+  kind: oneOf(["system"]),
+  enabled_by_default: t.Boolean(),
+});
 export type NotificationTemplate = Static<typeof NotificationTemplate>;
 
-export const NotificationSettings = named(
-  "NotificationSettings",
-  t.Object({
-    notifier_paused: t.Boolean({ description: "Nothing leaves the server; inboxes are filled all the same." }),
-  }),
-);
-export const DispatchMethods = named(
-  "DispatchMethods",
-  t.Object({ available: t.Array(t.String()), default: t.String() }),
-);
+export const NotificationSettings = namedObject("NotificationSettings", {
+  notifier_paused: t.Boolean({ description: "Nothing leaves the server; inboxes are filled all the same." }),
+});
+export const DispatchMethods = namedObject("DispatchMethods", { available: t.Array(t.String()), default: t.String() });
 
-export const NotificationPreference = named(
-  "NotificationPreference",
-  t.Object({
-    id: t.String({ format: "uuid", description: "The kind of notification." }),
-    disabled: t.Boolean(),
-    updated_at: t.String({ format: "date-time" }),
-  }),
-);
+export const NotificationPreference = namedObject("NotificationPreference", {
+  id: t.String({ format: "uuid", description: "The kind of notification." }),
+  disabled: t.Boolean(),
+  updated_at: t.String({ format: "date-time" }),
+});
 export type NotificationPreference = Static<typeof NotificationPreference>;
-export const UpdatePreferences = named(
-  "UpdatePreferences",
-  t.Object({
-    template_disabled_map: t.Record(t.String(), t.Boolean(), { description: "By the id of the kind." }),
-  }),
-);
+export const UpdatePreferences = namedObject("UpdatePreferences", {
+  template_disabled_map: t.Record(t.String(), t.Boolean(), { description: "By the id of the kind." }),
+});
 
-export const WebpushSubscription = named(
-  "WebpushSubscription",
-  t.Object({
-    endpoint: t.String({
-      maxLength: 2_048,
-      description: "Where the browser's maker takes messages; https.",
-    }),
-    auth_key: t.String({ maxLength: 64, description: "base64url." }),
-    p256dh_key: t.String({ maxLength: 128, description: "base64url." }),
+export const WebpushSubscription = namedObject("WebpushSubscription", {
+  endpoint: t.String({
+    maxLength: 2_048,
+    description: "Where the browser's maker takes messages; https.",
   }),
-);
+  auth_key: t.String({ maxLength: 64, description: "base64url." }),
+  p256dh_key: t.String({ maxLength: 128, description: "base64url." }),
+});
 export type WebpushSubscription = Static<typeof WebpushSubscription>;
-export const WebpushEndpoint = named("WebpushEndpoint", t.Object({ endpoint: t.String({ maxLength: 2_048 }) }));
+export const WebpushEndpoint = namedObject("WebpushEndpoint", { endpoint: t.String({ maxLength: 2_048 }) });

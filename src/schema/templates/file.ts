@@ -1,14 +1,11 @@
 // Wire shape of uploads (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
 export const ARCHIVE_TYPES = ["application/x-tar", "application/zip"] as const;
 export type ArchiveType = (typeof ARCHIVE_TYPES)[number];
 
-export const UploadedFile = named(
-  "UploadedFile",
-  t.Object({
-    hash: t.String({ format: "uuid", description: "The id of the file; named `hash` for older clients." }),
-  }),
-);
+export const UploadedFile = namedObject("UploadedFile", {
+  hash: t.String({ format: "uuid", description: "The id of the file; named `hash` for older clients." }),
+});
 export type UploadedFile = Static<typeof UploadedFile>;

@@ -1,6 +1,6 @@
 // Wire shapes of workers that are processes of their own, and of the keys they sign in with.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 const Tags = t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }), {
@@ -14,67 +14,52 @@ const Name = t.String({
     "Letters and digits, in groups joined by single hyphens, dots or underscores. Unique in its organization.",
 });
 
-export const ProvisionerKey = named(
-  "ProvisionerKey",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    organization_id: t.String({ format: "uuid" }),
-    name: t.String(),
-    tags: Tags,
-    created_at: t.String({ format: "date-time" }),
-  }),
-);
+export const ProvisionerKey = namedObject("ProvisionerKey", {
+  id: t.String({ format: "uuid" }),
+  organization_id: t.String({ format: "uuid" }),
+  name: t.String(),
+  tags: Tags,
+  created_at: t.String({ format: "date-time" }),
+});
 export type ProvisionerKey = Static<typeof ProvisionerKey>;
 
-export const CreateProvisionerKeyRequest = named(
-  "CreateProvisionerKeyRequest",
-  t.Object({
-    name: Name,
-    tags: t.Optional(t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }))),
-  }),
-);
+export const CreateProvisionerKeyRequest = namedObject("CreateProvisionerKeyRequest", {
+  name: Name,
+  tags: t.Optional(t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }))),
+});
 
-export const NewProvisionerKey = named(
-  "NewProvisionerKey",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    name: t.String(),
-    key: t.String({ description: "Shown here once, and nowhere ever again." }),
-  }),
-);
+export const NewProvisionerKey = namedObject("NewProvisionerKey", {
+  id: t.String({ format: "uuid" }),
+  name: t.String(),
+  key: t.String({ description: "Shown here once, and nowhere ever again." }),
+});
 export type NewProvisionerKey = Static<typeof NewProvisionerKey>;
 
 const DAEMON_STATUSES = ["offline", "idle", "busy"] as const;
 
-const CurrentJob = named(
-  "ProvisionerCurrentJob",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    status: t.Literal("running"),
-    type: t.String({ description: "workspace_build, template_version_import or template_version_dry_run." }),
-    workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], { description: "Of a build." }),
-    workspace_name: t.String({ description: "Empty for what is no build." }),
-    template_name: t.String({ description: "Empty for a template that is not there yet." }),
-    started_at: t.Union([t.String({ format: "date-time" }), t.Null()]),
-  }),
-);
+const CurrentJob = namedObject("ProvisionerCurrentJob", {
+  id: t.String({ format: "uuid" }),
+  status: t.Literal("running"),
+  type: t.String({ description: "workspace_build, template_version_import or template_version_dry_run." }),
+  workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], { description: "Of a build." }),
+  workspace_name: t.String({ description: "Empty for what is no build." }),
+  template_name: t.String({ description: "Empty for a template that is not there yet." }),
+  started_at: t.Union([t.String({ format: "date-time" }), t.Null()]),
+});
 export type CurrentJob = Static<typeof CurrentJob>;
 
-export const ProvisionerDaemon = named(
-  "ProvisionerDaemon",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    organization_id: t.String({ format: "uuid" }),
-    key_id: t.String({ format: "uuid", description: "The provisioner key it signed in with." }),
-    name: t.String(),
-    version: t.String(),
-    provisioners: t.Array(t.String(), { description: "What it can bring to life: local, docker, echo." }),
-    tags: Tags,
-    slots: t.Integer({ description: "How many jobs it does at the same time." }),
-    status: oneOf(DAEMON_STATUSES, "`busy` while it works on a job."),
-    current_job: t.Union([CurrentJob, t.Null()], { description: "The first of the jobs it works on." }),
-    created_at: t.String({ format: "date-time" }),
-    last_seen_at: t.String({ format: "date-time" }),
-  }),
-);
+export const ProvisionerDaemon = namedObject("ProvisionerDaemon", {
+  id: t.String({ format: "uuid" }),
+  organization_id: t.String({ format: "uuid" }),
+  key_id: t.String({ format: "uuid", description: "The provisioner key it signed in with." }),
+  name: t.String(),
+  version: t.String(),
+  provisioners: t.Array(t.String(), { description: "What it can bring to life: local, docker, echo." }),
+  tags: Tags,
+  slots: t.Integer({ description: "How many jobs it does at the same time." }),
+  status: oneOf(DAEMON_STATUSES, "`busy` while it works on a job."),
+  current_job: t.Union([CurrentJob, t.Null()], { description: "The first of the jobs it works on." }),
+  created_at: t.String({ format: "date-time" }),
+  last_seen_at: t.String({ format: "date-time" }),
+});
 export type ProvisionerDaemon = Static<typeof ProvisionerDaemon>;

@@ -1,6 +1,6 @@
 // Wire shapes of templates (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { iconText, linesText, trimmedText } from "../text.ts";
 import { PortShareLevel } from "../workspaces/port-share.ts";
 
@@ -13,67 +13,59 @@ const Days = t.Array(named("Weekday", t.Union(WEEKDAYS.map((day) => t.Literal(da
   uniqueItems: true,
 });
 
-const Autostop = named(
-  "TemplateAutostop",
-  t.Object({
-    days_of_week: Days,
-    weeks: t.Optional(t.Integer({ minimum: 0, maximum: 16, description: "Every so many weeks." })),
-  }),
-);
-const Autostart = named("TemplateAutostart", t.Object({ days_of_week: Days }));
+const Autostop = namedObject("TemplateAutostop", {
+  days_of_week: Days,
+  weeks: t.Optional(t.Integer({ minimum: 0, maximum: 16, description: "Every so many weeks." })),
+});
+const Autostart = namedObject("TemplateAutostart", { days_of_week: Days });
 
-const Percentiles = named(
-  "BuildTimePercentiles",
-  t.Object({
-    P50: t.Union([t.Integer(), t.Null()], { description: "Milliseconds; null without builds." }),
-    P95: t.Union([t.Integer(), t.Null()], { description: "Milliseconds; null without builds." }),
-  }),
-);
-export const BuildTimeStats = named(
-  "BuildTimeStats",
-  t.Object({ start: Percentiles, stop: Percentiles, delete: Percentiles }),
-);
+const Percentiles = namedObject("BuildTimePercentiles", {
+  P50: t.Union([t.Integer(), t.Null()], { description: "Milliseconds; null without builds." }),
+  P95: t.Union([t.Integer(), t.Null()], { description: "Milliseconds; null without builds." }),
+});
+export const BuildTimeStats = namedObject("BuildTimeStats", {
+  start: Percentiles,
+  stop: Percentiles,
+  delete: Percentiles,
+});
 export type BuildTimeStats = Static<typeof BuildTimeStats>;
 
-export const Template = named(
-  "Template",
-  t.Object({
-    id: uuid(),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-    organization_id: uuid(),
-    organization_name: t.String(),
-    organization_display_name: t.String(),
-    organization_icon: t.String(),
-    name: t.String({ description: "Used in paths; unique within the organization." }),
-    display_name: t.String(),
-    description: t.String(),
-    icon: t.String(),
-    provisioner: t.String({ description: "What brings its workspaces to life: local, docker, external or echo." }),
-    active_version_id: uuid("What new workspaces are made from."),
-    active_user_count: t.Integer({ description: "Users who have a workspace of it." }),
-    build_time_stats: BuildTimeStats,
-    created_by_id: uuid(),
-    created_by_name: t.String(),
-    deleted: t.Boolean(),
-    deprecated: t.Boolean({ description: "No new workspaces are made of it." }),
-    deprecation_message: t.String(),
-    default_ttl_ms: t.Integer({ description: "How long a started workspace runs; 0 is for ever." }),
-    activity_bump_ms: t.Integer({ description: "By how much activity puts the end off." }),
-    autostop_requirement: t.Object({ days_of_week: t.Array(t.String()), weeks: t.Integer() }),
-    autostart_requirement: t.Object({ days_of_week: t.Array(t.String()) }),
-    allow_user_cancel_workspace_jobs: t.Boolean(),
-    allow_user_autostart: t.Boolean(),
-    allow_user_autostop: t.Boolean(),
-    failure_ttl_ms: t.Integer(),
-    time_til_dormant_ms: t.Integer({ description: "Unused for so long, a workspace becomes dormant; 0 is never." }),
-    time_til_dormant_autodelete_ms: t.Integer({ description: "Dormant for so long, it is deleted; 0 is never." }),
-    require_active_version: t.Boolean({ description: "Workspaces are always built from the active version." }),
-    max_port_share_level: t.String({ description: "owner, authenticated, organization or public." }),
-    use_classic_parameter_flow: t.Boolean(),
-    cors_behavior: t.String(),
-  }),
-);
+export const Template = namedObject("Template", {
+  id: uuid(),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+  organization_id: uuid(),
+  organization_name: t.String(),
+  organization_display_name: t.String(),
+  organization_icon: t.String(),
+  name: t.String({ description: "Used in paths; unique within the organization." }),
+  display_name: t.String(),
+  description: t.String(),
+  icon: t.String(),
+  provisioner: t.String({ description: "What brings its workspaces to life: local, docker, external or echo." }),
+  active_version_id: uuid("What new workspaces are made from."),
+  active_user_count: t.Integer({ description: "Users who have a workspace of it." }),
+  build_time_stats: BuildTimeStats,
+  created_by_id: uuid(),
+  created_by_name: t.String(),
+  deleted: t.Boolean(),
+  deprecated: t.Boolean({ description: "No new workspaces are made of it." }),
+  deprecation_message: t.String(),
+  default_ttl_ms: t.Integer({ description: "How long a started workspace runs; 0 is for ever." }),
+  activity_bump_ms: t.Integer({ description: "By how much activity puts the end off." }),
+  autostop_requirement: t.Object({ days_of_week: t.Array(t.String()), weeks: t.Integer() }),
+  autostart_requirement: t.Object({ days_of_week: t.Array(t.String()) }),
+  allow_user_cancel_workspace_jobs: t.Boolean(),
+  allow_user_autostart: t.Boolean(),
+  allow_user_autostop: t.Boolean(),
+  failure_ttl_ms: t.Integer(),
+  time_til_dormant_ms: t.Integer({ description: "Unused for so long, a workspace becomes dormant; 0 is never." }),
+  time_til_dormant_autodelete_ms: t.Integer({ description: "Dormant for so long, it is deleted; 0 is never." }),
+  require_active_version: t.Boolean({ description: "Workspaces are always built from the active version." }),
+  max_port_share_level: t.String({ description: "owner, authenticated, organization or public." }),
+  use_classic_parameter_flow: t.Boolean(),
+  cors_behavior: t.String(),
+});
 export type Template = Static<typeof Template>;
 
 const name = t.String({
@@ -101,38 +93,32 @@ const settings = {
   cors_behavior: t.Optional(named("CorsBehavior", t.Union([t.Literal("simple"), t.Literal("passthru")]))),
 };
 
-export const CreateTemplate = named(
-  "CreateTemplate",
-  t.Object({
-    name,
-    template_version_id: uuid("A version without template whose import has succeeded."),
-    ...settings,
-    dormant_ttl_ms: t.Optional(ms("Becomes time_til_dormant_ms.")),
-    delete_ttl_ms: t.Optional(ms("Becomes time_til_dormant_autodelete_ms.")),
-    disable_everyone_group_access: t.Optional(t.Literal(false, { description: "Members can always see a template." })),
-  }),
-);
+export const CreateTemplate = namedObject("CreateTemplate", {
+  name,
+  template_version_id: uuid("A version without template whose import has succeeded."),
+  ...settings,
+  dormant_ttl_ms: t.Optional(ms("Becomes time_til_dormant_ms.")),
+  delete_ttl_ms: t.Optional(ms("Becomes time_til_dormant_autodelete_ms.")),
+  disable_everyone_group_access: t.Optional(t.Literal(false, { description: "Members can always see a template." })),
+});
 export type CreateTemplate = Static<typeof CreateTemplate>;
 
-export const PatchTemplate = named(
-  "PatchTemplate",
-  t.Object({
-    name: t.Optional(name),
-    ...settings,
-    time_til_dormant_ms: t.Optional(ms("0 is never.")),
-    time_til_dormant_autodelete_ms: t.Optional(ms("0 is never.")),
-    update_workspace_last_used_at: t.Optional(
-      t.Boolean({ description: "Its workspaces count as used now, so that none becomes dormant at once." }),
-    ),
-    update_workspace_dormant_at: t.Optional(
-      t.Boolean({ description: "Its dormant workspaces count as dormant from now on." }),
-    ),
-    deprecation_message: t.Optional(
-      linesText({
-        maxLength: 4096,
-        description: "Not empty: no new workspaces, and people are told why. Empty takes it back.",
-      }),
-    ),
-  }),
-);
+export const PatchTemplate = namedObject("PatchTemplate", {
+  name: t.Optional(name),
+  ...settings,
+  time_til_dormant_ms: t.Optional(ms("0 is never.")),
+  time_til_dormant_autodelete_ms: t.Optional(ms("0 is never.")),
+  update_workspace_last_used_at: t.Optional(
+    t.Boolean({ description: "Its workspaces count as used now, so that none becomes dormant at once." }),
+  ),
+  update_workspace_dormant_at: t.Optional(
+    t.Boolean({ description: "Its dormant workspaces count as dormant from now on." }),
+  ),
+  deprecation_message: t.Optional(
+    linesText({
+      maxLength: 4096,
+      description: "Not empty: no new workspaces, and people are told why. Empty takes it back.",
+    }),
+  ),
+});
 export type PatchTemplate = Static<typeof PatchTemplate>;

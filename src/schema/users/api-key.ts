@@ -1,6 +1,6 @@
 // Wire shapes of API keys: tokens and sign-ins (facts/platform 8.2). The secret is in none of them but the answer that makes it.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { strictObject } from "../strict.ts";
 
 /** What a token may be called: it stands in paths. */
@@ -10,26 +10,23 @@ const TokenName = t.String({
   description: "Up to 64 letters, digits, `_ . -`, unique among the user's tokens. Empty or absent: one is made up.",
 });
 
-export const ApiKey = named(
-  "ApiKey",
-  t.Object({
-    id: t.String({ description: "The ten characters before the hyphen of the key." }),
-    user_id: t.String({ format: "uuid" }),
-    username: t.String({ description: "Whose key this is." }),
-    token_name: t.String({ description: "Empty for sign-ins." }),
-    login_type: t.String({ description: "token, or password for a sign-in." }),
-    scope: t.String({ description: "The scope, or `limited` where there are several." }),
-    scopes: t.Array(t.String(), { description: "What the key may be used for; `all` is everything." }),
-    allowed_addresses: t.Array(t.String(), {
-      description: "Networks in CIDR form from which it counts; empty: from everywhere.",
-    }),
-    lifetime_seconds: t.Integer(),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-    last_used: t.String({ format: "date-time", description: "Written at most once an hour." }),
-    expires_at: t.String({ format: "date-time" }),
+export const ApiKey = namedObject("ApiKey", {
+  id: t.String({ description: "The ten characters before the hyphen of the key." }),
+  user_id: t.String({ format: "uuid" }),
+  username: t.String({ description: "Whose key this is." }),
+  token_name: t.String({ description: "Empty for sign-ins." }),
+  login_type: t.String({ description: "token, or password for a sign-in." }),
+  scope: t.String({ description: "The scope, or `limited` where there are several." }),
+  scopes: t.Array(t.String(), { description: "What the key may be used for; `all` is everything." }),
+  allowed_addresses: t.Array(t.String(), {
+    description: "Networks in CIDR form from which it counts; empty: from everywhere.",
   }),
-);
+  lifetime_seconds: t.Integer(),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+  last_used: t.String({ format: "date-time", description: "Written at most once an hour." }),
+  expires_at: t.String({ format: "date-time" }),
+});
 export type ApiKey = Static<typeof ApiKey>;
 
 const Scopes = t.Array(t.String({ maxLength: 64 }), {
@@ -72,36 +69,29 @@ export const UpdateTokenRequest = named(
 );
 
 /** A sign-in of a user that counts now. */
-export const Session = named(
-  "Session",
-  t.Object({
-    id: t.String({ description: "The ten characters before the hyphen of its key." }),
-    current: t.Boolean({ description: "It is the one this request was made with." }),
-    device: t.Object({
-      client: t.String({ description: "The browser or program with its version; empty when not known." }),
-      os: t.String({ description: "Empty when not known." }),
-      kind: t.Union([t.Literal("browser"), t.Literal("program"), t.Literal("unknown")]),
-    }),
-    user_agent: t.String({ description: "As it was sent; empty when not known." }),
-    ip_address: t.String({ description: "Where it was last used, as far as that was noted; empty when not known." }),
-    created_at: t.String({ format: "date-time" }),
-    last_used: t.String({
-      format: "date-time",
-      description: "Written at most once an hour, sooner from a new address.",
-    }),
-    expires_at: t.String({ format: "date-time", description: "When it ends unless it is used." }),
+export const Session = namedObject("Session", {
+  id: t.String({ description: "The ten characters before the hyphen of its key." }),
+  current: t.Boolean({ description: "It is the one this request was made with." }),
+  device: t.Object({
+    client: t.String({ description: "The browser or program with its version; empty when not known." }),
+    os: t.String({ description: "Empty when not known." }),
+    kind: t.Union([t.Literal("browser"), t.Literal("program"), t.Literal("unknown")]),
   }),
-);
+  user_agent: t.String({ description: "As it was sent; empty when not known." }),
+  ip_address: t.String({ description: "Where it was last used, as far as that was noted; empty when not known." }),
+  created_at: t.String({ format: "date-time" }),
+  last_used: t.String({
+    format: "date-time",
+    description: "Written at most once an hour, sooner from a new address.",
+  }),
+  expires_at: t.String({ format: "date-time", description: "When it ends unless it is used." }),
+});
 export type Session = Static<typeof Session>;
 
-export const NewKey = named(
-  "NewKey",
-  t.Object({ key: t.String({ description: "The whole key. It is shown only this once." }) }),
-);
+export const NewKey = namedObject("NewKey", {
+  key: t.String({ description: "The whole key. It is shown only this once." }),
+});
 
-export const TokenConfig = named(
-  "TokenConfig",
-  t.Object({
-    max_token_lifetime: t.Integer({ description: "Nanoseconds that a token of this user may live at most." }),
-  }),
-);
+export const TokenConfig = namedObject("TokenConfig", {
+  max_token_lifetime: t.Integer({ description: "Nanoseconds that a token of this user may live at most." }),
+});

@@ -1,27 +1,21 @@
 // Wire shapes of git key pairs (specification "Git SSH key", facts/platform 9.2).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
 const public_key = t.String({ description: "As it stands in `authorized_keys` or on a git server's page." });
 
 /** Only agents of the user's own workspaces get this. */
-export const AgentGitSshKey = named(
-  "AgentGitSshKey",
-  t.Object({
-    public_key,
-    private_key: t.String({ description: "In OpenSSH's own format, ready for a file." }),
-  }),
-);
+export const AgentGitSshKey = namedObject("AgentGitSshKey", {
+  public_key,
+  private_key: t.String({ description: "In OpenSSH's own format, ready for a file." }),
+});
 export type AgentGitSshKey = Static<typeof AgentGitSshKey>;
 
 /** What people see of a pair. */
-export const GitSshKey = named(
-  "GitSshKey",
-  t.Object({
-    user_id: t.String({ format: "uuid" }),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time", description: "When the pair was last made anew." }),
-    public_key,
-  }),
-);
+export const GitSshKey = namedObject("GitSshKey", {
+  user_id: t.String({ format: "uuid" }),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time", description: "When the pair was last made anew." }),
+  public_key,
+});
 export type GitSshKey = Static<typeof GitSshKey>;

@@ -1,24 +1,21 @@
 // Wire shapes of members of organizations (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { RoleName } from "./user.ts";
 
-export const Member = named(
-  "OrganizationMember",
-  t.Object({
-    user_id: t.String({ format: "uuid" }),
-    organization_id: t.String({ format: "uuid" }),
-    username: t.String(),
-    name: t.String(),
-    email: t.String(),
-    avatar_url: t.String({ description: "A URL, or empty." }),
-    status: t.String(),
-    login_type: t.String(),
-    last_seen_at: t.Optional(t.String({ format: "date-time", description: "Absent until the first sign-in." })),
-    roles: t.Array(RoleName, { description: "Roles in this organization; `organization-member` is implied." }),
-    global_roles: t.Array(RoleName, { description: "Roles of the whole site." }),
-    created_at: t.String({ format: "date-time", description: "When the membership began." }),
-    updated_at: t.String({ format: "date-time" }),
-  }),
-);
+export const Member = namedObject("OrganizationMember", {
+  user_id: t.String({ format: "uuid" }),
+  organization_id: t.String({ format: "uuid" }),
+  username: t.String(),
+  name: t.String(),
+  email: t.String(),
+  avatar_url: t.String({ description: "A URL, or empty." }),
+  status: t.String(),
+  login_type: t.String(),
+  last_seen_at: t.Optional(t.String({ format: "date-time", description: "Absent until the first sign-in." })),
+  roles: t.Array(RoleName, { description: "Roles in this organization; `organization-member` is implied." }),
+  global_roles: t.Array(RoleName, { description: "Roles of the whole site." }),
+  created_at: t.String({ format: "date-time", description: "When the membership began." }),
+  updated_at: t.String({ format: "date-time" }),
+});
 export type Member = Static<typeof Member>;

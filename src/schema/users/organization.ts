@@ -1,21 +1,18 @@
 // Wire shapes of organizations (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { iconText, linesText, lineText } from "../text.ts";
 
-export const Organization = named(
-  "Organization",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    name: t.String({ description: "Used in paths; unique." }),
-    display_name: t.String(),
-    description: t.String(),
-    icon: t.String({ description: "A URL or a path of this server, or empty." }),
-    is_default: t.Boolean({ description: "The organization that a path may call `default`." }),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-  }),
-);
+export const Organization = namedObject("Organization", {
+  id: t.String({ format: "uuid" }),
+  name: t.String({ description: "Used in paths; unique." }),
+  display_name: t.String(),
+  description: t.String(),
+  icon: t.String({ description: "A URL or a path of this server, or empty." }),
+  is_default: t.Boolean({ description: "The organization that a path may call `default`." }),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+});
 export type Organization = Static<typeof Organization>;
 
 /** The rule of organization names: the one of user names. */
@@ -29,14 +26,11 @@ const DisplayName = lineText({ maxLength: 64, description: "Empty: the name." })
 const Description = linesText({ maxLength: 1000 });
 const Icon = iconText({ maxLength: 500 });
 
-export const CreateOrganizationRequest = named(
-  "CreateOrganizationRequest",
-  t.Object({
-    name: Name,
-    display_name: t.Optional(DisplayName),
-    description: t.Optional(Description),
-    icon: t.Optional(Icon),
-  }),
-);
+export const CreateOrganizationRequest = namedObject("CreateOrganizationRequest", {
+  name: Name,
+  display_name: t.Optional(DisplayName),
+  description: t.Optional(Description),
+  icon: t.Optional(Icon),
+});
 
 export const UpdateOrganizationRequest = named("UpdateOrganizationRequest", t.Partial(CreateOrganizationRequest));

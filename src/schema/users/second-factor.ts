@@ -1,7 +1,7 @@
 // Wire shapes of second factors: what a sign-in with a password still needs, enrolment, confirmation.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Generic } from "../generic.ts";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
 export const FACTOR_METHODS = ["totp", "passkey", "recovery_code"] as const;
 export type FactorMethod = (typeof FACTOR_METHODS)[number];
@@ -19,72 +19,58 @@ const Password = t.String({ maxLength: 1000 });
 const Challenge = t.String({ minLength: 1, maxLength: 4096 });
 
 /** 401 of a sign-in; with `second_factor` the password was right. */
-export const LoginRefused = named(
+export const LoginRefused = namedObject(
   "LoginRefused",
-  t.Object(
-    {
-      ...Generic.properties,
-      second_factor: t.Optional(
-        t.Object(
-          {
-            challenge: t.String({ description: "For `POST /users/login/second-factor`; opaque." }),
-            methods: Methods,
-            expires_at: ExpiresAt,
-          },
-          { description: "Only where the password was right and a second factor is still needed." },
-        ),
+  {
+    ...Generic.properties,
+    second_factor: t.Optional(
+      t.Object(
+        {
+          challenge: t.String({ description: "For `POST /users/login/second-factor`; opaque." }),
+          methods: Methods,
+          expires_at: ExpiresAt,
+        },
+        { description: "Only where the password was right and a second factor is still needed." },
       ),
-    },
-    { description: "E-mail or password are wrong, the account is suspended, or a second factor is needed." },
-  ),
+    ),
+  },
+  { description: "E-mail or password are wrong, the account is suspended, or a second factor is needed." },
 );
 export type LoginRefused = Static<typeof LoginRefused>;
 
-export const SecondFactorLogin = named("SecondFactorLogin", t.Object({ challenge: Challenge, code: Code }));
+export const SecondFactorLogin = namedObject("SecondFactorLogin", { challenge: Challenge, code: Code });
 
-export const Factors = named(
-  "Factors",
-  t.Object({
-    totp: t.Union([t.Object({ created_at: t.String({ format: "date-time" }) }), t.Null()], {
-      description: "The authenticator app; null: none.",
-    }),
-    passkeys: t.Integer({ description: "How many there are." }),
-    recovery_codes_left: t.Integer(),
-    required: t.Boolean({ description: "Whether this user must have a second factor." }),
-    required_by_administrator: t.Boolean({ description: "Whether that was said of this user alone." }),
+export const Factors = namedObject("Factors", {
+  totp: t.Union([t.Object({ created_at: t.String({ format: "date-time" }) }), t.Null()], {
+    description: "The authenticator app; null: none.",
   }),
-);
+  passkeys: t.Integer({ description: "How many there are." }),
+  recovery_codes_left: t.Integer(),
+  required: t.Boolean({ description: "Whether this user must have a second factor." }),
+  required_by_administrator: t.Boolean({ description: "Whether that was said of this user alone." }),
+});
 export type Factors = Static<typeof Factors>;
 
-export const TotpEnrolment = named(
-  "TotpEnrolment",
-  t.Object({
-    enrolment: t.String({ description: "For the operation that confirms it; opaque." }),
-    expires_at: ExpiresAt,
-    secret: t.String({ description: "Base32, to be typed into an app." }),
-    uri: t.String({ description: "otpauth://…, for apps." }),
-    qr_svg: t.String({ description: "The URI as a QR code: an SVG picture." }),
-  }),
-);
+export const TotpEnrolment = namedObject("TotpEnrolment", {
+  enrolment: t.String({ description: "For the operation that confirms it; opaque." }),
+  expires_at: ExpiresAt,
+  secret: t.String({ description: "Base32, to be typed into an app." }),
+  uri: t.String({ description: "otpauth://…, for apps." }),
+  qr_svg: t.String({ description: "The URI as a QR code: an SVG picture." }),
+});
 export type TotpEnrolment = Static<typeof TotpEnrolment>;
 
-export const ConfirmTotp = named("ConfirmTotp", t.Object({ enrolment: Challenge, code: Code }));
+export const ConfirmTotp = namedObject("ConfirmTotp", { enrolment: Challenge, code: Code });
 
-export const RecoveryCodes = named(
-  "RecoveryCodes",
-  t.Object({
-    recovery_codes: t.Array(t.String(), { description: "Each counts once. They are shown only this once." }),
-  }),
-);
+export const RecoveryCodes = namedObject("RecoveryCodes", {
+  recovery_codes: t.Array(t.String(), { description: "Each counts once. They are shown only this once." }),
+});
 
-export const PasswordAndCode = named("PasswordAndCode", t.Object({ password: Password, code: Code }));
+export const PasswordAndCode = namedObject("PasswordAndCode", { password: Password, code: Code });
 
-export const ConfirmRequest = named(
-  "ConfirmRequest",
-  t.Object({
-    password: Password,
-    code: t.Optional(t.String({ ...Code, description: "Needed by who has a second factor." })),
-  }),
-);
+export const ConfirmRequest = namedObject("ConfirmRequest", {
+  password: Password,
+  code: t.Optional(t.String({ ...Code, description: "Needed by who has a second factor." })),
+});
 
-export const RequireFactor = named("RequireFactor", t.Object({ required: t.Boolean() }));
+export const RequireFactor = namedObject("RequireFactor", { required: t.Boolean() });

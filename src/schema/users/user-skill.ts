@@ -1,26 +1,23 @@
 // Wire shapes of personal skills: what a person has written for all of their chats (facts/chats 5.5).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { linesText, lineText } from "../text.ts";
 
 const name = lineText({ maxLength: 64, description: "Lower-case words joined by dashes." });
 const description = linesText({ maxLength: 1_024, description: "When the skill is to be read." });
 const content = t.String({ description: "Markdown, at most 64 KiB." });
 
-export const UserSkill = named(
-  "UserSkill",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    name: t.String(),
-    description: t.String(),
-    content: t.Optional(t.String({ description: "Told only when one skill is read." })),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-  }),
-);
+export const UserSkill = namedObject("UserSkill", {
+  id: t.String({ format: "uuid" }),
+  name: t.String(),
+  description: t.String(),
+  content: t.Optional(t.String({ description: "Told only when one skill is read." })),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+});
 export type UserSkill = Static<typeof UserSkill>;
 
-export const CreateUserSkill = named("CreateUserSkill", t.Object({ name, description, content }));
+export const CreateUserSkill = namedObject("CreateUserSkill", { name, description, content });
 export type CreateUserSkill = Static<typeof CreateUserSkill>;
 export const UpdateUserSkill = named("UpdateUserSkill", t.Partial(CreateUserSkill));
 export type UpdateUserSkill = Static<typeof UpdateUserSkill>;

@@ -1,6 +1,6 @@
 // Wire shapes of users (facts/platform 9.2, the specification's user).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { lineText } from "../text.ts";
 
 export const USER_STATUSES = ["active", "dormant", "suspended"] as const;
@@ -24,132 +24,107 @@ const Email = t.String({
 });
 const RealName = lineText({ maxLength: 128, description: "What people call this user; may be empty." });
 
-export const RoleName = named(
-  "RoleName",
-  t.Object({
-    name: t.String(),
-    display_name: t.String(),
-    organization_id: t.Optional(t.String({ format: "uuid", description: "Absent for roles of the whole site." })),
-  }),
-);
+export const RoleName = namedObject("RoleName", {
+  name: t.String(),
+  display_name: t.String(),
+  organization_id: t.Optional(t.String({ format: "uuid", description: "Absent for roles of the whole site." })),
+});
 export type RoleName = Static<typeof RoleName>;
 
 /** A user as others see them (specification "Minimal user"). */
-export const MinimalUser = named(
-  "MinimalUser",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    username: t.String(),
-    name: t.String(),
-    avatar_url: t.String({ description: "A URL, or empty." }),
-  }),
-);
+export const MinimalUser = namedObject("MinimalUser", {
+  id: t.String({ format: "uuid" }),
+  username: t.String(),
+  name: t.String(),
+  avatar_url: t.String({ description: "A URL, or empty." }),
+});
 export type MinimalUser = Static<typeof MinimalUser>;
 
-export const User = named(
-  "User",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    username: t.String(),
-    name: t.String(),
-    email: t.String(),
-    avatar_url: t.String({ description: "A URL, or empty." }),
-    theme_preference: t.String(),
-    login_type: t.String({
-      description: "password, oidc for who signs in at a provider, or none for accounts that cannot sign in.",
-    }),
-    status: t.String({ description: "active, dormant (has never signed in) or suspended." }),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-    last_seen_at: t.Optional(t.String({ format: "date-time", description: "Absent until the first sign-in." })),
-    has_ai_seat: t.Boolean({ description: "They have begun a chat at some time." }),
-    is_service_account: t.Boolean(),
-    organization_ids: t.Array(t.String({ format: "uuid" })),
-    roles: t.Array(RoleName, { description: "Site roles; `member` is implied." }),
+export const User = namedObject("User", {
+  id: t.String({ format: "uuid" }),
+  username: t.String(),
+  name: t.String(),
+  email: t.String(),
+  avatar_url: t.String({ description: "A URL, or empty." }),
+  theme_preference: t.String(),
+  login_type: t.String({
+    description: "password, oidc for who signs in at a provider, or none for accounts that cannot sign in.",
   }),
-);
+  status: t.String({ description: "active, dormant (has never signed in) or suspended." }),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+  last_seen_at: t.Optional(t.String({ format: "date-time", description: "Absent until the first sign-in." })),
+  has_ai_seat: t.Boolean({ description: "They have begun a chat at some time." }),
+  is_service_account: t.Boolean(),
+  organization_ids: t.Array(t.String({ format: "uuid" })),
+  roles: t.Array(RoleName, { description: "Site roles; `member` is implied." }),
+});
 export type User = Static<typeof User>;
 
-export const FirstUserRequest = named(
-  "FirstUserRequest",
-  t.Object({
-    setup_token: t.Optional(
-      t.String({
-        maxLength: 100,
-        description:
-          "The token of the setup link that the server prints at start. Or in the header Service-Setup-Token, or in the query, for clients that send no such member.",
-      }),
-    ),
-    email: Email,
-    username: Username,
-    name: t.Optional(RealName),
-    password: t.String({ maxLength: 1000 }),
-    trial: t.Optional(t.Boolean({ description: "Accepted and ignored." })),
-  }),
-);
+export const FirstUserRequest = namedObject("FirstUserRequest", {
+  setup_token: t.Optional(
+    t.String({
+      maxLength: 100,
+      description:
+        "The token of the setup link that the server prints at start. Or in the header Service-Setup-Token, or in the query, for clients that send no such member.",
+    }),
+  ),
+  email: Email,
+  username: Username,
+  name: t.Optional(RealName),
+  password: t.String({ maxLength: 1000 }),
+  trial: t.Optional(t.Boolean({ description: "Accepted and ignored." })),
+});
 
-export const LoginRequest = named(
-  "LoginRequest",
-  t.Object({
-    email: t.String({ maxLength: 254 }),
-    password: t.String({ maxLength: 1000 }),
-  }),
-);
+export const LoginRequest = namedObject("LoginRequest", {
+  email: t.String({ maxLength: 254 }),
+  password: t.String({ maxLength: 1000 }),
+});
 
 /** What a sign-in answers. */
-export const SessionToken = named(
-  "SessionToken",
-  t.Object({ session_token: t.String({ description: "Send it in the header Service-Session-Token." }) }),
-);
+export const SessionToken = namedObject("SessionToken", {
+  session_token: t.String({ description: "Send it in the header Service-Session-Token." }),
+});
 export type SessionToken = Static<typeof SessionToken>;
 
-export const CreateUserRequest = named(
-  "CreateUserRequest",
-  t.Object({
-    email: t.Optional(
-      t.Union([t.Literal(""), Email], { description: "Needed with login_type password; empty for service accounts." }),
-    ),
-    username: Username,
-    name: t.Optional(RealName),
-    password: t.Optional(
-      t.String({ maxLength: 1000, description: "Needed with, and only with, login_type password." }),
-    ),
-    service_account: t.Optional(
-      t.Boolean({
-        description: "For programs: it has tokens, and neither e-mail address nor password to sign in with.",
-      }),
-    ),
-    login_type: t.Optional(
-      t.Union([t.Literal(""), ...LOGIN_TYPES.map((type) => t.Literal(type))], { description: "Default password." }),
-    ),
-    user_status: t.Optional(
-      t.Union([t.Literal("active"), t.Literal("dormant")], {
-        description: "Default dormant, until the first sign-in.",
-      }),
-    ),
-    organization_ids: t.Optional(
-      t.Array(t.String({ format: "uuid" }), { maxItems: 100, description: "Default: the default organization." }),
-    ),
-    roles: t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 16, description: "Site roles." })),
-  }),
-);
+export const CreateUserRequest = namedObject("CreateUserRequest", {
+  email: t.Optional(
+    t.Union([t.Literal(""), Email], { description: "Needed with login_type password; empty for service accounts." }),
+  ),
+  username: Username,
+  name: t.Optional(RealName),
+  password: t.Optional(t.String({ maxLength: 1000, description: "Needed with, and only with, login_type password." })),
+  service_account: t.Optional(
+    t.Boolean({
+      description: "For programs: it has tokens, and neither e-mail address nor password to sign in with.",
+    }),
+  ),
+  login_type: t.Optional(
+    t.Union([t.Literal(""), ...LOGIN_TYPES.map((type) => t.Literal(type))], { description: "Default password." }),
+  ),
+  user_status: t.Optional(
+    t.Union([t.Literal("active"), t.Literal("dormant")], {
+      description: "Default dormant, until the first sign-in.",
+    }),
+  ),
+  organization_ids: t.Optional(
+    t.Array(t.String({ format: "uuid" }), { maxItems: 100, description: "Default: the default organization." }),
+  ),
+  roles: t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 16, description: "Site roles." })),
+});
 
 export type CreateUser = Static<typeof CreateUserRequest>;
 
-export const UpdateProfileRequest = named(
-  "UpdateProfileRequest",
-  t.Object({ username: Username, name: t.Optional(RealName) }),
-);
+export const UpdateProfileRequest = namedObject("UpdateProfileRequest", {
+  username: Username,
+  name: t.Optional(RealName),
+});
 
-export const UpdatePasswordRequest = named(
-  "UpdatePasswordRequest",
-  t.Object({
-    old_password: t.Optional(t.String({ maxLength: 1000, description: "Needed for one's own password." })),
-    password: t.String({ maxLength: 1000 }),
-  }),
-);
+export const UpdatePasswordRequest = namedObject("UpdatePasswordRequest", {
+  old_password: t.Optional(t.String({ maxLength: 1000, description: "Needed for one's own password." })),
+  password: t.String({ maxLength: 1000 }),
+});
 
-export const UpdateRolesRequest = named(
-  "UpdateRolesRequest",
-  t.Object({ roles: t.Array(t.String({ maxLength: 64 }), { maxItems: 16 }) }),
-);
+export const UpdateRolesRequest = namedObject("UpdateRolesRequest", {
+  roles: t.Array(t.String({ maxLength: 64 }), { maxItems: 16 }),
+});

@@ -1,6 +1,6 @@
 // Wire shapes of sharing a workspace with people (facts/platform 1.2 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { MinimalUser } from "../users/user.ts";
@@ -21,26 +21,23 @@ const role = named(
 );
 const Roles = t.Record(t.String(), role);
 
-export const WorkspaceAcl = named(
-  "WorkspaceAcl",
-  t.Object({
-    users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
-    groups: t.Array(
-      t.Object({
-        id: t.String({ format: "uuid" }),
-        name: t.String(),
-        display_name: t.String(),
-        avatar_url: t.String(),
-        organization_id: t.String({ format: "uuid" }),
-        organization_name: t.String(),
-        organization_display_name: t.String(),
-        role,
-      }),
-    ),
-    user_roles: Roles,
-    group_roles: Roles,
-  }),
-);
+export const WorkspaceAcl = namedObject("WorkspaceAcl", {
+  users: t.Array(t.Object({ ...MinimalUser.properties, role }), { description: "By username." }),
+  groups: t.Array(
+    t.Object({
+      id: t.String({ format: "uuid" }),
+      name: t.String(),
+      display_name: t.String(),
+      avatar_url: t.String(),
+      organization_id: t.String({ format: "uuid" }),
+      organization_name: t.String(),
+      organization_display_name: t.String(),
+      role,
+    }),
+  ),
+  user_roles: Roles,
+  group_roles: Roles,
+});
 export type WorkspaceAcl = Static<typeof WorkspaceAcl>;
 
 const Changes = (whose: string) =>

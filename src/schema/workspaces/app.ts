@@ -1,6 +1,6 @@
 // Wire shapes of apps and their statuses (specification "App", "App status", facts/platform 1.1).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 
 /** The protocol counts them from 1. */
 export const APP_HEALTHS = ["disabled", "initializing", "healthy", "unhealthy"] as const;
@@ -16,71 +16,60 @@ const literals = <const V extends readonly string[]>(values: V) =>
 
 const state = named("WorkspaceAppState", literals(APP_STATES));
 
-export const AppStatus = named(
-  "WorkspaceAppStatus",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    agent_id: t.String({ format: "uuid" }),
-    app_id: t.String({ format: "uuid" }),
-    workspace_id: t.String({ format: "uuid" }),
-    created_at: t.String({ format: "date-time" }),
-    state,
-    message: t.String(),
-    uri: t.String(),
-    icon: t.String({ description: "As the app gave it; empty for none." }),
-    needs_user_attention: t.Boolean({ description: "The app waits for its person." }),
-  }),
-);
+export const AppStatus = namedObject("WorkspaceAppStatus", {
+  id: t.String({ format: "uuid" }),
+  agent_id: t.String({ format: "uuid" }),
+  app_id: t.String({ format: "uuid" }),
+  workspace_id: t.String({ format: "uuid" }),
+  created_at: t.String({ format: "date-time" }),
+  state,
+  message: t.String(),
+  uri: t.String(),
+  icon: t.String({ description: "As the app gave it; empty for none." }),
+  needs_user_attention: t.Boolean({ description: "The app waits for its person." }),
+});
 export type AppStatus = Static<typeof AppStatus>;
 
 /** Longest message of a status: bytes by REST, characters by the agent protocol (facts/platform 3.6, facts/wire 1.5). */
 export const STATUS_MESSAGE = 160;
 
-export const PatchAppStatus = named(
-  "PatchAppStatus",
-  t.Object({
-    app_slug: t.String({ maxLength: 4096, description: "An app of this agent." }),
-    state,
-    message: t.Optional(
-      t.String({
-        maxLength: STATUS_MESSAGE,
-        description: "At most 160 bytes of UTF-8; control characters are removed.",
-      }),
-    ),
-    uri: t.Optional(
-      t.String({ maxLength: 4096, description: "Where to look, such as a pull request; kept as given." }),
-    ),
-    icon: t.Optional(
-      t.String({ maxLength: 1024, description: "A URL or a path of this server; what is neither is left out." }),
-    ),
-    needs_user_attention: t.Optional(t.Boolean({ description: "The app waits for its person." })),
-  }),
-);
-
-export const App = named(
-  "WorkspaceApp",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    slug: t.String(),
-    display_name: t.String(),
-    command: t.String({ description: "Run in a terminal when the app is opened; empty when it has a URL." }),
-    url: t.String(),
-    external: t.Boolean({ description: "The URL is opened as it is, not through the server." }),
-    subdomain: t.Boolean(),
-    subdomain_name: t.String({ description: "Empty while the server has no wildcard host." }),
-    hidden: t.Boolean(),
-    group: t.String(),
-    icon: t.String(),
-    tooltip: t.String(),
-    health: named("WorkspaceAppHealth", literals(APP_HEALTHS)),
-    healthcheck: t.Object({
-      url: t.String(),
-      interval: t.Integer({ description: "Seconds." }),
-      threshold: t.Integer({ description: "Failures in a row that make it unhealthy." }),
+export const PatchAppStatus = namedObject("PatchAppStatus", {
+  app_slug: t.String({ maxLength: 4096, description: "An app of this agent." }),
+  state,
+  message: t.Optional(
+    t.String({
+      maxLength: STATUS_MESSAGE,
+      description: "At most 160 bytes of UTF-8; control characters are removed.",
     }),
-    open_in: literals(["slim-window", "tab"] as const),
-    sharing_level: named("WorkspaceAppSharingLevel", literals(SHARING_LEVELS)),
-    statuses: t.Array(AppStatus),
+  ),
+  uri: t.Optional(t.String({ maxLength: 4096, description: "Where to look, such as a pull request; kept as given." })),
+  icon: t.Optional(
+    t.String({ maxLength: 1024, description: "A URL or a path of this server; what is neither is left out." }),
+  ),
+  needs_user_attention: t.Optional(t.Boolean({ description: "The app waits for its person." })),
+});
+
+export const App = namedObject("WorkspaceApp", {
+  id: t.String({ format: "uuid" }),
+  slug: t.String(),
+  display_name: t.String(),
+  command: t.String({ description: "Run in a terminal when the app is opened; empty when it has a URL." }),
+  url: t.String(),
+  external: t.Boolean({ description: "The URL is opened as it is, not through the server." }),
+  subdomain: t.Boolean(),
+  subdomain_name: t.String({ description: "Empty while the server has no wildcard host." }),
+  hidden: t.Boolean(),
+  group: t.String(),
+  icon: t.String(),
+  tooltip: t.String(),
+  health: named("WorkspaceAppHealth", literals(APP_HEALTHS)),
+  healthcheck: t.Object({
+    url: t.String(),
+    interval: t.Integer({ description: "Seconds." }),
+    threshold: t.Integer({ description: "Failures in a row that make it unhealthy." }),
   }),
-);
+  open_in: literals(["slim-window", "tab"] as const),
+  sharing_level: named("WorkspaceAppSharingLevel", literals(SHARING_LEVELS)),
+  statuses: t.Array(AppStatus),
+});
 export type App = Static<typeof App>;

@@ -1,7 +1,7 @@
 // Wire shapes of builds (specification "Build", "Workspace build timings") and the status derived from job and transition
 // (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { type JobStatus, MatchedProvisioners, ProvisionerJob } from "./job.ts";
@@ -71,68 +71,58 @@ export const WorkspaceStatus = named(
   oneOf(BUILD_STATUSES, "Derived from the job's status and the transition."),
 );
 
-export const Build = named(
-  "WorkspaceBuild",
-  t.Object({
-    id: uuid(),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-    workspace_id: uuid(),
-    workspace_name: t.String(),
-    workspace_owner_id: uuid(),
-    workspace_owner_name: t.String({ description: "The owner's username." }),
-    workspace_owner_avatar_url: t.Optional(t.String()),
-    template_version_id: uuid(),
-    template_version_name: t.String(),
-    template_version_preset_id: t.Optional(
-      t.String({ format: "uuid", description: "Absent when no preset was used." }),
-    ),
-    build_number: t.Integer({ description: "1, 2, 3 ... within the workspace." }),
-    transition: WorkspaceTransition,
-    initiator_id: uuid(),
-    initiator_name: t.String(),
-    job: ProvisionerJob,
-    reason: BuildReason,
-    resources: t.Array(Resource, { description: "What it brought to life; empty until it has succeeded." }),
-    deadline: time("When the workspace is stopped by itself; absent when it is not."),
-    max_deadline: time("The latest the deadline can be moved to; absent when there is no limit."),
-    status: WorkspaceStatus,
-    daily_cost: t.Integer(),
-    matched_provisioners: MatchedProvisioners,
-    has_ai_task: t.Boolean({ description: "Its template version declares an AI task." }),
-    has_external_agent: t.Boolean({ description: "It runs where the server does not start it." }),
-  }),
-);
+export const Build = namedObject("WorkspaceBuild", {
+  id: uuid(),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+  workspace_id: uuid(),
+  workspace_name: t.String(),
+  workspace_owner_id: uuid(),
+  workspace_owner_name: t.String({ description: "The owner's username." }),
+  workspace_owner_avatar_url: t.Optional(t.String()),
+  template_version_id: uuid(),
+  template_version_name: t.String(),
+  template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "Absent when no preset was used." })),
+  build_number: t.Integer({ description: "1, 2, 3 ... within the workspace." }),
+  transition: WorkspaceTransition,
+  initiator_id: uuid(),
+  initiator_name: t.String(),
+  job: ProvisionerJob,
+  reason: BuildReason,
+  resources: t.Array(Resource, { description: "What it brought to life; empty until it has succeeded." }),
+  deadline: time("When the workspace is stopped by itself; absent when it is not."),
+  max_deadline: time("The latest the deadline can be moved to; absent when there is no limit."),
+  status: WorkspaceStatus,
+  daily_cost: t.Integer(),
+  matched_provisioners: MatchedProvisioners,
+  has_ai_task: t.Boolean({ description: "Its template version declares an AI task." }),
+  has_external_agent: t.Boolean({ description: "It runs where the server does not start it." }),
+});
 export type Build = Static<typeof Build>;
 
-export const ParameterValue = named(
-  "ParameterValue",
-  t.Object({ name: t.String({ maxLength: 128 }), value: t.String({ maxLength: 65_536 }) }),
-);
+export const ParameterValue = namedObject("ParameterValue", {
+  name: t.String({ maxLength: 128 }),
+  value: t.String({ maxLength: 65_536 }),
+});
 
 /** Body of POST /workspaces/{workspace}/builds. */
-export const CreateBuild = named(
-  "CreateBuild",
-  t.Object({
-    transition: WorkspaceTransition,
-    template_version_id: t.Optional(
-      t.String({ format: "uuid", description: "A version of the same template; default: the one of the last build." }),
-    ),
-    rich_parameter_values: t.Optional(
-      t.Array(ParameterValue, { maxItems: 256, description: "Those left out keep the value of the last build." }),
-    ),
-    template_version_preset_id: t.Optional(t.String({ format: "uuid" })),
-    reason: t.Optional(t.String({ description: `One of ${CALLER_REASONS.join(", ")}; anything else is ignored.` })),
-    log_level: t.Optional(oneOf(["", "debug"] as const, "`debug` writes more to the build log.")),
-    dry_run: t.Optional(t.Boolean({ description: "Not supported for builds: must be false." })),
-    state: t.Optional(
-      t.String({ description: "What the provisioner is told of the last build, base64; for repairs." }),
-    ),
-    orphan: t.Optional(
-      t.Boolean({ description: "With delete: forget the workspace's resources instead of removing them." }),
-    ),
-  }),
-);
+export const CreateBuild = namedObject("CreateBuild", {
+  transition: WorkspaceTransition,
+  template_version_id: t.Optional(
+    t.String({ format: "uuid", description: "A version of the same template; default: the one of the last build." }),
+  ),
+  rich_parameter_values: t.Optional(
+    t.Array(ParameterValue, { maxItems: 256, description: "Those left out keep the value of the last build." }),
+  ),
+  template_version_preset_id: t.Optional(t.String({ format: "uuid" })),
+  reason: t.Optional(t.String({ description: `One of ${CALLER_REASONS.join(", ")}; anything else is ignored.` })),
+  log_level: t.Optional(oneOf(["", "debug"] as const, "`debug` writes more to the build log.")),
+  dry_run: t.Optional(t.Boolean({ description: "Not supported for builds: must be false." })),
+  state: t.Optional(t.String({ description: "What the provisioner is told of the last build, base64; for repairs." })),
+  orphan: t.Optional(
+    t.Boolean({ description: "With delete: forget the workspace's resources instead of removing them." }),
+  ),
+});
 export type CreateBuild = Static<typeof CreateBuild>;
 
 export const RestartWorkspace = named(
@@ -148,41 +138,38 @@ export type RestartWorkspace = Static<typeof RestartWorkspace>;
 
 const stamp = () => t.String({ format: "date-time" });
 
-export const BuildTimings = named(
-  "WorkspaceBuildTimings",
-  t.Object({
-    provisioner_timings: t.Array(
-      t.Object({
-        job_id: uuid(),
-        started_at: stamp(),
-        ended_at: stamp(),
-        stage: t.String(),
-        source: t.String(),
-        action: t.String(),
-        resource: t.String(),
-      }),
-    ),
-    agent_script_timings: t.Array(
-      t.Object({
-        started_at: stamp(),
-        ended_at: stamp(),
-        exit_code: t.Integer(),
-        stage: t.String(),
-        status: t.String(),
-        display_name: t.String(),
-        workspace_agent_id: t.String(),
-        workspace_agent_name: t.String(),
-      }),
-    ),
-    agent_connection_timings: t.Array(
-      t.Object({
-        started_at: stamp(),
-        ended_at: stamp(),
-        stage: t.String(),
-        workspace_agent_id: t.String(),
-        workspace_agent_name: t.String(),
-      }),
-    ),
-  }),
-);
+export const BuildTimings = namedObject("WorkspaceBuildTimings", {
+  provisioner_timings: t.Array(
+    t.Object({
+      job_id: uuid(),
+      started_at: stamp(),
+      ended_at: stamp(),
+      stage: t.String(),
+      source: t.String(),
+      action: t.String(),
+      resource: t.String(),
+    }),
+  ),
+  agent_script_timings: t.Array(
+    t.Object({
+      started_at: stamp(),
+      ended_at: stamp(),
+      exit_code: t.Integer(),
+      stage: t.String(),
+      status: t.String(),
+      display_name: t.String(),
+      workspace_agent_id: t.String(),
+      workspace_agent_name: t.String(),
+    }),
+  ),
+  agent_connection_timings: t.Array(
+    t.Object({
+      started_at: stamp(),
+      ended_at: stamp(),
+      stage: t.String(),
+      workspace_agent_id: t.String(),
+      workspace_agent_name: t.String(),
+    }),
+  ),
+});
 export type BuildTimings = Static<typeof BuildTimings>;

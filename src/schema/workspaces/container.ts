@@ -1,35 +1,32 @@
 // Containers of a workspace and the devcontainers among them (specification "Container listing", facts/platform 5.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 
 /** `starting`, `stopping` and `deleting` are transitions: nothing else is begun meanwhile. */
 export const DEVCONTAINER_STATUSES = ["running", "stopped", "starting", "stopping", "deleting", "error"] as const;
 export type DevcontainerStatus = (typeof DEVCONTAINER_STATUSES)[number];
 
-export const Container = named(
-  "Container",
-  t.Object({
-    id: t.String({ description: "As the container engine names it." }),
-    name: t.String(),
-    image: t.String(),
-    created_at: t.String({ format: "date-time" }),
-    running: t.Boolean(),
-    status: t.String({ description: "The engine's own words, such as `Up 2 hours`." }),
-    labels: t.Record(t.String(), t.String()),
-    volumes: t.Record(t.String(), t.String(), {
-      description: "What is mounted, by volume name or path: where it is found.",
-    }),
-    ports: t.Array(
-      t.Object({
-        network: t.String({ description: "`tcp` or `udp`." }),
-        port: t.Integer({ description: "Inside the container." }),
-        host_ip: t.String({ description: "Empty when the port is not published." }),
-        host_port: t.Integer({ description: "0 when the port is not published." }),
-      }),
-    ),
+export const Container = namedObject("Container", {
+  id: t.String({ description: "As the container engine names it." }),
+  name: t.String(),
+  image: t.String(),
+  created_at: t.String({ format: "date-time" }),
+  running: t.Boolean(),
+  status: t.String({ description: "The engine's own words, such as `Up 2 hours`." }),
+  labels: t.Record(t.String(), t.String()),
+  volumes: t.Record(t.String(), t.String(), {
+    description: "What is mounted, by volume name or path: where it is found.",
   }),
-);
+  ports: t.Array(
+    t.Object({
+      network: t.String({ description: "`tcp` or `udp`." }),
+      port: t.Integer({ description: "Inside the container." }),
+      host_ip: t.String({ description: "Empty when the port is not published." }),
+      host_port: t.Integer({ description: "0 when the port is not published." }),
+    }),
+  ),
+});
 export type Container = Static<typeof Container>;
 
 const DevcontainerFields = {
@@ -51,17 +48,14 @@ const DevcontainerFields = {
   ),
 };
 
-export const Devcontainer = named("Devcontainer", t.Object({ ...DevcontainerFields, subagent_id: NullableUuid }));
+export const Devcontainer = namedObject("Devcontainer", { ...DevcontainerFields, subagent_id: NullableUuid });
 export type Devcontainer = Static<typeof Devcontainer>;
 
 /** What a daemon says of one: the id plain, as the protocols between programs have it. */
-export const FoundDevcontainer = named(
-  "FoundDevcontainer",
-  t.Object({
-    ...DevcontainerFields,
-    subagent_id: t.Union([t.String({ format: "uuid" }), t.Null()]),
-  }),
-);
+export const FoundDevcontainer = namedObject("FoundDevcontainer", {
+  ...DevcontainerFields,
+  subagent_id: t.Union([t.String({ format: "uuid" }), t.Null()]),
+});
 export type FoundDevcontainer = Static<typeof FoundDevcontainer>;
 
 const listingOf = <D extends typeof Devcontainer | typeof FoundDevcontainer>(devcontainer: D) =>

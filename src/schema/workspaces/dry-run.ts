@@ -1,24 +1,21 @@
 // Wire shapes of dry runs of a template version (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { ParameterValue } from "./build.ts";
 
-export const CreateDryRun = named(
-  "CreateDryRun",
-  t.Object({
-    workspace_name: t.Optional(
-      t.String({
-        pattern: "^$|^[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*$",
-        maxLength: 32,
-        description: "What the workspace would be called; it is never made.",
-      }),
-    ),
-    rich_parameter_values: t.Optional(
-      t.Array(ParameterValue, { maxItems: 256, description: "Those left out take their default." }),
-    ),
-    template_version_preset_id: t.Optional(
-      t.String({ format: "uuid", description: "A preset of the version, whose values apply." }),
-    ),
-  }),
-);
+export const CreateDryRun = namedObject("CreateDryRun", {
+  workspace_name: t.Optional(
+    t.String({
+      pattern: "^$|^[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*$",
+      maxLength: 32,
+      description: "What the workspace would be called; it is never made.",
+    }),
+  ),
+  rich_parameter_values: t.Optional(
+    t.Array(ParameterValue, { maxItems: 256, description: "Those left out take their default." }),
+  ),
+  template_version_preset_id: t.Optional(
+    t.String({ format: "uuid", description: "A preset of the version, whose values apply." }),
+  ),
+});
 export type CreateDryRun = Static<typeof CreateDryRun>;

@@ -1,79 +1,67 @@
 // Wire shapes of a form whose parameters depend on each other (facts/platform 9.3: dynamic-parameters).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
-const Text = named(
-  "ParameterText",
-  t.Object({ value: t.String(), valid: t.Boolean({ description: "False: there is no value." }) }),
-);
+const Text = namedObject("ParameterText", {
+  value: t.String(),
+  valid: t.Boolean({ description: "False: there is no value." }),
+});
 const nullable = <T extends ReturnType<typeof t.String> | ReturnType<typeof t.Integer>>(type: T) =>
   t.Union([type, t.Null()]);
 
-export const Diagnostic = named(
-  "ParameterDiagnostic",
-  t.Object({
-    severity: t.Union([t.Literal("error"), t.Literal("warning")]),
-    summary: t.String(),
-    detail: t.String(),
-    extra: t.Object({ code: t.String({ description: "`required`, or empty." }) }),
-  }),
-);
+export const Diagnostic = namedObject("ParameterDiagnostic", {
+  severity: t.Union([t.Literal("error"), t.Literal("warning")]),
+  summary: t.String(),
+  detail: t.String(),
+  extra: t.Object({ code: t.String({ description: "`required`, or empty." }) }),
+});
 export type Diagnostic = Static<typeof Diagnostic>;
 
-export const DynamicParameter = named(
-  "DynamicParameter",
-  t.Object({
-    name: t.String(),
-    display_name: t.String(),
-    description: t.String(),
-    type: t.String(),
-    form_type: t.String({ description: "How a form asks for it." }),
-    styling: t.Record(t.String(), t.Unknown(), { description: "Such as `placeholder`, as the template says." }),
-    mutable: t.Boolean(),
-    default_value: Text,
-    icon: t.String(),
-    options: t.Array(t.Object({ name: t.String(), description: t.String(), value: Text, icon: t.String() }), {
-      description: "Those offered for the values given.",
-    }),
-    validations: t.Array(
-      t.Object({
-        validation_error: t.String(),
-        validation_regex: nullable(t.String()),
-        validation_min: nullable(t.Integer()),
-        validation_max: nullable(t.Integer()),
-        validation_monotonic: nullable(t.String()),
-      }),
-    ),
-    required: t.Boolean({ description: "It has no default." }),
-    order: t.Integer(),
-    ephemeral: t.Boolean(),
-    value: Text,
-    diagnostics: t.Array(Diagnostic, { description: "What is wrong with its value." }),
+export const DynamicParameter = namedObject("DynamicParameter", {
+  name: t.String(),
+  display_name: t.String(),
+  description: t.String(),
+  type: t.String(),
+  form_type: t.String({ description: "How a form asks for it." }),
+  styling: t.Record(t.String(), t.Unknown(), { description: "Such as `placeholder`, as the template says." }),
+  mutable: t.Boolean(),
+  default_value: Text,
+  icon: t.String(),
+  options: t.Array(t.Object({ name: t.String(), description: t.String(), value: Text, icon: t.String() }), {
+    description: "Those offered for the values given.",
   }),
-);
+  validations: t.Array(
+    t.Object({
+      validation_error: t.String(),
+      validation_regex: nullable(t.String()),
+      validation_min: nullable(t.Integer()),
+      validation_max: nullable(t.Integer()),
+      validation_monotonic: nullable(t.String()),
+    }),
+  ),
+  required: t.Boolean({ description: "It has no default." }),
+  order: t.Integer(),
+  ephemeral: t.Boolean(),
+  value: Text,
+  diagnostics: t.Array(Diagnostic, { description: "What is wrong with its value." }),
+});
 export type DynamicParameter = Static<typeof DynamicParameter>;
 
-export const DynamicParameters = named(
-  "DynamicParameters",
-  t.Object({
-    id: t.Integer({ description: "That of the request; -1 for the first answer, which nobody asked for." }),
-    diagnostics: t.Array(Diagnostic, { description: "What is wrong with the request as a whole." }),
-    parameters: t.Array(DynamicParameter, { description: "Those asked for these values, in order." }),
-  }),
-);
+export const DynamicParameters = namedObject("DynamicParameters", {
+  id: t.Integer({ description: "That of the request; -1 for the first answer, which nobody asked for." }),
+  diagnostics: t.Array(Diagnostic, { description: "What is wrong with the request as a whole." }),
+  parameters: t.Array(DynamicParameter, { description: "Those asked for these values, in order." }),
+});
 export type DynamicParameters = Static<typeof DynamicParameters>;
 
-export const DynamicParametersRequest = named(
-  "DynamicParametersRequest",
-  t.Object({
-    id: t.Optional(t.Integer({ description: "Chosen by the caller; the answer has the same." })),
-    inputs: t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 65_536 }), {
-      maxProperties: 256,
-      description: "Values by parameter name; what is left out takes its default.",
-    }),
-    owner_id: t.Optional(
-      t.String({ maxLength: 64, description: "For whom the workspace would be; changes nothing here." }),
-    ),
+export const DynamicParametersRequest = namedObject("DynamicParametersRequest", {
+  id: t.Optional(t.Integer({ description: "Chosen by the caller; the answer has the same." })),
+  inputs: t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 65_536 }), {
+    maxProperties: 256,
+    description: "Values by parameter name; what is left out takes its default.",
   }),
-);
+  owner_id: t.Optional(
+    t.String({ maxLength: 64, description: "For whom the workspace would be; changes nothing here." }),
+  ),
+});
 export type DynamicParametersRequest = Static<typeof DynamicParametersRequest>;

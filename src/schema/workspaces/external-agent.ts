@@ -1,12 +1,9 @@
 // What a machine outside of the server needs to become the agent of a workspace.
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
-export const ExternalAgentCredentials = named(
-  "ExternalAgentCredentials",
-  t.Object({
-    command: t.String({ description: "To be run on the machine: fetches the program from this server and starts it." }),
-    agent_token: t.String({ description: "What the agent signs in with. Whoever has it is the agent." }),
-  }),
-);
+export const ExternalAgentCredentials = namedObject("ExternalAgentCredentials", {
+  command: t.String({ description: "To be run on the machine: fetches the program from this server and starts it." }),
+  agent_token: t.String({ description: "What the agent signs in with. Whoever has it is the agent." }),
+});
 export type ExternalAgentCredentials = Static<typeof ExternalAgentCredentials>;

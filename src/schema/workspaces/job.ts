@@ -1,7 +1,7 @@
 // Provisioner jobs: the shape callers see, and the status that is derived from the times (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { LogLevel } from "../log-level.ts";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 const uuid = (description: string) => t.String({ format: "uuid", description });
@@ -22,76 +22,67 @@ export const JobStatus = named(
   oneOf(JOB_STATUSES, "Active are pending, running and canceling; the others are final."),
 );
 
-export const ProvisionerJob = named(
-  "ProvisionerJob",
-  t.Object({
-    id: uuid("The job."),
-    created_at: t.String({ format: "date-time" }),
-    started_at: time("When a worker took it."),
-    completed_at: time("When it ended, well or not."),
-    canceled_at: time("When somebody asked to cancel it."),
-    error: t.Optional(t.String({ description: "Why it failed." })),
-    error_code: t.Optional(
-      t.String({ description: "A special cause, such as REQUIRED_TEMPLATE_VARIABLES or INSUFFICIENT_QUOTA." }),
-    ),
-    status: JobStatus,
-    worker_id: t.Optional(uuid("The worker that took it.")),
-    worker_name: t.String({ description: "Empty until a worker has taken it." }),
-    file_id: uuid("The upload the template was made from."),
-    tags: t.Record(t.String(), t.String(), { description: "What a worker must have to take it." }),
-    queue_position: t.Integer({ description: "Place in the queue, counted from 1; 0 when it does not wait." }),
-    queue_size: t.Integer({ description: "How many jobs wait." }),
-    organization_id: uuid("The organization it is done for."),
-    initiator_id: uuid("Who asked for it."),
-    input: t.Object({
-      template_version_id: t.Optional(t.String({ format: "uuid" })),
-      workspace_build_id: t.Optional(t.String({ format: "uuid" })),
-      error: t.Optional(t.String()),
-    }),
-    type: named("ProvisionerJobType", oneOf(JOB_TYPES, "What it is for.")),
-    available_workers: t.Array(t.String({ format: "uuid" }), { description: "Workers that could take it." }),
-    metadata: t.Object(
-      {
-        template_version_name: t.String(),
-        template_id: t.String({ format: "uuid" }),
-        template_name: t.String(),
-        template_display_name: t.String(),
-        template_icon: t.String(),
-        workspace_id: t.Optional(t.String({ format: "uuid" })),
-        workspace_name: t.Optional(t.String()),
-        workspace_build_transition: t.Optional(t.String()),
-      },
-      { description: "Names of what it is about." },
-    ),
-    logs_overflowed: t.Boolean({ description: "True when lines were dropped because the log had reached its limit." }),
+export const ProvisionerJob = namedObject("ProvisionerJob", {
+  id: uuid("The job."),
+  created_at: t.String({ format: "date-time" }),
+  started_at: time("When a worker took it."),
+  completed_at: time("When it ended, well or not."),
+  canceled_at: time("When somebody asked to cancel it."),
+  error: t.Optional(t.String({ description: "Why it failed." })),
+  error_code: t.Optional(
+    t.String({ description: "A special cause, such as REQUIRED_TEMPLATE_VARIABLES or INSUFFICIENT_QUOTA." }),
+  ),
+  status: JobStatus,
+  worker_id: t.Optional(uuid("The worker that took it.")),
+  worker_name: t.String({ description: "Empty until a worker has taken it." }),
+  file_id: uuid("The upload the template was made from."),
+  tags: t.Record(t.String(), t.String(), { description: "What a worker must have to take it." }),
+  queue_position: t.Integer({ description: "Place in the queue, counted from 1; 0 when it does not wait." }),
+  queue_size: t.Integer({ description: "How many jobs wait." }),
+  organization_id: uuid("The organization it is done for."),
+  initiator_id: uuid("Who asked for it."),
+  input: t.Object({
+    template_version_id: t.Optional(t.String({ format: "uuid" })),
+    workspace_build_id: t.Optional(t.String({ format: "uuid" })),
+    error: t.Optional(t.String()),
   }),
-);
+  type: named("ProvisionerJobType", oneOf(JOB_TYPES, "What it is for.")),
+  available_workers: t.Array(t.String({ format: "uuid" }), { description: "Workers that could take it." }),
+  metadata: t.Object(
+    {
+      template_version_name: t.String(),
+      template_id: t.String({ format: "uuid" }),
+      template_name: t.String(),
+      template_display_name: t.String(),
+      template_icon: t.String(),
+      workspace_id: t.Optional(t.String({ format: "uuid" })),
+      workspace_name: t.Optional(t.String()),
+      workspace_build_transition: t.Optional(t.String()),
+    },
+    { description: "Names of what it is about." },
+  ),
+  logs_overflowed: t.Boolean({ description: "True when lines were dropped because the log had reached its limit." }),
+});
 export type ProvisionerJob = Static<typeof ProvisionerJob>;
 
-export const JobLog = named(
-  "ProvisionerJobLog",
-  t.Object({
-    id: t.Integer({ description: "Ascends within the job; the cursor of `after` and `before`." }),
-    created_at: t.String({ format: "date-time" }),
-    log_source: named(
-      "ProvisionerJobLogSource",
-      oneOf(JOB_LOG_SOURCES, "`provisioner` is the work itself, `provisioner_daemon` what surrounds it."),
-    ),
-    log_level: LogLevel,
-    stage: t.String({ description: "The step of the work, in words." }),
-    output: t.String(),
-  }),
-);
+export const JobLog = namedObject("ProvisionerJobLog", {
+  id: t.Integer({ description: "Ascends within the job; the cursor of `after` and `before`." }),
+  created_at: t.String({ format: "date-time" }),
+  log_source: named(
+    "ProvisionerJobLogSource",
+    oneOf(JOB_LOG_SOURCES, "`provisioner` is the work itself, `provisioner_daemon` what surrounds it."),
+  ),
+  log_level: LogLevel,
+  stage: t.String({ description: "The step of the work, in words." }),
+  output: t.String(),
+});
 export type JobLog = Static<typeof JobLog>;
 
-export const MatchedProvisioners = named(
-  "MatchedProvisioners",
-  t.Object({
-    count: t.Integer({ description: "Workers whose tags match." }),
-    available: t.Integer({ description: "Those of them that have been heard of lately." }),
-    most_recently_seen: time("When one of them was last heard of."),
-  }),
-);
+export const MatchedProvisioners = namedObject("MatchedProvisioners", {
+  count: t.Integer({ description: "Workers whose tags match." }),
+  available: t.Integer({ description: "Those of them that have been heard of lately." }),
+  most_recently_seen: time("When one of them was last heard of."),
+});
 export type MatchedProvisioners = Static<typeof MatchedProvisioners>;
 
 /** What a status is derived from; times in milliseconds since 1970. */

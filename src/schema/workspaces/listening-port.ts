@@ -1,16 +1,13 @@
 // What listens in a workspace (specification "Listening ports").
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 
-export const ListeningPort = named(
-  "ListeningPort",
-  t.Object({
-    network: t.String({ description: "Always `tcp`." }),
-    port: t.Integer({ minimum: 0, maximum: 65_535 }),
-    process_name: t.String({ description: "Empty when it is not known." }),
-  }),
-);
+export const ListeningPort = namedObject("ListeningPort", {
+  network: t.String({ description: "Always `tcp`." }),
+  port: t.Integer({ minimum: 0, maximum: 65_535 }),
+  process_name: t.String({ description: "Empty when it is not known." }),
+});
 export type ListeningPort = Static<typeof ListeningPort>;
 
-export const ListeningPorts = named("ListeningPorts", t.Object({ ports: t.Array(ListeningPort) }));
+export const ListeningPorts = namedObject("ListeningPorts", { ports: t.Array(ListeningPort) });
 export type ListeningPorts = Static<typeof ListeningPorts>;

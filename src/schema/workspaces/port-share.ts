@@ -1,6 +1,6 @@
 // Wire shapes of port shares (specification "Port sharing", facts/platform 3.5).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
@@ -23,22 +23,18 @@ export const PortShareLevel = named(
   ),
 );
 
-export const PortShare = named(
-  "PortShare",
-  t.Object({
-    workspace_id: t.String({ format: "uuid" }),
-    agent_name,
-    port,
-    share_level: PortShareLevel,
-    protocol,
-  }),
-);
+export const PortShare = namedObject("PortShare", {
+  workspace_id: t.String({ format: "uuid" }),
+  agent_name,
+  port,
+  share_level: PortShareLevel,
+  protocol,
+});
 export type PortShare = Static<typeof PortShare>;
 
-export const PortShares = named(
-  "PortShares",
-  t.Object({ shares: t.Array(PortShare, { description: "By port, then agent." }) }),
-);
+export const PortShares = namedObject("PortShares", {
+  shares: t.Array(PortShare, { description: "By port, then agent." }),
+});
 
 /** Body of POST: replaces the share of the same agent and port. */
 export const UpsertPortShare = named(
@@ -47,4 +43,4 @@ export const UpsertPortShare = named(
 );
 export type UpsertPortShare = Static<typeof UpsertPortShare>;
 
-export const DeletePortShare = named("DeletePortShare", t.Object({ agent_name, port: t.Integer() }));
+export const DeletePortShare = namedObject("DeletePortShare", { agent_name, port: t.Integer() });

@@ -1,29 +1,26 @@
 // Wire shape of what a build brought to life (specification "Resource").
 import { type Static, Type as t } from "@sinclair/typebox";
 import { WorkspaceAgent } from "../agents/agent.ts";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { WorkspaceTransition } from "./transition.ts";
 
-export const Resource = named(
-  "WorkspaceResource",
-  t.Object({
-    id: t.String({ format: "uuid" }),
-    created_at: t.String({ format: "date-time" }),
-    job_id: t.String({ format: "uuid" }),
-    workspace_transition: WorkspaceTransition,
-    type: t.String({ description: "What it is, in the words of the provisioner." }),
-    name: t.String(),
-    hide: t.Boolean({ description: "People need not see it." }),
-    icon: t.String(),
-    agents: t.Array(WorkspaceAgent, { description: "In display order, then by name." }),
-    metadata: t.Array(
-      t.Object({
-        key: t.String(),
-        value: t.String({ description: "Empty when it is sensitive." }),
-        sensitive: t.Boolean(),
-      }),
-    ),
-    daily_cost: t.Integer(),
-  }),
-);
+export const Resource = namedObject("WorkspaceResource", {
+  id: t.String({ format: "uuid" }),
+  created_at: t.String({ format: "date-time" }),
+  job_id: t.String({ format: "uuid" }),
+  workspace_transition: WorkspaceTransition,
+  type: t.String({ description: "What it is, in the words of the provisioner." }),
+  name: t.String(),
+  hide: t.Boolean({ description: "People need not see it." }),
+  icon: t.String(),
+  agents: t.Array(WorkspaceAgent, { description: "In display order, then by name." }),
+  metadata: t.Array(
+    t.Object({
+      key: t.String(),
+      value: t.String({ description: "Empty when it is sensitive." }),
+      sensitive: t.Boolean(),
+    }),
+  ),
+  daily_cost: t.Integer(),
+});
 export type Resource = Static<typeof Resource>;

@@ -1,7 +1,7 @@
 // Wire shapes of a workspace's times: time to live, autostart, extension, dormancy, and why a workspace stops when it does
 // (facts/platform 2.6, 2.7 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 const MINUTE = 60_000;
@@ -39,74 +39,59 @@ export const ACTIVITY_REASONS = [
 ] as const;
 export type ActivityReason = (typeof ACTIVITY_REASONS)[number];
 
-export const UpdateTtl = named(
-  "UpdateTtl",
-  t.Object({
-    ttl_ms: t.Optional(
-      t.Union([t.Number(), t.Null()], {
-        description: "Milliseconds, one minute to 30 days, cut to whole minutes; absent, null or 0: it is not stopped.",
-      }),
-    ),
-  }),
-);
-export const UpdateAutostart = named(
-  "UpdateAutostart",
-  t.Object({
-    schedule: t.Optional(
-      t.Union([t.String({ maxLength: 256 }), t.Null()], {
-        description: "CRON_TZ=<zone> <minute> <hour> * * <days>; absent, null or empty for none.",
-      }),
-    ),
-  }),
-);
-export const ExtendWorkspace = named(
-  "ExtendWorkspace",
-  t.Object({
-    deadline: t.Optional(
-      t.String({ format: "date-time", description: "When it stops instead; at least 30 minutes ahead." }),
-    ),
-  }),
-);
-export const UpdateDormancy = named(
-  "UpdateDormancy",
-  t.Object({
-    dormant: t.Optional(t.Boolean({ description: "Absent is false." })),
-  }),
-);
+export const UpdateTtl = namedObject("UpdateTtl", {
+  ttl_ms: t.Optional(
+    t.Union([t.Number(), t.Null()], {
+      description: "Milliseconds, one minute to 30 days, cut to whole minutes; absent, null or 0: it is not stopped.",
+    }),
+  ),
+});
+export const UpdateAutostart = namedObject("UpdateAutostart", {
+  schedule: t.Optional(
+    t.Union([t.String({ maxLength: 256 }), t.Null()], {
+      description: "CRON_TZ=<zone> <minute> <hour> * * <days>; absent, null or empty for none.",
+    }),
+  ),
+});
+export const ExtendWorkspace = namedObject("ExtendWorkspace", {
+  deadline: t.Optional(
+    t.String({ format: "date-time", description: "When it stops instead; at least 30 minutes ahead." }),
+  ),
+});
+export const UpdateDormancy = namedObject("UpdateDormancy", {
+  dormant: t.Optional(t.Boolean({ description: "Absent is false." })),
+});
 
 const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
 
-export const WorkspaceActivity = named(
-  "WorkspaceActivity",
-  t.Object({
-    next: t.Union(
-      [
-        t.Object({
-          what: oneOf(["stop", "start", "make_dormant", "delete"]),
-          at: t.String({ format: "date-time", description: "In the past when it is about to happen." }),
-          why: t.String(),
-        }),
-        t.Null(),
-      ],
-      { description: "What the server will do by itself next; null when nothing." },
-    ),
-    deadline: time("When the running workspace stops; absent when it is not stopped."),
-    max_deadline: time("No activity and no extension moves the deadline past this."),
-    entries: t.Array(
+export const WorkspaceActivity = namedObject("WorkspaceActivity", {
+  next: t.Union(
+    [
       t.Object({
-        at: t.String({ format: "date-time" }),
-        reason: oneOf([...ACTIVITY_REASONS]),
-        detail: t.String({ description: "In words." }),
-        actor: t.Object({
-          kind: oneOf(["user", "agent", "server"]),
-          id: t.Optional(t.String({ format: "uuid" })),
-          name: t.String(),
-        }),
-        old_deadline: time("Absent when there was none."),
-        new_deadline: time("Absent when there is none."),
+        what: oneOf(["stop", "start", "make_dormant", "delete"]),
+        at: t.String({ format: "date-time", description: "In the past when it is about to happen." }),
+        why: t.String(),
       }),
-      { description: "The newest first, at most 50." },
-    ),
-  }),
-);
+      t.Null(),
+    ],
+    { description: "What the server will do by itself next; null when nothing." },
+  ),
+  deadline: time("When the running workspace stops; absent when it is not stopped."),
+  max_deadline: time("No activity and no extension moves the deadline past this."),
+  entries: t.Array(
+    t.Object({
+      at: t.String({ format: "date-time" }),
+      reason: oneOf([...ACTIVITY_REASONS]),
+      detail: t.String({ description: "In words." }),
+      actor: t.Object({
+        kind: oneOf(["user", "agent", "server"]),
+        id: t.Optional(t.String({ format: "uuid" })),
+        name: t.String(),
+      }),
+      old_deadline: time("Absent when there was none."),
+      new_deadline: time("Absent when there is none."),
+    }),
+    { description: "The newest first, at most 50." },
+  ),
+});
 export type WorkspaceActivity = Static<typeof WorkspaceActivity>;

@@ -2,7 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AgentStatus } from "../agents/agent.ts";
 import { framed } from "../framed.ts";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { BuildReason, WorkspaceStatus } from "./build.ts";
 import { WorkspaceTransition } from "./transition.ts";
 import { Workspace } from "./workspace.ts";
@@ -11,56 +11,50 @@ const uuid = () => t.String({ format: "uuid" });
 const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
 
 /** An agent of the latest build, as far as lists show it. */
-export const AgentSummary = named(
-  "AgentSummary",
-  t.Object({
-    id: uuid(),
-    name: t.String(),
-    status: AgentStatus,
-    lifecycle_state: t.String(),
-    healthy: t.Boolean(),
-  }),
-);
+export const AgentSummary = namedObject("AgentSummary", {
+  id: uuid(),
+  name: t.String(),
+  status: AgentStatus,
+  lifecycle_state: t.String(),
+  healthy: t.Boolean(),
+});
 export type AgentSummary = Static<typeof AgentSummary>;
 
 /** A workspace as a row of a list. */
-export const WorkspaceSummary = named(
-  "WorkspaceSummary",
-  t.Object({
-    id: uuid(),
-    name: t.String(),
-    created_at: t.String({ format: "date-time" }),
-    owner_id: uuid(),
-    owner_name: t.String(),
-    organization_id: uuid(),
-    organization_name: t.String(),
-    template_id: uuid(),
-    template_name: t.String(),
-    template_display_name: t.String(),
-    template_icon: t.String(),
-    template_version_id: uuid(),
-    template_version_name: t.String(),
-    template_active_version_id: uuid(),
-    outdated: t.Boolean(),
-    status: WorkspaceStatus,
-    build_id: uuid(),
-    build_number: t.Integer(),
-    build_created_at: t.String({ format: "date-time" }),
-    transition: WorkspaceTransition,
-    reason: BuildReason,
-    error: t.Optional(t.String({ description: "Why the latest build failed." })),
-    deadline: time("When it is stopped by itself; absent when it is not."),
-    max_deadline: time("The latest the deadline can be moved to."),
-    next_start_at: time("When it starts by itself next."),
-    last_used_at: t.String({ format: "date-time" }),
-    dormant_at: time("Since when it is dormant."),
-    deleting_at: time("When a dormant workspace is deleted."),
-    favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
-    shared: t.Boolean({ description: "It is shared with somebody." }),
-    healthy: t.Boolean(),
-    agents: t.Array(AgentSummary, { description: "Of what runs now." }),
-  }),
-);
+export const WorkspaceSummary = namedObject("WorkspaceSummary", {
+  id: uuid(),
+  name: t.String(),
+  created_at: t.String({ format: "date-time" }),
+  owner_id: uuid(),
+  owner_name: t.String(),
+  organization_id: uuid(),
+  organization_name: t.String(),
+  template_id: uuid(),
+  template_name: t.String(),
+  template_display_name: t.String(),
+  template_icon: t.String(),
+  template_version_id: uuid(),
+  template_version_name: t.String(),
+  template_active_version_id: uuid(),
+  outdated: t.Boolean(),
+  status: WorkspaceStatus,
+  build_id: uuid(),
+  build_number: t.Integer(),
+  build_created_at: t.String({ format: "date-time" }),
+  transition: WorkspaceTransition,
+  reason: BuildReason,
+  error: t.Optional(t.String({ description: "Why the latest build failed." })),
+  deadline: time("When it is stopped by itself; absent when it is not."),
+  max_deadline: time("The latest the deadline can be moved to."),
+  next_start_at: time("When it starts by itself next."),
+  last_used_at: t.String({ format: "date-time" }),
+  dormant_at: time("Since when it is dormant."),
+  deleting_at: time("When a dormant workspace is deleted."),
+  favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
+  shared: t.Boolean({ description: "It is shared with somebody." }),
+  healthy: t.Boolean(),
+  agents: t.Array(AgentSummary, { description: "Of what runs now." }),
+});
 export type WorkspaceSummary = Static<typeof WorkspaceSummary>;
 
 const id = t.String({ description: "Where a client that comes back goes on (query `after_id`)." });
@@ -70,26 +64,20 @@ const rows = (description: string) => t.Unsafe<readonly WorkspaceSummary[]>(t.Ar
 export const WorkspacesEvent = named(
   "WorkspacesEvent",
   t.Union([
-    named(
-      "WorkspacesSnapshotEvent",
-      t.Object({
-        type: t.Literal("snapshot"),
-        workspaces: rows("All there are, in several messages; what was known before and does not come again is gone."),
-        more: t.Boolean({ description: "Another message of the snapshot follows." }),
-        id,
-      }),
-    ),
-    named(
-      "WorkspacesChangesEvent",
-      t.Object({
-        type: t.Literal("changes"),
-        changed: rows("As they are now."),
-        removed: t.Unsafe<readonly string[]>(
-          t.Array(uuid(), { description: "Ids of what was deleted or may not be seen any more." }),
-        ),
-        id,
-      }),
-    ),
+    namedObject("WorkspacesSnapshotEvent", {
+      type: t.Literal("snapshot"),
+      workspaces: rows("All there are, in several messages; what was known before and does not come again is gone."),
+      more: t.Boolean({ description: "Another message of the snapshot follows." }),
+      id,
+    }),
+    namedObject("WorkspacesChangesEvent", {
+      type: t.Literal("changes"),
+      changed: rows("As they are now."),
+      removed: t.Unsafe<readonly string[]>(
+        t.Array(uuid(), { description: "Ids of what was deleted or may not be seen any more." }),
+      ),
+      id,
+    }),
   ]),
 );
 export type WorkspacesEvent = Static<typeof WorkspacesEvent>;

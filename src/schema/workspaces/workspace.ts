@@ -1,6 +1,6 @@
 // Wire shapes of workspaces (specification "Workspace", facts/platform 3.2).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { named } from "../named.ts";
+import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
 import { lineText } from "../text.ts";
@@ -14,111 +14,93 @@ const automaticUpdates = named(
   oneOf(["always", "never"], "`always`: each start uses the template's active version."),
 );
 
-export const Workspace = named(
-  "Workspace",
-  t.Object({
-    id: uuid(),
-    created_at: t.String({ format: "date-time" }),
-    updated_at: t.String({ format: "date-time" }),
-    owner_id: uuid(),
-    owner_name: t.String({ description: "The owner's username." }),
-    owner_avatar_url: t.String(),
-    organization_id: uuid(),
-    organization_name: t.String(),
-    template_id: uuid(),
-    template_name: t.String(),
-    template_display_name: t.String(),
-    template_icon: t.String(),
-    template_allow_user_cancel_workspace_jobs: t.Boolean(),
-    template_active_version_id: uuid(),
-    template_require_active_version: t.Boolean(),
-    template_use_classic_parameter_flow: t.Boolean(),
-    latest_build: Build,
-    latest_app_status: t.Optional(t.Union([AppStatus, t.Null()])),
-    outdated: t.Boolean({ description: "The latest build uses another version than the template's active one." }),
-    name: t.String(),
-    autostart_schedule: t.Optional(t.String({ description: "Absent when it does not start by itself." })),
-    ttl_ms: t.Optional(
-      t.Integer({ description: "Milliseconds it runs after a start; absent when it is not stopped." }),
-    ),
-    last_used_at: t.String({ format: "date-time" }),
-    deleting_at: time("When a dormant workspace is deleted; absent when it is not."),
-    dormant_at: time("Since when it is dormant; absent when it is not."),
-    next_start_at: time("When it starts by itself next."),
-    health: t.Object({
-      healthy: t.Boolean(),
-      failing_agents: t.Array(uuid(), { description: "Agents that are not healthy." }),
-    }),
-    automatic_updates: automaticUpdates,
-    allow_renames: t.Boolean(),
-    favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
-    is_prebuild: t.Boolean(),
-    shared_with: t.Array(
-      t.Object({
-        id: uuid(),
-        actor_type: oneOf(["user", "group"]),
-        name: t.String(),
-        avatar_url: t.Optional(t.String()),
-        roles: t.Array(t.String()),
-      }),
-    ),
-    task_id: NullableUuid,
+export const Workspace = namedObject("Workspace", {
+  id: uuid(),
+  created_at: t.String({ format: "date-time" }),
+  updated_at: t.String({ format: "date-time" }),
+  owner_id: uuid(),
+  owner_name: t.String({ description: "The owner's username." }),
+  owner_avatar_url: t.String(),
+  organization_id: uuid(),
+  organization_name: t.String(),
+  template_id: uuid(),
+  template_name: t.String(),
+  template_display_name: t.String(),
+  template_icon: t.String(),
+  template_allow_user_cancel_workspace_jobs: t.Boolean(),
+  template_active_version_id: uuid(),
+  template_require_active_version: t.Boolean(),
+  template_use_classic_parameter_flow: t.Boolean(),
+  latest_build: Build,
+  latest_app_status: t.Optional(t.Union([AppStatus, t.Null()])),
+  outdated: t.Boolean({ description: "The latest build uses another version than the template's active one." }),
+  name: t.String(),
+  autostart_schedule: t.Optional(t.String({ description: "Absent when it does not start by itself." })),
+  ttl_ms: t.Optional(t.Integer({ description: "Milliseconds it runs after a start; absent when it is not stopped." })),
+  last_used_at: t.String({ format: "date-time" }),
+  deleting_at: time("When a dormant workspace is deleted; absent when it is not."),
+  dormant_at: time("Since when it is dormant; absent when it is not."),
+  next_start_at: time("When it starts by itself next."),
+  health: t.Object({
+    healthy: t.Boolean(),
+    failing_agents: t.Array(uuid(), { description: "Agents that are not healthy." }),
   }),
-);
+  automatic_updates: automaticUpdates,
+  allow_renames: t.Boolean(),
+  favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
+  is_prebuild: t.Boolean(),
+  shared_with: t.Array(
+    t.Object({
+      id: uuid(),
+      actor_type: oneOf(["user", "group"]),
+      name: t.String(),
+      avatar_url: t.Optional(t.String()),
+      roles: t.Array(t.String()),
+    }),
+  ),
+  task_id: NullableUuid,
+});
 export type Workspace = Static<typeof Workspace>;
 
-export const Workspaces = named(
-  "Workspaces",
-  t.Object({
-    workspaces: t.Array(Workspace),
-    count: t.Integer({ description: "All that match, not only this page." }),
-  }),
-);
+export const Workspaces = namedObject("Workspaces", {
+  workspaces: t.Array(Workspace),
+  count: t.Integer({ description: "All that match, not only this page." }),
+});
 export type Workspaces = Static<typeof Workspaces>;
 
-export const RenameWorkspace = named(
-  "RenameWorkspace",
-  t.Object({
-    name: t.Optional(lineText({ description: "The name rule of new workspaces; absent: it stays." })),
-  }),
-);
+export const RenameWorkspace = namedObject("RenameWorkspace", {
+  name: t.Optional(lineText({ description: "The name rule of new workspaces; absent: it stays." })),
+});
 
-export const PutAutomaticUpdates = named("PutAutomaticUpdates", t.Object({ automatic_updates: automaticUpdates }));
+export const PutAutomaticUpdates = namedObject("PutAutomaticUpdates", { automatic_updates: automaticUpdates });
 
 /** What can be open in a workspace (facts/platform 1.1). */
 export const USAGE_APPS = ["vscode", "jetbrains", "reconnecting-pty", "ssh"] as const;
 
-export const WorkspaceUsage = named(
-  "WorkspaceUsage",
-  t.Object({
-    agent_id: t.Optional(t.String({ description: "An agent of the latest build; given together with app_name." })),
-    app_name: t.Optional(t.String({ description: "vscode, jetbrains, reconnecting-pty or ssh." })),
-  }),
-);
+export const WorkspaceUsage = namedObject("WorkspaceUsage", {
+  agent_id: t.Optional(t.String({ description: "An agent of the latest build; given together with app_name." })),
+  app_name: t.Optional(t.String({ description: "vscode, jetbrains, reconnecting-pty or ssh." })),
+});
 export type WorkspaceUsage = Static<typeof WorkspaceUsage>;
 
 /** The name rule of facts/platform 3.1. */
 export const NAME_PATTERN = "^[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*$";
 
 /** Body of both routes that make a workspace. */
-export const CreateWorkspace = named(
-  "CreateWorkspace",
-  t.Object({
-    name: lineText({
-      description:
-        "1 to 32 letters and digits in groups joined by single hyphens; unique among the owner's workspaces.",
-    }),
-    template_id: t.Optional(t.String({ format: "uuid", description: "Its active version is used." })),
-    template_version_id: t.Optional(t.String({ format: "uuid", description: "Instead of template_id." })),
-    template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "A preset of that version." })),
-    autostart_schedule: t.Optional(
-      t.Union([t.String(), t.Null()], { description: "CRON_TZ=<zone> <minute> <hour> * * <days>; absent for none." }),
-    ),
-    ttl_ms: t.Optional(
-      t.Union([t.Number(), t.Null()], { description: "Milliseconds; absent, null or 0: the template's default." }),
-    ),
-    automatic_updates: t.Optional(t.String({ description: "always or never (default)." })),
-    rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
+export const CreateWorkspace = namedObject("CreateWorkspace", {
+  name: lineText({
+    description: "1 to 32 letters and digits in groups joined by single hyphens; unique among the owner's workspaces.",
   }),
-);
+  template_id: t.Optional(t.String({ format: "uuid", description: "Its active version is used." })),
+  template_version_id: t.Optional(t.String({ format: "uuid", description: "Instead of template_id." })),
+  template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "A preset of that version." })),
+  autostart_schedule: t.Optional(
+    t.Union([t.String(), t.Null()], { description: "CRON_TZ=<zone> <minute> <hour> * * <days>; absent for none." }),
+  ),
+  ttl_ms: t.Optional(
+    t.Union([t.Number(), t.Null()], { description: "Milliseconds; absent, null or 0: the template's default." }),
+  ),
+  automatic_updates: t.Optional(t.String({ description: "always or never (default)." })),
+  rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
+});
 export type CreateWorkspace = Static<typeof CreateWorkspace>;
