@@ -1,11 +1,10 @@
 // Uploads that templates are made from. The body goes to disk as it comes in and is refused while it streams when it is too large;
 // what was answered is on disk (rules TP-1 to TP-4).
 import { Elysia, t } from "elysia";
-import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { findFile } from "#db/templates/files.ts";
 import { mayManageTemplates } from "#domain/access.ts";
-import { mayReadFile, remember } from "#domain/templates/uploads.ts";
+import { fileAt, remember } from "#domain/templates/uploads.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates/file.ts";
 import { zipOf } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
@@ -101,8 +100,7 @@ export async function* bounded(request: Request, limit: number): AsyncGenerator<
 
 const download = async (ctx: ApiContext, caller: UserCaller, id: string, format: string | undefined) => {
   if (format !== undefined && format !== "" && format !== "zip") throw invalidField("format", "must be zip or absent");
-  const file = await ctx.store.get(findFile({ id: id.toLowerCase() }));
-  if (!file || !(await mayReadFile(ctx.store, caller, file))) throw notFound();
+  const file = await fileAt(ctx.store, id, caller);
   const path = await ctx.blobs.pathOf(file.hash);
   const convert = format === "zip" && file.mimetype === "application/x-tar";
   const type = convert ? "application/zip" : file.mimetype;

@@ -1,10 +1,8 @@
 // Workers that are processes of their own (`slipway provisioner`): listing them, and the WebSocket over which they take jobs.
 import { Elysia, t } from "elysia";
-import { AppError, invalidField, notFound } from "#base/errors.ts";
-import { isUuid } from "#base/ids.ts";
+import { AppError, invalidField } from "#base/errors.ts";
 import { listProvisionerDaemons } from "#db/templates/provisioners.ts";
-import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/users/organizations.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { organizationAt, organizationPath, workersOrganizationAt } from "#domain/organizations/find.ts";
 import { register } from "#domain/provisioners/daemon.ts";
 import { presentDaemon } from "#domain/provisioners/present.ts";
 import { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
@@ -52,16 +50,6 @@ const kindsIn = (text = "local"): string[] => {
   throw invalidField("provisioners", `must be some of ${KINDS.join(", ")}, separated by commas`);
 };
 
-/** The organization of a worker's path. 401 when its key is of another. */
-const organizationOf = async (ctx: ApiContext, text: string, own: string): Promise<string> => {
-  const found = isUuid(text)
-    ? await ctx.store.get(findOrganization({ id: text.toLowerCase() }))
-    : await ctx.store.get(text === "default" ? findDefaultOrganization() : findOrganizationByName({ name: text }));
-  if (!found) throw notFound();
-  if (found.id === own) return own;
-  throw new AppError("unauthenticated", "The provisioner key is of another organization.");
-};
-
 export const provisionerDaemons = (ctx: ApiContext) =>
   new Elysia({ prefix: "/organizations" })
     .use(callers)
@@ -90,7 +78,11 @@ export const provisionerDaemons = (ctx: ApiContext) =>
     .get(
       "/:organization/provisionerdaemons/serve",
       async ({ key, params, query, request }) => {
-        const organization_id = await organizationOf(ctx, params.organization, key.organization_id);
+        const { id: organization_id } = await workersOrganizationAt(
+          ctx.store,
+          params.organization,
+          key.organization_id,
+        );
         const wanted = {
           organization_id,
           key_id: key.id,

@@ -1,12 +1,17 @@
 // Templates: what workspaces are made from. Lists, one by id or name, making, changing, deleting; their versions are in versions.ts.
 import { Elysia, t } from "elysia";
-import { notFound } from "#base/errors.ts";
-import { findTemplateByName, type ShownTemplate } from "#db/templates/templates.ts";
+import type { ShownTemplate } from "#db/templates/templates.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { BuildTimes } from "#domain/templates/build-times.ts";
 import { changeTemplate, makeTemplate, mustManage, removeTemplate } from "#domain/templates/change.ts";
 import { searchTemplates } from "#domain/templates/search.ts";
-import { managedTemplateAt, presentTemplate, templateAt, templatePath } from "#domain/templates/template.ts";
+import {
+  managedTemplateAt,
+  presentTemplate,
+  templateAt,
+  templateNamed,
+  templatePath,
+} from "#domain/templates/template.ts";
 import { Generic } from "#schema/generic.ts";
 import { Manifest } from "#schema/templates/manifest.ts";
 import { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
@@ -114,10 +119,7 @@ const inOrganization = (ctx: ApiContext, show: Show) =>
     .get(
       "/:organization/templates/:name",
       async ({ caller, params }) => {
-        const { id: organization_id } = await organizationAt(ctx.store, params.organization, caller);
-        const found = await ctx.store.get(findTemplateByName({ organization_id, name: params.name }));
-        if (!found) throw notFound();
-        return show(await templateAt(ctx, found.id, caller));
+        return show(await templateNamed(ctx, params, caller));
       },
       {
         user: true,

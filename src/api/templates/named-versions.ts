@@ -1,11 +1,10 @@
 // Versions by the names of their organization, template and version, as clients that push templates know them.
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { findTemplateByName } from "#db/templates/templates.ts";
 import { findVersionBefore, findVersionByName, type ShownVersion } from "#db/templates/versions.ts";
-import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { organizationPath } from "#domain/organizations/find.ts";
 import { presentVersion } from "#domain/template-versions/version.ts";
-import { templateAt } from "#domain/templates/template.ts";
+import { templateNamed } from "#domain/templates/template.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -23,10 +22,7 @@ type Named = { readonly organization: string; readonly name: string; readonly ve
 
 /** 404 for what is not there or may not be seen. */
 const versionNamed = async (ctx: ApiContext, path: Named, caller: UserCaller): Promise<ShownVersion> => {
-  const { id: organization_id } = await organizationAt(ctx.store, path.organization, caller);
-  const found = await ctx.store.get(findTemplateByName({ organization_id, name: path.name }));
-  if (!found) throw notFound();
-  const { template } = await templateAt(ctx, found.id, caller);
+  const { template } = await templateNamed(ctx, path, caller);
   const version = await ctx.store.get(findVersionByName({ template_id: template.id, name: path.version }));
   if (!version) throw notFound();
   return version;

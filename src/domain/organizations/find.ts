@@ -1,7 +1,7 @@
 // Finding the organization a path names, and showing it.
 import { Type as t } from "@sinclair/typebox";
 import { rfc3339 } from "#base/clock.ts";
-import { notFound } from "#base/errors.ts";
+import { AppError, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
@@ -28,11 +28,22 @@ export const getOrganization = async (store: Store, id: string): Promise<Organiz
 
 /** The organization named by a path: a UUID, a name or the word `default`. 404 when it is not there or not visible. */
 export const organizationAt = async (store: Store, text: string, caller: UserCaller): Promise<OrganizationRow> => {
-  const found = isUuid(text)
-    ? await store.get(findOrganization({ id: text.toLowerCase() }))
-    : await store.get(text === "default" ? findDefaultOrganization() : findOrganizationByName({ name: text }));
+  const found = await organizationNamed(store, text);
   if (!found || !maySeeOrganization(caller, found.id)) throw notFound();
   return found;
+};
+
+/** The same for a worker, whose key is of one organization: 401 for another's. */
+export const workersOrganizationAt = async (store: Store, text: string, own: string): Promise<OrganizationRow> => {
+  const found = await organizationNamed(store, text);
+  if (!found) throw notFound();
+  if (found.id === own) return found;
+  throw new AppError("unauthenticated", "The provisioner key is of another organization.");
+};
+
+const organizationNamed = (store: Store, text: string): Promise<OrganizationRow | undefined> => {
+  if (isUuid(text)) return store.get(findOrganization({ id: text.toLowerCase() }));
+  return store.get(text === "default" ? findDefaultOrganization() : findOrganizationByName({ name: text }));
 };
 
 /** The row as callers see it. */

@@ -2,11 +2,12 @@
 import { Type as t } from "@sinclair/typebox";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, notFound } from "#base/errors.ts";
-import { findTemplateShown, type ShownTemplate } from "#db/templates/templates.ts";
+import { findTemplateByName, findTemplateShown, type ShownTemplate } from "#db/templates/templates.ts";
 import type { BuildTimeStats, Template } from "#schema/templates/template.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayManageTemplates, mayReadTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
+import { organizationAt } from "../organizations/find.ts";
 
 export const templatePath = t.Object({ template: t.String({ format: "uuid", description: "Template id." }) });
 
@@ -15,6 +16,18 @@ export const templateAt = async (ctx: DomainContext, id: string, caller: UserCal
   const found = await ctx.store.get(findTemplateShown({ id: id.toLowerCase() }));
   if (!found || !mayReadTemplates(caller, found.template.organization_id)) throw notFound();
   return found;
+};
+
+/** The same by the names of its organization and itself. */
+export const templateNamed = async (
+  ctx: DomainContext,
+  { organization, name }: { readonly organization: string; readonly name: string },
+  caller: UserCaller,
+): Promise<ShownTemplate> => {
+  const { id: organization_id } = await organizationAt(ctx.store, organization, caller);
+  const found = await ctx.store.get(findTemplateByName({ organization_id, name }));
+  if (!found) throw notFound();
+  return templateAt(ctx, found.id, caller);
 };
 
 /** The same for those who may change it; 403 for those who may only see it. */

@@ -1,8 +1,8 @@
 // Uploaded files as rows: who has which content, and who may read it (rules TP-1 to TP-4).
-
+import { notFound } from "#base/errors.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { type FileRow, findFileByHash, insertFile, listOrganizationsOfFile } from "#db/templates/files.ts";
+import { type FileRow, findFile, findFileByHash, insertFile, listOrganizationsOfFile } from "#db/templates/files.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayManageTemplates } from "../access.ts";
 
@@ -25,6 +25,13 @@ export const remember = async (store: Store, row: FileRow): Promise<{ id: string
     if (!other) throw error;
     return { id: other.id, isNew: false };
   }
+};
+
+/** The upload with this id, where the caller may read it; 404 otherwise. */
+export const fileAt = async (store: Store, id: string, caller: UserCaller): Promise<FileRow> => {
+  const file = await store.get(findFile({ id: id.toLowerCase() }));
+  if (!file || !(await mayReadFile(store, caller, file))) throw notFound();
+  return file;
 };
 
 /** Whoever uploaded it, and those who look after templates where a version was made of it. */
