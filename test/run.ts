@@ -1,7 +1,10 @@
-// What `npm test` runs: lint, types, unused code, every test, the binary, and the API tests again against it. The last line is
-// `N passed, N failed` (`, N skipped` if any), summed from the test reports plus one for each step that is no test. Options:
+// What `npm test` runs: lint, types, unused code and the build of the binary side by side; every test; and against the binary its own tests
+// and a sample of those of the API. The last line is `N passed, N failed` (`, N skipped` if any), summed from the test reports plus one
+// for each step that is no test. Options:
 //   --only lint,unit   these steps                     --changed          only tests that the changes of this branch can reach, no binary
-//   --slowest N        names the slowest files         --since REVISION   what --changed compares with; main unless given
+//   --slowest N        how many slow files are named   --since REVISION   what --changed compares with; main unless given
+//   --all-binary       all tests of the API that can run against the binary, as before a release
+//   --record           writes down how long each file took (test/support/run/timings.json): the longest begin first
 // Leaves no process behind, and fails when a test did, which it names. Files in which a few tests failed are run once more by
 // themselves: what passes then is named as unsteady at the end, and more than three such files fail the run.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -9,8 +12,10 @@ import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { sampleOf } from "./support/run/binary-sample.ts";
 import { changedFiles, reachedTests } from "./support/run/changed.ts";
-import { readJunit, skipReason, slowestFiles, type TestCase } from "./support/run/junit.ts";
+import { type Cost, costLine, costOf, slowestLines } from "./support/run/figures.ts";
+import { readJunit, skipReason, type TestCase } from "./support/run/junit.ts";
 import { notedFolders, RUN_LEDGER, testAt } from "./support/run/ledger.ts";
 import { endLeftovers, type Leftover, leftovers, RUN_MARK } from "./support/run/leftovers.ts";
 import { outsideFiles } from "./support/run/outside.ts";
@@ -19,6 +24,8 @@ import { tempPlace } from "./support/temp-place.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BINARY = join(ROOT, "dist", "slipway");
+/** Milliseconds that each test file took when they were last recorded. */
+const TIMINGS = "test/support/run/timings.json";
 const TEST_TIMEOUT_MS = 30_000;
 /** A daemon looks for its folder each 2 s, and then ends in order. */
 const NOTICE_MS = 15_000;
@@ -54,20 +61,32 @@ const ON_POSTGRES = [
   ...["templates/story.test.ts", "chats/list.test.ts"],
 ].map((path) => `test/api/${path}`);
 
+const { values: options } = parseArgs({
+  options: {
+    only: { type: "string" },
+    changed: { type: "boolean" },
+    since: { type: "string", default: "main" },
+    slowest: { type: "string", default: "10" },
+    "all-binary": { type: "boolean" },
+    record: { type: "boolean" },
+  },
+});
+// What reaches into the server has been run beside it already.
+const OUTSIDE = await outsideFiles(ROOT, "test/api");
+
 const STEPS: Step[] = [
   { name: "lint", command: ["node_modules/@biomejs/biome/bin/biome", "check", "."] },
   { name: "types", command: ["node_modules/typescript/bin/tsc", "--noEmit"] },
   { name: "unused", command: ["node_modules/knip/bin/knip-bun.js"] },
+  { name: "build", command: ["src/build.ts"] },
   { name: "unit", command: ["test"], tests: [] },
   ...(process.env.SLIPWAY_TEST_POSTGRES
     ? [{ name: "postgres", command: ["test"], tests: ON_POSTGRES, env: { SLIPWAY_TEST_DATABASE: "postgres" } }]
     : []),
-  { name: "build", command: ["src/build.ts"] },
   {
     name: "binary",
     command: ["test"],
-    // What reaches into the server has been run beside it already.
-    tests: [...(await outsideFiles(ROOT, "test/api")), "test/binary"],
+    tests: [...(options["all-binary"] ? OUTSIDE : sampleOf(OUTSIDE)), "test/binary"],
     env: { SLIPWAY_TEST_BINARY: BINARY },
     needs: "build",
   },
@@ -80,23 +99,20 @@ const scratch = mkdtempSync(join(tmpdir(), "slipway-tests-"));
 const mark = `${process.pid}-${crypto.randomUUID()}`;
 const ledger = join(scratch, "folders");
 const unsteady: UnsteadyFile[] = [];
-const { values: options } = parseArgs({
-  options: {
-    only: { type: "string" },
-    changed: { type: "boolean" },
-    since: { type: "string", default: "main" },
-    slowest: { type: "string", default: "0" },
-  },
-});
 const total: Tally = { passed: 0, failed: 0, skipped: 0 };
 const summary: string[] = [];
 const broken = new Set<string>();
-let running: Bun.Subprocess | undefined;
+const running = new Set<Bun.Subprocess>();
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupt());
 
 try {
-  for (const step of chosenSteps()) {
+  const chosen = chosenSteps();
+  await Promise.all(chosen.filter(({ tests }) => !tests).map(runCheck));
+  const isBuilt = chosen.some(({ name }) => name === "build") && !broken.has("build");
+  for (const step of chosen.filter(({ tests }) => tests)) {
+    // Servers and daemons that are processes of their own start in a third of the processor's time when they are compiled.
+    if (isBuilt) step.env = { SLIPWAY_TEST_PROGRAM: BINARY, ...step.env };
     if (step.needs && broken.has(step.needs)) skipStep(step, step.needs);
     else await runStep(step);
   }
@@ -132,24 +148,35 @@ function onlyReached(step: Step): Step {
   return { ...step, tests: within.map((file) => `./${file}`) };
 }
 
+/** A step that is no test, beside others: what it says is shown when it has ended. */
+async function runCheck(step: Step): Promise<void> {
+  const begun = performance.now();
+  const child = start(step.command, step.env, "pipe");
+  const [output, errors, code] = await Promise.all([
+    new Response(child.stdout as ReadableStream).text(),
+    new Response(child.stderr as ReadableStream).text(),
+    ended(child),
+  ]);
+  say(`\n== ${step.name}\n${output}${errors}`.trimEnd());
+  settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, costOf(child, begun));
+}
+
 async function runStep(step: Step): Promise<void> {
   say(`\n== ${step.name}`);
-  const begun = performance.now();
   const report = join(scratch, `${step.name}.xml`);
-  const code = await spawned(step, report);
-  const cases = step.tests ? casesIn(report) : [];
-  const tally = step.tests
-    ? countTests(await steady(step, cases), code)
-    : { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+  const [code, cost] = await runTests(step, report);
+  const cases = casesIn(report);
+  settle(step, countTests(await steady(step, cases), code), cost);
+  summary.push(...slowestLines(cases, Number(options.slowest)));
+}
+
+/** Counts the step and writes its line of the summary. */
+function settle(step: Step, tally: Tally, cost: Cost): void {
   if (tally.failed > 0) broken.add(step.name);
   total.passed += tally.passed;
   total.failed += tally.failed;
   total.skipped += tally.skipped;
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-  summary.push(`${tally.failed === 0 ? "ok    " : "FAILED"}  ${step.name.padEnd(7)} ${line(tally)}  (${seconds} s)`);
-  for (const [file, took] of slowestFiles(cases, Number(options.slowest))) {
-    summary.push(`        ${took.toFixed(1).padStart(6)} s  ${file}`);
-  }
+  summary.push(`${tally.failed === 0 ? "ok    " : "FAILED"}  ${step.name.padEnd(8)} ${line(tally)}  ${costLine(cost)}`);
 }
 
 /** What the registry knows against packages in use, as a warning: news of others must not turn a tree red that nobody has touched. */
@@ -165,16 +192,28 @@ async function askAdvisories(): Promise<void> {
 
 function skipStep(step: Step, needed: string): void {
   total.failed += 1;
-  summary.push(`FAILED  ${step.name.padEnd(7)} not run, because ${needed} failed`);
+  summary.push(`FAILED  ${step.name.padEnd(8)} not run, because ${needed} failed`);
 }
 
-async function spawned(step: Step, report: string, workers = WORKERS): Promise<number> {
+async function runTests(step: Step, report: string, workers = WORKERS): Promise<[code: number, cost: Cost]> {
+  const begun = performance.now();
   const flags = ["--only-failures", `--timeout=${TEST_TIMEOUT_MS}`, "--reporter=junit", `--reporter-outfile=${report}`];
-  const together = workers > 1 ? [`--parallel=${workers}`, "--no-isolate"] : [];
-  const arguments_ = step.tests ? [...step.command, ...together, ...flags, ...step.tests] : step.command;
-  running = Bun.spawn([process.execPath, "--no-env-file", ...arguments_], {
+  const order = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
+  const together = workers > 1 ? [`--parallel=${workers}`, "--no-isolate", ...order] : [];
+  const child = start([...step.command, ...together, ...flags, ...(step.tests ?? [])], step.env, "inherit");
+  return [await ended(child), costOf(child, begun)];
+}
+
+async function ended(child: Bun.Subprocess): Promise<number> {
+  await child.exited;
+  running.delete(child);
+  return child.exitCode ?? 1;
+}
+
+function start(words: string[], env: Record<string, string> = {}, output: "inherit" | "pipe"): Bun.Subprocess {
+  const child = Bun.spawn([process.execPath, "--no-env-file", ...words], {
     cwd: ROOT,
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ["ignore", output, output],
     // Tools that look for `bun` find this one.
     env: {
       ...process.env,
@@ -183,10 +222,11 @@ async function spawned(step: Step, report: string, workers = WORKERS): Promise<n
       TMPDIR: TEMP,
       [RUN_MARK]: mark,
       [RUN_LEDGER]: ledger,
-      ...step.env,
+      ...env,
     },
   });
-  return await running.exited;
+  running.add(child);
+  return child;
 }
 
 /** The tests of a report, none when there is no report. */
@@ -205,7 +245,7 @@ async function steady(step: Step, cases: TestCase[]): Promise<{ cases: readonly 
   if (files.length === 0 || files.length > SECOND_TRIES) return { cases, mended: false };
   say(`\n== ${step.name}, once more: ${files.join(", ")}`);
   const report = join(scratch, `${step.name}-again.xml`);
-  await spawned({ ...step, tests: files }, report, 1);
+  await runTests({ ...step, tests: files }, report, 1);
   const judged = judge(cases, casesIn(report));
   unsteady.push(...judged.unsteady);
   return { cases: judged.cases, mended: failedFiles(judged.cases).length === 0 };
@@ -256,7 +296,7 @@ function left(): Leftover[] {
 }
 
 function interrupt(): void {
-  running?.kill("SIGTERM");
+  for (const child of running) child.kill("SIGTERM");
   endLeftovers(left());
   rmSync(scratch, { recursive: true, force: true });
   process.exit(130);

@@ -83,6 +83,8 @@ export type ContextOptions = {
   provisioners?: Provisioners;
   /** Other language models: tests only. */
   models?: LanguageModels;
+  /** The program and the verb of daemons of local workspaces; default: this program. */
+  daemon?: readonly string[] | undefined;
   /** The variables this process was started with; some reach local workspaces (PATH, LANG, TZ). */
   environment?: Readonly<Record<string, string | undefined>>;
 };

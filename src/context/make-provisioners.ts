@@ -16,11 +16,12 @@ type Options = {
   readonly config: Config;
   readonly provisioners?: Provisioners | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly daemon?: readonly string[] | undefined;
 };
 
 /** The ways a workspace can come to life here. `local` is always there to stop and delete; it starts only where that is allowed. */
 export const makeProvisioners = (
-  { config, provisioners, environment }: Options,
+  { config, provisioners, environment, daemon }: Options,
   clock: Clock,
   accessUrl: () => URL,
   workers: Workers,
@@ -38,6 +39,7 @@ export const makeProvisioners = (
     clock,
     accessUrl,
     environment,
+    command: daemon,
     orphanTimeout: config.local_daemon_orphan_timeout,
     user: config.local_workspace_user,
     refusal: whyNoLocal(config),

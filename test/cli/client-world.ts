@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { programCommand } from "#test/support/program.ts";
 import {
   ADMIN,
   startTestServer,
@@ -11,12 +11,12 @@ import {
   tempDirectory,
 } from "#test/support/server.ts";
 
-const SOURCE = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-
 /** Puts a program `slipway` into a folder `bin` of `home`; answers a PATH that finds it. */
 export const programIn = (home: string): string => {
   mkdirSync(join(home, "bin"), { recursive: true });
-  const script = `#!/bin/sh\nexec '${process.execPath}' --no-env-file '${SOURCE}' "$@"\n`;
+  const script = `#!/bin/sh\nexec ${programCommand()
+    .map((word) => `'${word}'`)
+    .join(" ")} "$@"\n`;
   writeFileSync(join(home, "bin", "slipway"), script, { mode: 0o755 });
   return `${join(home, "bin")}:${process.env.PATH}`;
 };

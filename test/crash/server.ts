@@ -1,13 +1,14 @@
-// A real `serve` process on a data directory and a port of its own, for tests that kill, stop and start it again. From the source,
-// or the compiled binary where SLIPWAY_TEST_BINARY names one. Every process that is still alive at the end is killed.
+// A real `serve` process on a data directory and a port of its own, for tests that kill, stop and start it again. Every process that is still alive at the end is killed.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { temporaryDirectory } from "#test/db/deployments.ts";
+import { programCommand } from "#test/support/program.ts";
 import { ADMIN, announced } from "#test/support/server.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+/** The command without its verb. */
+export const command = programCommand;
 
 export type StartOptions = {
   env?: Record<string, string>;
@@ -27,12 +28,6 @@ export const freePort = async (): Promise<number> => {
   return port;
 };
 
-/** The command without its verb. */
-export const command = (): string[] => {
-  const binary = Bun.env.SLIPWAY_TEST_BINARY;
-  return binary ? [binary] : [process.execPath, "--no-env-file", MAIN];
-};
-
 /** One running process. */
 export class ServeProcess {
   readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">;
@@ -40,7 +35,7 @@ export class ServeProcess {
   #errors = "";
 
   constructor(place: ServerPlace, { env = {}, through = [] }: StartOptions = {}) {
-    this.child = Bun.spawn([...through, ...command(), "serve"], {
+    this.child = Bun.spawn([...through, ...programCommand(), "serve"], {
       env: {
         PATH: Bun.env.PATH ?? "",
         HOME: place.directory,

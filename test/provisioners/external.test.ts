@@ -1,13 +1,13 @@
 // Workers of their own as real second processes: they take builds, share them, die, hang, come back.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
+import { programCommand } from "#test/support/program.ts";
 import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
@@ -192,9 +192,7 @@ test(
 
 /** A server as a process of its own, to be killed. */
 const serve = async (directory: string, port = "0") => {
-  const binary = process.env.SLIPWAY_TEST_BINARY;
-  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-  const child = Bun.spawn([...(binary ? [binary] : [process.execPath, "--no-env-file", main]), "serve"], {
+  const child = Bun.spawn([...programCommand(), "serve"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: directory,

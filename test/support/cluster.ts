@@ -1,12 +1,11 @@
-// Nodes of a cluster as processes of their own, which tests kill, stop and start again. From source, or the compiled binary.
+// Nodes of a cluster as processes of their own, which tests kill, stop and start again.
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { createDatabase, type TestDatabase } from "./postgres.ts";
+import { programCommand } from "./program.ts";
 import { ADMIN, tempDirectory } from "./server.ts";
 import { until } from "./until.ts";
 
 export const LEASE_MS = 3000;
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const KEY = "5".repeat(64);
 
 export type NodeProcess = {
@@ -46,8 +45,7 @@ export const startCluster = async (): Promise<TestCluster> => {
     const port = ports.get(n) ?? freePort();
     ports.set(n, port);
     const id = `127.0.0.1:${port}`;
-    const binary = process.env.SLIPWAY_TEST_BINARY;
-    const child = Bun.spawn([...(binary ? [binary] : [process.execPath, join(ROOT, "src/main.ts")]), "serve"], {
+    const child = Bun.spawn([...programCommand(), "serve"], {
       cwd: place.path,
       env: {
         PATH: process.env.PATH ?? "",

@@ -10,6 +10,7 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 import { onPostgres, openServersStore, removeServersDatabase } from "./postgres-server.ts";
 import { fillPrepared } from "./prepared.ts";
+import { compiledProgram } from "./program.ts";
 import { noteFolder } from "./run/ledger.ts";
 
 export type TestServer = AsyncDisposable & {
@@ -96,7 +97,10 @@ const startHere = async (directory: string, options: TestServerOptions) => {
   const { clock, models, environment } = options;
   const place = { config, password: ADMIN.password, isUsual: isUsual(options) };
   const opened = onPostgres ? await openServersStore(directory, place) : {};
-  const context = await openContext({ config, sources, clock, models, environment, copyMessages: true, ...opened });
+  const program = compiledProgram();
+  const daemon = program ? [program, "agent"] : undefined;
+  const tests = { copyMessages: true, daemon };
+  const context = await openContext({ config, sources, clock, models, environment, ...tests, ...opened });
   const server = await startServer(context);
   return {
     url: server.url,

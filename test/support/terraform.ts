@@ -1,5 +1,5 @@
 // A server that runs Terraform for real, offline: the program of this machine with the provider of `.ci/terraform-tools`. The agents that
-// it brings to life are this program from source, fetched from the server as any machine would.
+// it brings to life are this program, fetched from the server as any machine would.
 import {
   chmodSync,
   existsSync,
@@ -16,19 +16,23 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Client } from "#src/client.ts";
 import { needs } from "./needs.ts";
+import { programCommand } from "./program.ts";
 import { noteFolder } from "./run/ledger.ts";
 import type { TestServerOptions } from "./server.ts";
 import { importVersion } from "./templates.ts";
 import { openWorld, type World } from "./workspaces.ts";
 
-const MAIN = new URL("../../src/main.ts", import.meta.url).pathname;
-
 const ACCOUNTS = ["github", "gitlab"].map((id) => ({ id, type: id, client_id: "client", client_secret: "hush" }));
 
-/** A program of one file that is this one from source: what the server serves below /bin. */
+/** A program of one file that is this one: what the server serves below /bin. */
 const agentProgram = (folder: string): string => {
   const file = join(folder, "slipway-agent");
-  writeFileSync(file, `#!/bin/sh\nexec "${process.execPath}" --no-env-file "${MAIN}" "$@"\n`);
+  writeFileSync(
+    file,
+    `#!/bin/sh\nexec ${programCommand()
+      .map((word) => `"${word}"`)
+      .join(" ")} "$@"\n`,
+  );
   chmodSync(file, 0o755);
   return file;
 };

@@ -1,10 +1,9 @@
 // Workers of their own for tests: the real program as a second process, or a bare socket that speaks their protocol.
-import { fileURLToPath } from "node:url";
 import type { NewProvisionerKey } from "#schema/templates/provisioner.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { printTags, type Tags } from "#src/provisioners/external/tags.ts";
+import { programCommand } from "./program.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const SERVE = "/api/v2/organizations/default/provisionerdaemons/serve";
 
 let made = 0;
@@ -36,9 +35,7 @@ export const startWorker = (options: {
   kinds?: string;
   env?: Record<string, string>;
 }): WorkerProcess => {
-  const binary = process.env.SLIPWAY_TEST_BINARY;
-  const command = binary ? [binary] : [process.execPath, "--no-env-file", MAIN];
-  const child = Bun.spawn([...command, "provisioner"], {
+  const child = Bun.spawn([...programCommand(), "provisioner"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: options.directory,

@@ -18,7 +18,7 @@ export type LocalOptions = {
   readonly clock: Clock;
   readonly accessUrl: () => URL;
   /** The program and its arguments; default: this program with the verb `agent`. */
-  readonly command?: readonly string[];
+  readonly command?: readonly string[] | undefined;
   /** The server's own environment, of which only PATH, LANG and TZ reach a workspace. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** The user that daemons run as; without one the server's own. */

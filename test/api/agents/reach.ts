@@ -2,14 +2,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
+import { programCommand } from "#test/support/program.ts";
 import { contextOf, type Seeded, type SeedOptions, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
-
-const MAIN = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
 
 export type Daemon = AsyncDisposable & { readonly process: Bun.Subprocess };
 
@@ -39,8 +37,7 @@ export const startAgentProcess = async (
       resolve();
     });
   });
-  const binary = process.env.SLIPWAY_TEST_BINARY;
-  const process_ = Bun.spawn(binary ? [binary, "agent"] : [process.execPath, "--no-env-file", MAIN, "agent"], {
+  const process_ = Bun.spawn([...programCommand(), "agent"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: home,

@@ -1,8 +1,6 @@
 // A real `serve` process, from source or the compiled binary, for tests of signals and of what it writes down.
-import { fileURLToPath } from "node:url";
+import { programCommand } from "#test/support/program.ts";
 import { ADMIN, announced } from "#test/support/server.ts";
-
-const SOURCE = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
 
 export type ServeProcess = AsyncDisposable & {
   readonly url: URL;
@@ -13,8 +11,7 @@ export type ServeProcess = AsyncDisposable & {
 
 /** Starts it on a free port and waits until it listens. Killed when disposed. */
 export const startServe = async (directory: string, env: Record<string, string> = {}): Promise<ServeProcess> => {
-  const binary = process.env.SLIPWAY_TEST_BINARY;
-  const child = Bun.spawn([...(binary ? [binary] : [process.execPath, "--no-env-file", SOURCE]), "serve"], {
+  const child = Bun.spawn([...programCommand(), "serve"], {
     cwd: directory,
     env: {
       PATH: process.env.PATH,

@@ -2,11 +2,15 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { tempDirectory } from "../server.ts";
 import { isFit } from "../temp-place.ts";
 import { until } from "../until.ts";
+import { BINARY_SAMPLE, sampleOf } from "./binary-sample.ts";
 import { changedFiles, reachedTests } from "./changed.ts";
+import { costLine, slowestLines } from "./figures.ts";
 import { readJunit, slowestFiles, type TestCase } from "./junit.ts";
+import { outsideFiles } from "./outside.ts";
 import { judge, unsteadyLines } from "./second-tries.ts";
 
 const one = (file: string, title: string, outcome: TestCase["outcome"], seconds = 1): TestCase => ({
@@ -89,6 +93,19 @@ test("[RP-14] the report of a run tells each test's file, outcome and time, and 
     ["y.test.ts", 2],
     ["x.test.ts", 1.5],
   ]);
+  expect(slowestLines(cases, 1)).toEqual(["           2.0 s  y.test.ts"]);
+  expect(costLine({ seconds: 61.26, processor: 100 })).toBe("(61.3 s, processor 100.0 s)");
+});
+
+test("[RP-19] the sample for the binary names what is there and can run there, and a path that has moved is noticed", async () => {
+  const outside = await outsideFiles(fileURLToPath(new URL("../../..", import.meta.url)), "test/api");
+  const chosen = sampleOf(outside);
+  expect(new Set(outside).isSupersetOf(new Set(chosen))).toBe(true);
+  expect(chosen).toContain("test/api/pages.test.ts");
+  expect(chosen.length).toBeLessThan(outside.length);
+  expect(Object.values(BINARY_SAMPLE).every((paths) => paths.length > 0)).toBe(true);
+  const sample = { pages: ["pages.test.ts"], gone: ["nowhere.test.ts"] };
+  expect(() => sampleOf(outside, sample)).toThrow("nowhere.test.ts");
 });
 
 test("[RP-13] until looks until it is so, throws what the look throws, and says what it has waited for in vain", async () => {

@@ -1,0 +1,62 @@
+// Which tests of the API `npm test` repeats against the compiled binary. What compiling changes is how the program finds what it carries and
+// how it starts itself; every other line of it is the one that the tests beside the server have run. So of each of these there are some,
+// and the rest only by `npm test -- --all-binary`, which a release is run with.
+
+/** By what compiling changes. Paths below test/api; a folder stands for its files. */
+export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
+  "pages, documents and pictures inside the program": [
+    "pages.test.ts",
+    "appearance.test.ts",
+    "deployment-facts.test.ts",
+  ],
+  "templates, examples and texts inside": [
+    "templates/story.test.ts",
+    "templates/ready-docker.test.ts",
+    "chats/matrix.test.ts",
+  ],
+  "workers: readers of the database, strength of passwords": [
+    ...["insights/figures.test.ts", "insights/kept.test.ts", "users/password-rules.test.ts", "users/passwords.test.ts"],
+  ],
+  "code for the private network in WebAssembly": ["agents/network-dialer.test.ts"],
+  "the program starts itself: daemons, workers of builds, other nodes": [
+    ...["workspaces/local.test.ts", "workspaces/local-user.test.ts", "workspaces/local-supervisor.test.ts"],
+    ...[
+      "workspaces/prebuilt-daemon.test.ts",
+      "workspaces/restart.test.ts",
+      "daemon.test.ts",
+      "agents/programs.test.ts",
+    ],
+    ...["template-versions/dry-run-workers.test.ts", "provisioner-daemons/serve.test.ts", "chats/crash.test.ts"],
+  ],
+  "packages that are loaded when they are needed": [
+    ...["oidc", "metrics", "notifications/mail.test.ts", "factors/passkeys.test.ts", "factors/totp.test.ts"],
+    ...["external-auth/git.test.ts", "external-auth/linking.test.ts", "administration/outside.test.ts"],
+  ],
+  "settings, the log and what is reported of the program": [
+    "administration/server.test.ts",
+    "health-report.test.ts",
+    "deployment.test.ts",
+  ],
+  "the HTTP server as it is bundled: routes, bodies, answers, sockets": [
+    ...[
+      "edge/body.test.ts",
+      "edge/encoding.test.ts",
+      "edge/gate.test.ts",
+      "edge/headers.test.ts",
+      "edge/requests.test.ts",
+    ],
+    ...["organizations", "users/users.test.ts", "users/session.test.ts", "users/tokens.test.ts", "access.test.ts"],
+    ...["workspaces/life.test.ts", "workspaces/watch-all.test.ts", "builds/builds.test.ts", "audit/trail.test.ts"],
+    ...["chats/dropped.test.ts", "chats/models/models-speak.test.ts"],
+  ],
+};
+
+/** Of `files` (paths from the root) those of the sample. Throws when a path of the sample fits none: it has been moved, and would be missed. */
+export const sampleOf = (files: readonly string[], sample = BINARY_SAMPLE): string[] => {
+  const wanted = Object.values(sample).flat();
+  const holds = (path: string, file: string): boolean =>
+    file === `test/api/${path}` || file.startsWith(`test/api/${path}/`);
+  const stray = wanted.filter((path) => !files.some((file) => holds(path, file)));
+  if (stray.length > 0) throw new Error(`the sample for the binary names what is not there: ${stray.join(", ")}`);
+  return files.filter((file) => wanted.some((path) => holds(path, file)));
+};
