@@ -97,7 +97,7 @@ test("[RP-14] the report of a run tells each test's file, outcome and time, and 
   expect(costLine({ seconds: 61.26, processor: 100 })).toBe("(61.3 s, processor 100.0 s)");
 });
 
-test("[RP-19] the sample for the binary names what is there and can run there, and a path that has moved is noticed", async () => {
+test("[RP-40] the sample for the binary names what is there and can run there, and a path that has moved is noticed", async () => {
   const outside = await outsideFiles(fileURLToPath(new URL("../../..", import.meta.url)), "test/api");
   const chosen = sampleOf(outside);
   expect(new Set(outside).isSupersetOf(new Set(chosen))).toBe(true);
