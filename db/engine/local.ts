@@ -116,7 +116,7 @@ export class LocalStore implements Store {
 
   async #close(): Promise<void> {
     await this.writer.stop();
-    this.#readers.close();
+    await this.#readers.close();
     try {
       await this.#checkpointer.close();
     } finally {

@@ -41,13 +41,19 @@ export class Readers {
     return rows.map(query.map);
   }
 
-  close(): void {
+  /**
+   * Ends all of them and waits until they have let go of the database: a connection that closes while the next one opens would make that
+   * one find it locked. One in the middle of a query ends with the query, and is not waited for.
+   */
+  async close(): Promise<void> {
     this.#closed = true;
-    for (const { worker, waiting } of this.#readers) {
-      worker.terminate();
+    const ended = this.#readers.map(({ worker, waiting }) => {
+      const isIdle = waiting.size === 0;
       for (const { reject } of waiting.values()) reject(stopping());
       waiting.clear();
-    }
+      return isIdle ? endedWorker(worker) : worker.terminate();
+    });
+    await Promise.all(ended);
   }
 
   #start(): Reader {
@@ -75,5 +81,13 @@ export class Readers {
     if (!this.#closed && index >= 0) this.#readers[index] = this.#start();
   }
 }
+
+/** `terminate` only asks; the event comes when the connection of the Worker is closed. */
+const endedWorker = (worker: Worker): Promise<void> =>
+  new Promise((resolve) => {
+    worker.addEventListener("close", () => resolve(), { once: true });
+    worker.ref();
+    worker.terminate();
+  });
 
 const stopping = (): CommitError => new CommitError("closed", "the store is closing");

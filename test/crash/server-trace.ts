@@ -19,6 +19,8 @@ export type Answered = {
   unflushed: number;
 };
 
+/** At the end of a call that another thread's came in between of; its other half begins where this one ends. */
+const UNFINISHED = " <unfinished ...>";
 const REQUEST = /^recvfrom\(\d+<TCP.*?\]>, "((?:GET|POST|PUT|PATCH|DELETE) [^ ]+) HTTP/;
 const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
 
@@ -33,8 +35,8 @@ export const readAnswers = (trace: string): Answered[] => {
     // A call that takes long stands in two lines: what it changes counts from its begin, what it has flushed from its end.
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
     const begin = resumed ? (begun.get(pid) ?? "") : rest;
-    if (!resumed && rest.endsWith("<unfinished ...>")) begun.set(pid, rest);
-    const isDone = resumed !== null || !rest.endsWith("<unfinished ...>");
+    if (!resumed && rest.endsWith(UNFINISHED)) begun.set(pid, rest.slice(0, -UNFINISHED.length));
+    const isDone = resumed !== null || !rest.endsWith(UNFINISHED);
     const request = isDone && REQUEST.exec(resumed ? begin + (resumed[1] ?? "") : rest)?.[1];
     if (request) now = fresh(request);
     if (!resumed && /^pwrite64\(\d+<[^>]*slipway\.db-wal>/.test(rest)) {

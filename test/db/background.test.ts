@@ -1,7 +1,7 @@
 // What works beside the writer: the checkpoint Worker that keeps the log short, and the readers behind `scan`.
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { statSync } from "node:fs";
+import { existsSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Checkpointer } from "#db/engine/checkpoint.ts";
 import { Readers } from "#db/engine/readers.ts";
@@ -10,6 +10,18 @@ import { until } from "#test/support/until.ts";
 import { temporaryDirectory } from "./deployments.ts";
 
 const rowsOf = (sql: string): Query<Value[]> => ({ sql, params: [], map: (row) => row });
+
+/** How many descriptors of this process are of files below `folder`; none where the system does not tell. */
+const openFiles = (folder: string): number =>
+  !existsSync("/proc/self/fd")
+    ? 0
+    : readdirSync("/proc/self/fd").filter((one) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${one}`).startsWith(folder);
+        } catch {
+          return false;
+        }
+      }).length;
 
 const messageOf = (error: Error): string => error.message;
 
@@ -113,7 +125,7 @@ describe("beside the writer", () => {
     const huge = "select a.id from lines a, lines b, lines c, lines d, lines e, lines f";
     expect(await readers.scan(rowsOf(huge)).catch(messageOf)).toBe("reader: more than 50 rows");
     await readers.scan(rowsOf("select 1"));
-    readers.close();
+    await readers.close();
   });
 
   test("[ST-18] a scan cannot write, and a query that fails is its own answer", async () => {
@@ -122,7 +134,7 @@ describe("beside the writer", () => {
     const write = await readers.scan(rowsOf("delete from lines returning id")).catch(messageOf);
     expect([wrong, write]).toEqual(['reader: near "from": syntax error', 'reader: near "delete": syntax error']);
     expect(await readers.scan(rowsOf("select 1"))).toEqual([[1]]);
-    readers.close();
+    await readers.close();
   });
 
   test("[ST-18] with too many scans waiting a new one is refused, and closing answers those that wait", async () => {
@@ -130,11 +142,20 @@ describe("beside the writer", () => {
     const waiting = Array.from({ length: 256 }, () => readers.scan(rowsOf("select 1")).catch((error: Error) => error));
     const refused = await readers.scan(rowsOf("select 1")).catch(messageOf);
     expect(refused).toBe("Too many searches are running.");
-    readers.close();
+    await readers.close();
     const answers = await Promise.all(waiting);
     expect(
       answers.filter((answer) => answer instanceof Error && answer.message === "the store is closing"),
     ).toHaveLength(256);
     expect(await readers.scan(rowsOf("select 1")).catch(messageOf)).toBe("the store is closing");
+  });
+
+  test("[ST-11] once closed, the readers hold no file, so that the next to open the database never finds it locked", async () => {
+    write(5);
+    const readers = new Readers(file, { workers: 2 });
+    await Promise.all([readers.scan(rowsOf("select id from lines")), readers.scan(rowsOf("select id from lines"))]);
+    await readers.close();
+    db.close();
+    expect(openFiles(place.path)).toBe(0);
   });
 });

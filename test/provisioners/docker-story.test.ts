@@ -82,7 +82,9 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   const [container] = [...engine.containers.values()];
   expect(container?.body.Env.join()).toContain(`SLIPWAY_AGENT_URL=http://host.docker.internal:${server.url.port}/`);
   expect(container?.uploaded).toBeGreaterThan(binary ? 10_000_000 : 0);
-  const connected = await awaitWorkspace(admin, id, (workspace) => agentOf(workspace)?.status === "connected");
+  // Ready, and not only connected: a daemon that does not know its scripts yet has none to run at the stop.
+  const isReady = (workspace: Workspace): boolean => agentOf(workspace)?.lifecycle_state === "ready";
+  const connected = await awaitWorkspace(admin, id, isReady);
   const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${connected.latest_build.id}/logs`);
   expect(lines.map(({ output }) => output)).toContain("Fetching the image debian:13.");
   // The name by which containers know this machine is not refused.
@@ -117,7 +119,7 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   await createBuild(admin, id, "delete");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   expect([engine.containers.size, engine.volumes.size]).toEqual([0, 0]);
-}, 60_000);
+}, 120_000);
 
 test("[PV-9] a worker brings containers to life at its own engine, and removes them there", async () => {
   using directory = tempDirectory();

@@ -29,8 +29,6 @@ const prepare = async (configOf: (folder: string) => Config, password: string): 
   await context[Symbol.asyncDispose]();
   const hash = await Bun.password.hash(password, CHEAP);
   using db = new Database(join(folder, "slipway.db"));
-  // Whoever has read it may still be closing it.
-  db.run("pragma busy_timeout = 5000");
   db.run("update users set password_hash = ? where password_hash <> ''", [hash]);
   return folder;
 };
