@@ -17,7 +17,8 @@ export const inChromium = async (file, options, story) => {
     headless: true,
     ...options,
   });
-  context.setDefaultTimeout(30_000);
+  // On a machine that does much else, too; the test that runs the story has a limit of its own.
+  context.setDefaultTimeout(60_000);
   const requests = [];
   const complaints = [];
   context.on("request", (request) => requests.push(request.url()));

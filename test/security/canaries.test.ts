@@ -54,7 +54,7 @@ describeInside("canaries", () => {
     for (const operation of inOrder(town.operations)) {
       for (const who of CALLERS) await askAll(operation, who);
     }
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await town[Symbol.asyncDispose]();
     resetLogging();

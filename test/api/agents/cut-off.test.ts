@@ -12,6 +12,7 @@ import { DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import { Client } from "#src/client.ts";
 import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { startAgentProcess, TestTerminal } from "./reach.ts";
 
 /** Counts for ever, under the number of the daemon that runs it; the last count is also kept in a file. */
@@ -74,6 +75,9 @@ const connected = (): Promise<void> =>
     });
   });
 
+/** Its tunnel is open: a daemon that has connected brings it up a little later, and on a busy machine whoever dials waits in vain. */
+const reachable = (): Promise<unknown> => until(() => contextOf(server).dialer.size === 1, { what: "a tunnel" });
+
 /** Reads lines of this daemon until so many more have come. */
 const more = async (socket: AsyncIterable<string | Uint8Array>, pid: number, count: number): Promise<void> => {
   let seen = 0;
@@ -122,6 +126,7 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
   using logs = await owner().socket(path("logs?follow=true"));
   const first = await startAgentProcess(server, seeded, home, { url: wire.url });
   await more(logs, first.process.pid, 5);
+  await reachable();
 
   // Cut off in the middle of everything, three times.
   using kept = await terminal();
@@ -137,6 +142,7 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
     expect(await rest()).toMatch(/agent|connection|session/i);
     await back;
     await more(logs, first.process.pid, 5);
+    await reachable();
     // The terminal has gone on without anybody.
     last = await terminal(kept.id);
     await last.until(/before/);
@@ -153,6 +159,7 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
   expect(told.length - 1).toBeGreaterThanOrEqual(wrote - 1);
   const second = await startAgentProcess(server, seeded, home, { url: wire.url });
   await more(logs, second.process.pid, 5);
+  await reachable();
 
   // Another process takes over with a new token; the old one is void.
   using old = await terminal();
@@ -163,6 +170,7 @@ test("[DM-19] cut off, restarted and moved to a new token, a daemon loses no lin
   const third = await startAgentProcess(server, { ...seeded, agent_token }, home, { url: wire.url });
   expect(await old.socket.closed).toMatchObject({ code: 1011, reason: expect.stringMatching(/the agent has/) });
   await more(logs, third.process.pid, 5);
+  await reachable();
   using fresh = await terminal();
   fresh.say({ data: "new\n" });
   await fresh.until(/new\r\nnew/);
