@@ -128,9 +128,13 @@ class Stop {
     }
   }
 
-  /** What was interrupted leaves nobody of its group behind: a shell of local-exec would go on alone. */
+  /**
+   * What was interrupted leaves nobody of its group behind: a shell of local-exec would go on alone. Nor does any other command but an apply,
+   * which may start what the workspace is: a plan runs code of the template, too.
+   */
   ended(): void {
-    if (this.#asked !== undefined) signalTo(-this.#pid, "SIGKILL");
+    const mayLeave = this.#options.args[0] === "apply" && this.#asked === undefined;
+    if (!mayLeave) signalTo(-this.#pid, "SIGKILL");
   }
 }
 

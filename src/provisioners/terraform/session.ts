@@ -1,6 +1,6 @@
 // The folder of one run: the template unpacked, the values of its variables, the state. The provider makes `.coder` beside the working
 // folder (facts/terraform 1.1), so both lie in a folder of the run's own. Whatever is here is the server's user's alone.
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { withArchive } from "../archive.ts";
 import type { ArchiveEntry } from "../archive-entry.ts";
@@ -84,10 +84,14 @@ export class Session {
     renameSync(next, this.#stateFile);
   }
 
-  /** As Terraform has left it; undefined when there is none. Throws ProvisionError for one that is too large to be kept. */
+  /**
+   * As Terraform has left it; undefined when there is none, or when code of the template has put something else there than a plain file, such
+   * as a link to a file of the server's. Throws ProvisionError for one that is too large to be kept.
+   */
   state(): string | undefined {
-    const size = statSync(this.#stateFile, { throwIfNoEntry: false })?.size;
-    if (size === undefined || size === 0) return undefined;
+    const found = lstatSync(this.#stateFile, { throwIfNoEntry: false });
+    if (!found?.isFile() || found.size === 0) return undefined;
+    const { size } = found;
     if (size > STATE_LIMIT) {
       throw new ProvisionError(
         `The state has ${size} bytes, more than ${STATE_LIMIT}; it stays in ${this.#stateFile} and must be pulled from there.`,
