@@ -8,6 +8,7 @@ import type { PlanDocument, StateDocument } from "./mapping/document.ts";
 import { type Mask, secretsInState } from "./mask.ts";
 import { isAtLeast, type Program } from "./program.ts";
 import { Progress } from "./progress.ts";
+import { keepOwnProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
 
 /** Milliseconds. */
@@ -54,9 +55,11 @@ export class Engine {
     const { cliConfig, pluginCache, alone } = this.#options;
     mkdirSync(pluginCache, { recursive: true, mode: 0o700 });
     await alone(() =>
-      this.#timed("init", () =>
-        this.#logged(["init", "-no-color", "-input=false", ...json], quiet(cliConfig, pluginCache), stage, "init"),
-      ),
+      this.#timed("init", async () => {
+        const args = ["init", "-no-color", "-input=false", ...json];
+        await this.#logged(args, quiet(cliConfig, pluginCache), stage, "init");
+        await keepOwnProviders(this.#session.work, pluginCache);
+      }),
     );
   }
 

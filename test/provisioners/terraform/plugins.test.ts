@@ -1,7 +1,8 @@
 // What earlier runs have left in the provisioner's own folders, when a server starts.
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { keepOwnProviders } from "#src/provisioners/terraform/providers.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -33,4 +34,33 @@ test("[TF-27] a start removes plugins that nobody has used for 30 days and folde
     false,
     true,
   ]);
+});
+
+test("[TF-29] a run keeps its providers when another one replaces those that all share", async () => {
+  using place = tempDirectory();
+  const [shared, mirror, work] = ["shared", "mirror", "work"].map((one) => join(place.path, one)) as [
+    string,
+    string,
+    string,
+  ];
+  const at = (root: string, name: string): string =>
+    join(root, "registry.terraform.io/coder", name, "1.0.0/linux_amd64");
+  const make = (folder: string): void => {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "provider"), "good");
+  };
+  const link = (target: string, path: string): void => {
+    mkdirSync(join(path, ".."), { recursive: true });
+    symlinkSync(target, path);
+  };
+  // One was fetched into the shared folder, the other is a link there to a mirror of the machine.
+  make(at(shared, "fetched"));
+  make(at(mirror, "mirrored"));
+  link(at(mirror, "mirrored"), at(shared, "mirrored"));
+  const own = join(work, ".terraform/providers");
+  for (const name of ["fetched", "mirrored"]) link(at(shared, name), at(own, name));
+  await keepOwnProviders(work, shared);
+  rmSync(shared, { recursive: true });
+  for (const name of ["fetched", "mirrored"])
+    expect([name, readFileSync(join(at(own, name), "provider"), "utf8")]).toEqual([name, "good"]);
 });
