@@ -68,7 +68,7 @@ const RULES: readonly SourceRule[] = [
 ];
 
 /** Generated code, and tables of data that nobody reads as code. */
-const MAY_BE_LONG = ["src/wire/gen/", "test/api/edge/matrix-table.ts"];
+const MAY_BE_LONG = ["src/schema/routes.ts", "src/wire/gen/", "test/api/edge/matrix-table.ts"];
 
 export const MAX_LINES = 400;
 

@@ -45,6 +45,7 @@ export const CredentialJson = named(
     { description: "The browser's answer, as `PublicKeyCredential.toJSON()` gives it." },
   ),
 );
+export type CredentialJson = Static<typeof CredentialJson>;
 
 export const NewPasskeyRequest = named(
   "NewPasskeyRequest",

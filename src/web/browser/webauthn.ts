@@ -1,5 +1,5 @@
 // The browser's side of passkeys: asks the device and gives what it answers as JSON.
-import type { PasskeyChallenge } from "#schema/users/passkey.ts";
+import type { CredentialJson, PasskeyChallenge } from "#schema/users/passkey.ts";
 import { call } from "./api.ts";
 
 type Json = PublicKeyCredentialCreationOptionsJSON & PublicKeyCredentialRequestOptionsJSON;
@@ -8,7 +8,7 @@ type Json = PublicKeyCredentialCreationOptionsJSON & PublicKeyCredentialRequestO
 export const knowsPasskeys = (): boolean =>
   typeof PublicKeyCredential !== "undefined" && "parseRequestOptionsFromJSON" in PublicKeyCredential;
 
-const answer = async (work: Promise<Credential | null>): Promise<unknown> => {
+const answer = async (work: Promise<Credential | null>): Promise<CredentialJson> => {
   const credential = await work.catch((error: unknown) => {
     const name = error instanceof Error ? error.name : "";
     if (name === "InvalidStateError") throw new Error("This device has a passkey for you already.");
@@ -19,13 +19,16 @@ const answer = async (work: Promise<Credential | null>): Promise<unknown> => {
 };
 
 /** Begins at `path`, and gives the body for the operation that completes it. */
-export const usePasskey = async (path: string, body?: object): Promise<{ challenge: string; credential: unknown }> => {
+export const usePasskey = async (
+  path: string,
+  body?: object,
+): Promise<{ challenge: string; credential: CredentialJson }> => {
   const { challenge, options } = await call<PasskeyChallenge>("POST", path, body);
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as unknown as Json);
   return { challenge, credential: await answer(navigator.credentials.get({ publicKey })) };
 };
 
-export const makePasskey = async (path: string): Promise<{ challenge: string; credential: unknown }> => {
+export const makePasskey = async (path: string): Promise<{ challenge: string; credential: CredentialJson }> => {
   const { challenge, options } = await call<PasskeyChallenge>("POST", path);
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as unknown as Json);
   return { challenge, credential: await answer(navigator.credentials.create({ publicKey })) };

@@ -1,8 +1,8 @@
-// Calls of the API, typed by calls.ts and signed in by the cookie. What was called last is kept, so that every page can show it as a
+// Calls of the API, typed by the routes of the server (src/schema/routes.ts) and signed in by the cookie. What was called last is kept, so that every page can show it as a
 // command (parts/as-command.tsx).
 import { signal } from "@preact/signals";
+import type { AnswerOf, BodyOf, CallAt, Method, QueryOf } from "#schema/call-types.ts";
 import { Problem, call as send } from "../../browser/api.ts";
-import type { Calls, Route } from "./calls.ts";
 
 export { Problem };
 
@@ -12,14 +12,21 @@ type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Res
     ? Name
     : never;
 
+/** A method, and a path below /api/v2 with the names of its parameters behind colons. */
+export type Route = `${Method} /${string}`;
+
+/** The call as the server has it; never where it has none. */
+type CallOf<R extends Route> = R extends `${infer M extends Method} ${infer P}` ? CallAt<M, P> : never;
+type Known<R extends Route> = [CallOf<R>] extends [never] ? never : R;
+
 type Path<R extends Route> = [ParamsOf<R>] extends [never]
   ? { readonly path?: undefined }
   : { readonly path: Readonly<Record<ParamsOf<R>, string | number>> };
-type Body<R extends Route> = Calls[R]["body"] extends undefined
-  ? { readonly body?: undefined }
-  : { readonly body: Calls[R]["body"] };
-type Query = { readonly query?: Readonly<Record<string, string | number | boolean | undefined>> };
-type Input<R extends Route> = Path<R> & Body<R> & Query;
+type Body<B> = undefined extends B ? { readonly body?: B } : { readonly body: B };
+type Query<Q extends string = string> = {
+  readonly query?: Readonly<Partial<Record<Q, string | number | boolean | undefined>>>;
+};
+type Input<R extends Route> = Path<R> & Body<BodyOf<CallOf<R>>> & Query<QueryOf<CallOf<R>>>;
 type Given<R extends Route> = Record<never, never> extends Input<R> ? [input?: Input<R>] : [input: Input<R>];
 
 /** A call as it was sent. `path` is below /api/v2. */
@@ -61,7 +68,10 @@ export const addressOf = (
 };
 
 /** Sends the call and gives its answer. Throws Problem; when the session has ended, the sign-in page comes first. */
-export const call = async <R extends Route>(route: R, ...[input]: Given<R>): Promise<Calls[R]["answer"]> => {
+export const call = async <R extends Route>(
+  route: R & Known<R>,
+  ...[input]: Given<R>
+): Promise<AnswerOf<CallOf<R>>> => {
   const { path, query, body } = (input ?? {}) as Query & { path?: Record<string, string>; body?: unknown };
   const method = route.slice(0, route.indexOf(" "));
   const address = addressOf(route, { path, query });
@@ -70,7 +80,7 @@ export const call = async <R extends Route>(route: R, ...[input]: Given<R>): Pro
     lastCalls.value = [...lastCalls.value, sent].slice(-KEPT);
   }
   try {
-    return await send<Calls[R]["answer"]>(method, address, body);
+    return await send<AnswerOf<CallOf<R>>>(method, address, body);
   } catch (error) {
     if (error instanceof Problem && error.status === 401 && !isAtTheDoor()) toSignIn();
     throw error;

@@ -1,5 +1,5 @@
 // A call of the page as lines that do the same: curl for every call, our own command line where it has a verb. Pure.
-import type { Route } from "./calls.ts";
+import type { Route } from "./api.ts";
 
 type Sent = { readonly method: string; readonly path: string; readonly route: Route; readonly body?: unknown };
 

@@ -1,0 +1,27 @@
+// From a path as it is written to what the call answers and takes (src/schema/routes.ts): a wrong path or member is an error of the compiler.
+import type { Route, Routes } from "./routes.ts";
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** One segment further: by its name, else as the id of something. */
+type Step<Node, Segment extends string> = Segment extends keyof Node
+  ? Node[Segment]
+  : "{}" extends keyof Node
+    ? Node["{}"]
+    : never;
+
+type Walk<Node, Path extends string> = Path extends `${infer Head}/${infer Rest}`
+  ? Walk<Step<Node, Head>, Rest>
+  : Step<Node, Path>;
+
+type WithoutQuery<Path extends string> = Path extends `${infer Before}?${string}` ? Before : Path;
+
+type At<M extends Method, Path extends string> =
+  Walk<Routes, WithoutQuery<Path>> extends infer Node ? (M extends keyof Node ? Node[M] : never) : never;
+
+/** The call of this method and path below /api/v2, such as `/workspaces/${string}`; never where there is none. */
+export type CallAt<M extends Method, Path extends string> = Path extends `/${infer Below}` ? At<M, Below> : never;
+
+export type AnswerOf<C> = C extends Route<infer Answer, unknown, string> ? Answer : never;
+export type BodyOf<C> = C extends Route<unknown, infer Body, string> ? Body : never;
+export type QueryOf<C> = C extends { readonly query: infer Query extends string } ? Query : never;

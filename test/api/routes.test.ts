@@ -1,0 +1,39 @@
+// The types of calls (src/schema/routes.ts) are those of the routes, and refuse what the server does not have.
+import { expect } from "bun:test";
+import type { AnswerOf, BodyOf, CallAt, QueryOf } from "#schema/call-types.ts";
+import type { Build, CreateBuild } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { testInside } from "#test/support/inside.ts";
+import { startTestServer } from "#test/support/server.ts";
+import { formatted, ROUTES, routesTable } from "./routes-table.ts";
+
+/** Compiles where both are one type. */
+const same = <A, B>(is: (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false): boolean =>
+  is;
+
+/** Compiles where the server has no such call. */
+const none = <C>(is: [C] extends [never] ? true : false): boolean => is;
+
+testInside(
+  "[WB-7] the types of calls are what the routes print; `bun test/api/routes-table.ts` writes them",
+  async () => {
+    await using server = await startTestServer();
+    expect(await Bun.file(ROUTES).text()).toBe(await formatted(await routesTable(server)));
+  },
+  60_000,
+);
+
+testInside("[WB-7] a path leads to its route: by names first, else by ids, whatever the query", () => {
+  const checked = [
+    same<AnswerOf<CallAt<"GET", "/workspaces/:workspace">>, Workspace>(true),
+    same<AnswerOf<CallAt<"GET", `/workspaces/${string}/builds?limit=${number}`>>, Build[]>(true),
+    same<BodyOf<CallAt<"POST", `/workspaces/${string}/builds`>>, CreateBuild>(true),
+    same<BodyOf<CallAt<"GET", "/users/me">>, undefined>(true),
+    same<QueryOf<CallAt<"GET", "/workspaces">>, "q" | "limit" | "offset">(true),
+    none<CallAt<"GET", "/workspace">>(true),
+    none<CallAt<"DELETE", "/workspaces">>(true),
+    none<CallAt<"GET", `/workspaces/${string}/build`>>(true),
+    none<CallAt<"GET", "workspaces">>(true),
+  ];
+  expect(checked).not.toContain(false);
+});
