@@ -1,6 +1,8 @@
 // The public client of a Slipway server: typed requests, errors as values of one class, WebSockets as async iterables. Used by the
 // daemon, the command line, the benchmark and the tests; it knows nothing of the server's insides.
+import type { AnswerOf, BodyOf, CallAt, Method } from "#schema/call-types.ts";
 import type { Generic } from "#schema/generic.ts";
+import type { Bytes, Route } from "#schema/routes.ts";
 import type { LoginRefused } from "#schema/users/second-factor.ts";
 
 /** What a server answers when it does not do what it was asked. */
@@ -18,6 +20,38 @@ export class ApiError extends Error {
 
 export type RequestOptions = { headers?: Record<string, string>; signal?: AbortSignal };
 
+/** What is not below /api/v2, and what is put together at run time, may be anything. */
+type Anything = Route<unknown, unknown, string>;
+
+/** The call of a path as it is written; never where the server has none. */
+type At<M extends Method, P extends string> = P extends `/api/v2${infer Below}` ? CallAt<M, Below> : Anything;
+
+/** A body as it may be given: nothing is written into it. */
+type Taken<T> = T extends Bytes
+  ? T
+  : T extends readonly (infer One)[]
+    ? readonly Taken<One>[]
+    : T extends object
+      ? { readonly [Member in keyof T]: Taken<T[Member]> }
+      : T;
+
+/** What follows the path of a call without a body; nothing fits where the server has no such call. */
+type Asking<M extends Method, P extends string> = [At<M, P>] extends [never]
+  ? [unknownPath: never]
+  : [options?: RequestOptions];
+
+/** The same with a body. */
+type Given<M extends Method, P extends string> = [At<M, P>] extends [never]
+  ? [unknownPath: never]
+  : undefined extends BodyOf<At<M, P>>
+    ? [body?: Taken<BodyOf<At<M, P>>>, options?: RequestOptions]
+    : [body: Taken<BodyOf<At<M, P>>>, options?: RequestOptions];
+
+declare const none: unique symbol;
+/** No type argument was given. */
+type NoArgument = { readonly [none]: never };
+type PathFor<T> = [T] extends [NoArgument] ? never : string;
+
 export class Client {
   readonly url: URL;
   readonly token: string | undefined;
@@ -29,12 +63,12 @@ export class Client {
 
   /** Signs in with a password, and the code that `askCode` gives where one is needed, and returns a client that is that user. */
   async signIn(email: string, password: string, askCode?: () => Promise<string>): Promise<Client> {
-    const begun = this.post<{ session_token: string }>("/api/v2/users/login", { email, password });
+    const begun = this.post("/api/v2/users/login", { email, password });
     const { session_token } = await begun.catch(async (error) => {
       const needed = error instanceof ApiError ? (error.body as LoginRefused).second_factor : undefined;
       if (!needed || !askCode) throw error;
       const body = { challenge: needed.challenge, code: await askCode() };
-      return this.post<{ session_token: string }>("/api/v2/users/login/second-factor", body);
+      return this.post("/api/v2/users/login/second-factor", body);
     });
     return this.as(session_token);
   }
@@ -44,20 +78,33 @@ export class Client {
     return new Client(this.url, token);
   }
 
-  get<T>(path: string, options?: RequestOptions): Promise<T> {
-    return this.#json<T>("GET", path, undefined, options);
+  // A path that is written down answers what its route answers, and takes what its route takes: a wrong path, member or body is an error
+  // of the compiler. Where a path is put together at run time, a type argument says what is expected: `get<Workspace>(path)`.
+
+  get<P extends string>(path: P, ...given: Asking<"GET", P>): Promise<AnswerOf<At<"GET", P>>>;
+  get<T = NoArgument>(path: PathFor<T>, options?: RequestOptions): Promise<NoInfer<T>>;
+  get(path: string, options?: RequestOptions): Promise<unknown> {
+    return this.#json("GET", path, undefined, options);
   }
-  post<T>(path: string, body?: unknown, options?: RequestOptions): Promise<T> {
-    return this.#json<T>("POST", path, body, options);
+  post<P extends string>(path: P, ...given: Given<"POST", P>): Promise<AnswerOf<At<"POST", P>>>;
+  post<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
+  post(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
+    return this.#json("POST", path, body, options);
   }
-  put<T>(path: string, body?: unknown, options?: RequestOptions): Promise<T> {
-    return this.#json<T>("PUT", path, body, options);
+  put<P extends string>(path: P, ...given: Given<"PUT", P>): Promise<AnswerOf<At<"PUT", P>>>;
+  put<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
+  put(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
+    return this.#json("PUT", path, body, options);
   }
-  patch<T>(path: string, body?: unknown, options?: RequestOptions): Promise<T> {
-    return this.#json<T>("PATCH", path, body, options);
+  patch<P extends string>(path: P, ...given: Given<"PATCH", P>): Promise<AnswerOf<At<"PATCH", P>>>;
+  patch<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
+  patch(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
+    return this.#json("PATCH", path, body, options);
   }
-  delete<T>(path: string, body?: unknown, options?: RequestOptions): Promise<T> {
-    return this.#json<T>("DELETE", path, body, options);
+  delete<P extends string>(path: P, ...given: Given<"DELETE", P>): Promise<AnswerOf<At<"DELETE", P>>>;
+  delete<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
+  delete(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
+    return this.#json("DELETE", path, body, options);
   }
 
   /** The bare answer, whatever its status. A body that is not text or bytes is sent as JSON. */
@@ -88,10 +135,10 @@ export class Client {
     return this.token === undefined ? {} : { "Service-Session-Token": this.token };
   }
 
-  async #json<T>(method: string, path: string, body: unknown, options?: RequestOptions): Promise<T> {
+  async #json(method: Method, path: string, body: unknown, options?: RequestOptions): Promise<unknown> {
     const response = await this.fetch(method, path, body, options);
     const text = await response.text();
-    if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
+    if (response.ok) return text === "" ? undefined : JSON.parse(text);
     throw new ApiError(response.status, genericOf(text, response.status));
   }
 }

@@ -115,6 +115,9 @@ export type Route<Answer, Body, Query extends string> = {
   readonly query: Query;
 };
 
+/** A body that is no JSON. */
+export type Bytes = string | Uint8Array | ReadableStream;
+
 /** The routes below /api/v2, by the segments of their paths; `{}` stands for any one. */
 export interface Routes {
   readonly appearance: {
@@ -254,7 +257,7 @@ export interface Routes {
       };
     };
     readonly files: {
-      readonly POST: Route<{ id: string }, undefined, "organization">;
+      readonly POST: Route<{ id: string }, Bytes, "organization">;
       readonly "{}": {
         readonly GET: Route<unknown, undefined, never>;
       };
@@ -444,6 +447,9 @@ export interface Routes {
     readonly stats: {
       readonly GET: Route<DeploymentStats, undefined, never>;
     };
+    readonly "support-bundle": {
+      readonly GET: Route<unknown, undefined, never>;
+    };
   };
   readonly "derp-map": {
     readonly GET: Route<unknown, undefined, never>;
@@ -487,7 +493,7 @@ export interface Routes {
     };
   };
   readonly files: {
-    readonly POST: Route<UploadedFile, undefined, never>;
+    readonly POST: Route<UploadedFile, Bytes, never>;
     readonly "{}": {
       readonly GET: Route<unknown, undefined, "format">;
     };
@@ -1199,7 +1205,7 @@ export interface Routes {
         readonly GET: Route<unknown, undefined, "version" | "resume_token">;
       };
       readonly files: {
-        readonly POST: Route<UploadedAgentFile, undefined, "name" | "terminal" | "replace">;
+        readonly POST: Route<UploadedAgentFile, Bytes, "name" | "terminal" | "replace">;
       };
       readonly "listening-ports": {
         readonly GET: Route<ListeningPorts, undefined, never>;

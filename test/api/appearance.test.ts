@@ -42,7 +42,7 @@ test("[DP-11] theme and font are one's own, and so is what one last filled in", 
   const people = [await seedUser(server, { organization_id }), await seedUser(server, { organization_id })];
   const [ada, bob] = people.map(({ token }) => new Client(server.url, token)) as [Client, Client];
   const looks = { theme_preference: "dark", terminal_font: "fira-code" };
-  await ada.put("/api/v2/users/me/appearance", looks);
+  await ada.put<unknown>("/api/v2/users/me/appearance", looks);
   expect(await ada.get<object>("/api/v2/users/me/appearance")).toEqual(looks);
   expect(await bob.get<object>("/api/v2/users/me/appearance")).toEqual({ theme_preference: "", terminal_font: "" });
   expect(await statusOf(ada, "PUT", "/users/me/appearance", { ...looks, terminal_font: "comic" })).toBe(400);
@@ -73,7 +73,7 @@ test("[DP-12] jobs of an organization are listed with their logs; versions are f
   const ada = new Client(server.url, token);
   const workspace = await awaitBuild(ada, (await createWorkspace(ada, template_id, "dev")).id);
   const jobs = (query = ""): Promise<ProvisionerJob[]> =>
-    admin.get(`/api/v2/organizations/${organization_id}/provisionerjobs${query}`);
+    admin.get<ProvisionerJob[]>(`/api/v2/organizations/${organization_id}/provisionerjobs${query}`);
   const [newest] = await jobs();
   expect(newest).toMatchObject({
     id: workspace.latest_build.job.id,

@@ -3,6 +3,7 @@
 import { join, relative } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { NAME } from "#schema/named.ts";
+import { declaredBy } from "#src/api/http/operation.ts";
 import { createApp } from "#src/server.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
@@ -71,11 +72,13 @@ type Branch = { [segment: string]: Branch | string };
 
 type Hooks = { detail?: { hide?: boolean }; body?: TSchema; query?: TSchema; response?: Record<string, TSchema> };
 
-const routeType = ({ body, query, response = {} }: Hooks, exported: Exported, used: Set<string>): string => {
+const routeType = (hooks: Hooks, exported: Exported, used: Set<string>): string => {
+  const { body, query, response = {} } = hooks;
   const answers = Object.entries(response).filter(([status]) => status.startsWith("2"));
   const answer = [...new Set(answers.map(([, schema]) => typeOf(schema, exported, used)))].join(" | ") || "unknown";
   const isOptional = body?.type === "object" && !(body.required?.length > 0);
-  const taken = body ? typeOf(body, exported, used) + (isOptional ? " | undefined" : "") : "undefined";
+  const bytes = declaredBy(hooks).accepts ? "Bytes" : "undefined";
+  const taken = body ? typeOf(body, exported, used) + (isOptional ? " | undefined" : "") : bytes;
   const asked = query ? Object.keys(query.properties as object).map((name) => JSON.stringify(name)) : [];
   return `Route<${answer}, ${taken}, ${asked.join(" | ") || "never"}>`;
 };
@@ -119,6 +122,9 @@ export type Route<Answer, Body, Query extends string> = {
   readonly body: Body;
   readonly query: Query;
 };
+
+/** A body that is no JSON. */
+export type Bytes = string | Uint8Array | ReadableStream;
 
 /** The routes below /api/v2, by the segments of their paths; \`{}\` stands for any one. */
 export interface Routes {

@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import type { AnswerOf, BodyOf, CallAt, QueryOf } from "#schema/call-types.ts";
 import type { Build, CreateBuild } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { formatted, ROUTES, routesTable } from "./routes-table.ts";
@@ -36,4 +37,43 @@ testInside("[WB-7] a path leads to its route: by names first, else by ids, whate
     none<CallAt<"GET", "workspaces">>(true),
   ];
   expect(checked).not.toContain(false);
+});
+
+/** A line that is marked must not compile; the check of types says so when it does. */
+const written = async (client: Client, id: string) => {
+  const workspace: Workspace = await client.get(`/api/v2/workspaces/${id}`);
+  const [build] = await client.get(`/api/v2/workspaces/${workspace.id}/builds?limit=1`);
+  await client.post(`/api/v2/workspaces/${id}/builds`, { transition: "start", log_level: "debug" });
+  const path = `/api/v2/chats/${id}` as const;
+  const { title } = await client.get(path);
+  const listed = await client.get<Workspace[]>(`${title}/workspaces`);
+  // @ts-expect-error: the server has no such path
+  await client.get("/api/v2/workspace");
+  // @ts-expect-error: nor this below a workspace
+  await client.get(`/api/v2/workspaces/${id}/build`);
+  // @ts-expect-error: nor this method there
+  await client.delete("/api/v2/workspaces");
+  // @ts-expect-error: a build has no such member
+  build?.transitions;
+  // @ts-expect-error: a body has no such member
+  await client.post(`/api/v2/workspaces/${id}/builds`, { transition: "start", loglevel: "debug" });
+  // @ts-expect-error: nor is this one of its values
+  await client.post(`/api/v2/workspaces/${id}/builds`, { transition: "begin" });
+  // @ts-expect-error: this body cannot be left away
+  await client.post(`/api/v2/workspaces/${id}/builds`);
+  return listed;
+};
+
+testInside("[HT-32] a call whose path, method or body the server does not have does not compile", async () => {
+  const asked: string[] = [];
+  const client = {
+    get: async (path: string) => {
+      asked.push(path);
+      return [{}];
+    },
+    post: async () => ({}),
+    delete: async () => ({}),
+  };
+  await written(client as unknown as Client, "1");
+  expect(asked[0]).toBe("/api/v2/workspaces/1");
 });

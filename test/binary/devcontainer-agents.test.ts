@@ -214,7 +214,7 @@ testHere(
     expect(await opened(admin)).toEqual([200, "from inside\n"]);
     expect((await opened(stranger))[1]).not.toContain("from inside");
     const share = { agent_name: "shop", port: 3000, protocol: "http", share_level: "public" };
-    await admin.post(`/api/v2/workspaces/${id}/port-share`, share);
+    await admin.post<unknown>(`/api/v2/workspaces/${id}/port-share`, share);
     expect(await opened(stranger)).toEqual([200, "from inside\n"]);
   },
   120_000,

@@ -25,7 +25,7 @@ testNeeding(
     const made = Bun.spawnSync(["sh", "-ec", `git init -q -b main; git add .; ${git} commit -qm one`], { cwd: work });
     expect(made.exitCode).toBe(0);
     const rules = [{ tool: "execute", action: "ask" }];
-    await admin.put("/api/v2/chats/config/user-permissions", { permissions: { default: "allow", rules } });
+    await admin.put<unknown>("/api/v2/chats/config/user-permissions", { permissions: { default: "allow", rules } });
 
     const typed = join(story.place.scratch, "typed");
     const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed];

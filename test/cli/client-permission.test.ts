@@ -15,7 +15,7 @@ beforeAll(async () => {
   await signInAs(world);
   admin = new Client(world.server.url, tokenOf(world));
   const permissions = { default: "allow", rules: [{ tool: "execute", action: "ask" }] };
-  await admin.put("/api/v2/chats/config/user-permissions", { permissions });
+  await admin.put<unknown>("/api/v2/chats/config/user-permissions", { permissions });
   await world.must(["workspaces", "create", "dev"]);
   // Its agent is there when this has run.
   await world.must(["workspaces", "shell", "dev", "--", "true"]);

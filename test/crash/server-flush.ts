@@ -38,9 +38,9 @@ const changeEverything = async (world: World): Promise<void> => {
   const asAda = await admin.signIn("ada@example.com", "another-long-passphrase");
   await changeOrganization(admin, ada.id);
   await changeKeys(asAda);
-  await asAda.post("/api/v2/users/logout", {});
-  await admin.put(`/api/v2/users/${ada.id}/status/suspend`, {});
-  await admin.put(`/api/v2/users/${ada.id}/status/activate`, {});
+  await asAda.post<unknown>("/api/v2/users/logout", {});
+  await admin.put<unknown>(`/api/v2/users/${ada.id}/status/suspend`, {});
+  await admin.put<unknown>(`/api/v2/users/${ada.id}/status/activate`, {});
   await admin.delete(`/api/v2/users/${ada.id}`);
   await changeTemplate(world);
   const [agent] = await makeAgents(world, "flushed", 1);
@@ -59,7 +59,7 @@ const changeEverything = async (world: World): Promise<void> => {
 
 const changeKeys = async (user: Client): Promise<void> => {
   const { key } = await user.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "one", lifetime: 0 });
-  await user.post("/api/v2/users/me/keys", {});
+  await user.post<unknown>("/api/v2/users/me/keys", {});
   const path = `/api/v2/users/me/keys/${key.split("-")[0]}`;
   await user.put(`${path}/expire`, {});
   await user.delete(path);
@@ -74,7 +74,7 @@ const changeTemplate = async (world: World): Promise<void> => {
   await admin.patch(`/api/v2/templates/${hangs}/versions`, { id: active_version_id });
   const path = `/api/v2/organizations/${organization_id}/members/me/workspaces`;
   const made = await admin.post<Workspace>(path, { name: "hangs", template_id: hangs });
-  await admin.patch(`/api/v2/workspacebuilds/${made.latest_build.id}/cancel`, {});
+  await admin.patch<unknown>(`/api/v2/workspacebuilds/${made.latest_build.id}/cancel`, {});
   await endedBuild(admin, made.latest_build.id);
   const removal = await admin.post<Build>(`/api/v2/workspaces/${made.id}/builds`, { transition: "delete" });
   await endedBuild(admin, removal.id);
@@ -84,7 +84,7 @@ const changeTemplate = async (world: World): Promise<void> => {
 const changeOrganization = async (admin: Client, user: string): Promise<void> => {
   const { id } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "second", display_name: "Second" });
   await admin.patch(`/api/v2/organizations/${id}`, { display_name: "The second" });
-  await admin.post(`/api/v2/organizations/${id}/members/${user}`, {});
+  await admin.post<unknown>(`/api/v2/organizations/${id}/members/${user}`, {});
   await admin.put(`/api/v2/organizations/${id}/members/${user}/roles`, { roles: [] });
   await admin.delete(`/api/v2/organizations/${id}/members/${user}`);
   await admin.delete(`/api/v2/organizations/${id}`);

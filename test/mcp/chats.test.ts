@@ -230,7 +230,7 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
     { output: expect.stringContaining(world.home) },
     { error: "that went wrong" },
   ]);
-  await world.owner.put(`/api/v2/chats/${id}/context`, {});
+  await world.owner.put<unknown>(`/api/v2/chats/${id}/context`, {});
   const { context } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
   const servers = context?.resources.filter(({ kind }) => kind === "mcp_server") ?? [];
   expect(servers.map(({ source, status }) => `${source} ${status}`)).toEqual([

@@ -116,7 +116,7 @@ test("[TO-5] interrupting ends the command with everything it has started, withi
   const [shell = 0, sleeper = 0] = readFileSync(pids, "utf8").trim().split("\n").map(Number);
   expect([lives(shell), lives(sleeper)]).toEqual([true, true]);
   const begun = performance.now();
-  await world.owner.post(`/api/v2/chats/${id}/interrupt`, {});
+  await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await until(() => !lives(shell) && !lives(sleeper));
   // On a machine with something to spare it is half a second.
   expect(performance.now() - begun).toBeLessThan(10_000);
@@ -148,7 +148,7 @@ test("[TO-5] a command is ended also when the server was started anew since it b
   expect(first.pids().map(lives)).toEqual([true, true]);
   using follower = await Follower.open(world.owner, first.id);
   await follower.until((one) => outputIn(one) === "begun\n");
-  await world.owner.post(`/api/v2/chats/${first.id}/interrupt`, {});
+  await world.owner.post<unknown>(`/api/v2/chats/${first.id}/interrupt`, {});
   await until(() => !first.pids().some(lives));
   await follower.until(({ status }) => status === "waiting");
   for (const { id } of [first, second]) {

@@ -74,7 +74,7 @@ test("[TO-30] arguments that are nearly right are mended once: rules, history an
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
   const permissions = { default: "allow", rules: [{ tool: "execute", command: "touch", action: "deny" }] };
-  await world.owner.patch(`/api/v2/chats/${id}`, { permissions });
+  await world.owner.patch<unknown>(`/api/v2/chats/${id}`, { permissions });
   const { results, next } = await callTools(
     world,
     call,

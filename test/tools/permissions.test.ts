@@ -109,7 +109,7 @@ test("[PE-9] a user's new chats begin with the user's rules unless they bring th
   await using world = await openToolWorld();
   const { owner } = world;
   const mine = { default: "ask", rules: [] };
-  await owner.put("/api/v2/chats/config/user-permissions", { permissions: mine });
+  await owner.put<unknown>("/api/v2/chats/config/user-permissions", { permissions: mine });
   expect(await owner.get<unknown>("/api/v2/chats/config/user-permissions")).toEqual({ permissions: mine });
   expect((await createChat(world)).permissions).toEqual(mine as Chat["permissions"]);
   expect((await createChat(world, "x", { permissions: null })).permissions).toBeUndefined();

@@ -67,7 +67,7 @@ testNeeding(
     const pid = pidOf(first);
     expect(existsSync(`/proc/${pid}`)).toBe(true);
     const began = performance.now();
-    await admin.post(`/api/v2/chats/${id}/interrupt`, {});
+    await admin.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
     await until(() => !existsSync(`/proc/${pid}`));
     // Within a second on a machine with something to spare.
     expect(performance.now() - began).toBeLessThan(10_000);

@@ -200,7 +200,7 @@ describeInside("one server, whose time the test moves", () => {
     family.begin(far.next, ["wait_agent", { chat_id: near.id }]);
     near.call.say("half of it");
     await follower.until((one) => outputIn(one) === "half of it");
-    const interrupt = (id: string) => world.owner.post(`/api/v2/chats/${id}/interrupt`, {});
+    const interrupt = (id: string) => world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
     await interrupt(root.id);
     await follower.until(isWaiting);
     await nearby.until(isWaiting);

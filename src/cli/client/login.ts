@@ -2,7 +2,6 @@
 // for or read from standard input, never taken from an argument that others on the machine could read.
 import { loadClientConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { User } from "#schema/users/user.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { type Arguments, noWords, readArguments } from "../arguments.ts";
 import { Asker, allInput } from "../ask.ts";
@@ -26,7 +25,7 @@ export const run: RunVerb = async (input) => {
       input.printError(`Warning: ${url.origin} is not encrypted; others on the way can read what you type.\n`);
     }
     const client = await signIn(new Client(url), given, input);
-    const { username, email } = await client.get<User>("/api/v2/users/me", input);
+    const { username, email } = await client.get("/api/v2/users/me", input);
     const file = writeSession(input.env, { url: url.href, token: client.token ?? "", username });
     const facts = { url: url.href, username, email, file };
     input.print(given.has.json ? JSON.stringify(facts) : `Signed in to ${url.origin} as ${plain(username)}.`);
@@ -56,7 +55,7 @@ const lastSession = (input: VerbInput) => {
 
 /** Before anybody types a password: is there a server of ours? */
 const mustBeSlipway = async (url: URL, { signal }: VerbInput): Promise<void> => {
-  const asked = new Client(url).get<{ version?: unknown } | null>("/api/v2/buildinfo", { signal });
+  const asked = new Client(url).get("/api/v2/buildinfo", { signal });
   const said = await asked.catch((error) => {
     if (error instanceof ApiError || error instanceof SyntaxError) return null;
     throw error;

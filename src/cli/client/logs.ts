@@ -34,17 +34,17 @@ export const run: RunVerb = async (input) => {
 };
 
 const printLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
-  const build = await client.get<JobLog[]>(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
+  const build = await client.get(`/api/v2/workspacebuilds/${workspace.latest_build.id}/logs`);
   build.forEach(print);
   for (const { id } of agentsOf(workspace)) {
-    (await client.get<AgentLog[]>(`/api/v2/workspaceagents/${id}/logs`)).forEach(print);
+    (await client.get(`/api/v2/workspaceagents/${id}/logs`)).forEach(print);
   }
 };
 
 const followLogs = async (client: Client, workspace: Workspace, print: Print): Promise<void> => {
   const building = messagesOf<JobLog>(client, `/api/v2/workspacebuilds/${workspace.latest_build.id}/logs?follow=true`);
   for await (const line of building) print(line);
-  const started = await client.get<Workspace>(`/api/v2/workspaces/${workspace.id}`);
+  const started = await client.get(`/api/v2/workspaces/${workspace.id}`);
   await Promise.all(agentsOf(started).map(({ id }) => followAgent(client, id, print)));
 };
 

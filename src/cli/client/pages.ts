@@ -13,7 +13,7 @@ export const allPages = async <T extends { id: string }, Key extends string>(
   const found = new Map<string, T>();
   for (let offset = 0; ; offset += PAGE) {
     const search = new URLSearchParams({ ...query, limit: String(PAGE), offset: String(offset) });
-    const items = (await client.get<Record<Key, T[]>>(`${path}?${search}`))[key];
+    const items = ((await client.get(`${path}?${search}` as string)) as Record<Key, T[]>)[key];
     for (const one of items) found.set(one.id, one);
     if (items.length < PAGE) return [...found.values()];
   }

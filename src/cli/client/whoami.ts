@@ -1,5 +1,4 @@
 // `slipway whoami`: who the other verbs are to the server, and where it is.
-import type { User } from "#schema/users/user.ts";
 import { noWords, readArguments } from "../arguments.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
@@ -9,7 +8,7 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   noWords(words);
   return withServer("whoami", input, value, async ({ client }) => {
-    const { id, username, email, roles } = await client.get<User>("/api/v2/users/me", input);
+    const { id, username, email, roles } = await client.get("/api/v2/users/me", input);
     const names = roles.map(({ name }) => name);
     if (has.json) input.print(JSON.stringify({ url: client.url.href, id, username, email, roles: names }));
     else {

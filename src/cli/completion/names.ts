@@ -1,13 +1,8 @@
 // Names of what a server has, for completion. Whatever goes wrong, there are none: nobody waits at a key for an explanation.
 import { pause } from "#base/retry.ts";
-import type { Chat } from "#schema/chats/chat.ts";
-import type { AvailableModels } from "#schema/chats/model-config.ts";
-import type { Template } from "#schema/templates/template.ts";
-import type { ApiKey } from "#schema/users/api-key.ts";
-import type { Organization } from "#schema/users/organization.ts";
 import { SCOPES } from "#schema/users/scopes.ts";
-import { SITE_ROLES, type User } from "#schema/users/user.ts";
-import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
+import { SITE_ROLES } from "#schema/users/user.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { clientOf } from "../client/remote.ts";
 import { plain } from "../text.ts";
@@ -41,34 +36,34 @@ const KNOWN = new Set<Names>(["scope", "role"]);
 
 const ASK: Readonly<Record<Names, (client: Client, user: string) => Promise<Candidate[]>>> = {
   workspace: async (client) => {
-    const { workspaces } = await client.get<Workspaces>("/api/v2/workspaces?q=owner%3Ame&limit=100");
+    const { workspaces } = await client.get("/api/v2/workspaces?q=owner%3Ame&limit=100");
     return workspaces.map(({ name, latest_build }: Workspace) => ({ text: name, help: latest_build.status }));
   },
   template: async (client) =>
-    (await client.get<Template[]>("/api/v2/templates")).map(({ name, description }) => ({
+    (await client.get("/api/v2/templates")).map(({ name, description }) => ({
       text: name,
       help: description,
     })),
   chat: async (client) =>
-    (await client.get<Chat[]>("/api/v2/chats?limit=50")).map(({ id, title }) => ({
+    (await client.get("/api/v2/chats?limit=50")).map(({ id, title }) => ({
       text: id.slice(0, 8),
       help: title,
     })),
   user: async (client) => {
-    const { users } = await client.get<{ users: User[] }>("/api/v2/users?limit=100");
+    const { users } = await client.get("/api/v2/users?limit=100");
     return users.map(({ username, email }) => ({ text: username, help: email }));
   },
   token: async (client, user) => {
-    const path = `/api/v2/users/${encodeURIComponent(user)}/keys/tokens?include_expired=true`;
-    return (await client.get<ApiKey[]>(path)).map((one) => ({ text: one.token_name, help: one.scopes.join(", ") }));
+    const path = `/api/v2/users/${encodeURIComponent(user)}/keys/tokens?include_expired=true` as const;
+    return (await client.get(path)).map((one) => ({ text: one.token_name, help: one.scopes.join(", ") }));
   },
   organization: async (client) =>
-    (await client.get<Organization[]>("/api/v2/users/me/organizations")).map(({ name, display_name }) => ({
+    (await client.get("/api/v2/users/me/organizations")).map(({ name, display_name }) => ({
       text: name,
       help: display_name,
     })),
   model: async (client) => {
-    const { providers } = await client.get<AvailableModels>("/api/v2/chats/models");
+    const { providers } = await client.get("/api/v2/chats/models");
     return providers.flatMap(({ models }) =>
       models.map(({ model, display_name }) => ({ text: model, help: display_name })),
     );

@@ -38,8 +38,8 @@ const ask = (client: Client, at: string, signal: AbortSignal, more = ""): Promis
   const url = new URL(at);
   url.username = "";
   url.password = "";
-  const path = `/api/v2/workspaceagents/me/external-auth?match=${encodeURIComponent(url.href)}${more}`;
-  return client.get<AgentExternalAuth>(path, { signal });
+  const path = `/api/v2/workspaceagents/me/external-auth?match=${encodeURIComponent(url.href)}${more}` as const;
+  return client.get(path, { signal });
 };
 
 /** Waits as long as it takes, also over a restart of the server. */

@@ -5,7 +5,6 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadDaemonConfig } from "#base/config.ts";
 import { failureWords } from "#base/network/failure-words.ts";
-import type { AgentGitSshKey } from "#schema/users/git-ssh-key.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 
@@ -19,7 +18,7 @@ export const run: RunVerb = async (input) => {
   }
   const folder = mkdtempSync(join(tmpdir(), "slipway-ssh-"));
   try {
-    const { private_key } = await new Client(url, token).get<AgentGitSshKey>("/api/v2/workspaceagents/me/gitsshkey", {
+    const { private_key } = await new Client(url, token).get("/api/v2/workspaceagents/me/gitsshkey", {
       signal: input.signal,
     });
     const home = env.HOME || homedir();

@@ -71,14 +71,14 @@ describe("by REST", () => {
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }] });
     const agent = agentOf(server, seeded);
     const good = { app_slug: "ai", state: "idle", message: "" };
-    expect(await refusal(agent.patch(PATH, { ...good, app_slug: "other" }))).toEqual([400, "app_slug"]);
-    expect(await refusal(agent.patch(PATH, { ...good, state: "asleep" }))).toEqual([400, "state"]);
-    expect(await refusal(agent.patch(PATH, { ...good, message: "x".repeat(161) }))).toEqual([400, "message"]);
-    expect(await refusal(agent.patch(PATH, { ...good, message: "é".repeat(81) }))).toEqual([400, "message"]);
+    expect(await refusal(agent.patch<unknown>(PATH, { ...good, app_slug: "other" }))).toEqual([400, "app_slug"]);
+    expect(await refusal(agent.patch<unknown>(PATH, { ...good, state: "asleep" }))).toEqual([400, "state"]);
+    expect(await refusal(agent.patch<unknown>(PATH, { ...good, message: "x".repeat(161) }))).toEqual([400, "message"]);
+    expect(await refusal(agent.patch<unknown>(PATH, { ...good, message: "é".repeat(81) }))).toEqual([400, "message"]);
     expect(await statuses(server, seeded)).toEqual([[]]);
-    await agent.patch(PATH, { ...good, message: "é".repeat(80) });
+    await agent.patch<unknown>(PATH, { ...good, message: "é".repeat(80) });
     await supersede(server, seeded);
-    expect(await refusal(agent.patch(PATH, good))).toEqual([401, undefined]);
+    expect(await refusal(agent.patch<unknown>(PATH, good))).toEqual([401, undefined]);
   });
 
   test("[AP-3] control characters are removed from the message; the address is kept as given", async () => {

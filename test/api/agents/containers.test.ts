@@ -15,7 +15,8 @@ beforeEach(() => {
 });
 
 const path = (rest: string): string => at.world.path(rest);
-const list = (query: string): Promise<ContainerListing> => at.world.owner.get(path(`containers?${query}`));
+const list = (query: string): Promise<ContainerListing> =>
+  at.world.owner.get<ContainerListing>(path(`containers?${query}`));
 const statusOf = async (rest: string, client = at.world.owner): Promise<number> =>
   (await client.fetch("GET", path(rest))).status;
 

@@ -121,7 +121,9 @@ describe("signing in", () => {
       ["c", "google", { json_web_token: "a.b.c" }],
     ];
     for (const [cloud, path, body] of calls) {
-      const error = await client.post(`${BASE}/${path}-instance-identity`, body).catch((thrown: unknown) => thrown);
+      const error = await client
+        .post<unknown>(`${BASE}/${path}-instance-identity`, body)
+        .catch((thrown: unknown) => thrown);
       if (!(error instanceof ApiError)) throw new Error(`${path} was accepted`);
       expect([error.status, error.body.message]).toEqual([401, `The cloud-${cloud} instance identity is not valid.`]);
     }

@@ -50,7 +50,7 @@ test("[AP-3] an address that an app sends is dropped where it is code", async ()
   const owner = new Client(server.url, seeded.owner_token);
   for (const uri of [...CODE, "https://example.com/pull/1", "file:///home/dev/x"]) {
     const report = { app_slug: "web", state: "working", message: "m\u202ex", uri };
-    await agent.patch("/api/v2/workspaceagents/me/app-status", report);
+    await agent.patch<unknown>("/api/v2/workspaceagents/me/app-status", report);
     const { apps } = await owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${seeded.agent_id}`);
     const said = apps[0]?.statuses[0];
     expect([uri, said?.uri, said?.message]).toEqual([uri, CODE.includes(uri) ? "" : uri, "mx"]);

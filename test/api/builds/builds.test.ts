@@ -111,7 +111,10 @@ test("[BD-3] who may not see a build gets 404, who may see but not do gets 403, 
     [mine, { transition: "start" }, 409],
   ];
   for (const [client, body, status] of asks) {
-    expect([body, await statusOf(client.post(`/api/v2/workspaces/${id}/builds`, body))]).toEqual([body, status]);
+    expect([body, await statusOf(client.post<unknown>(`/api/v2/workspaces/${id}/builds`, body))]).toEqual([
+      body,
+      status,
+    ]);
   }
   expect(await statusOf(admin.patch(`${build}/cancel`))).toBe(200);
   const other = await seedTemplate(server);

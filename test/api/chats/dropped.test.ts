@@ -53,8 +53,8 @@ test("[CH-40] whoever never got the answer asks again under the same key: the sa
       );
       expect(lost).toBe(true);
     }
-    const answer = await owner.post<T>(path, body, { headers });
-    expect(await owner.post<T>(path, body, { headers })).toEqual(answer);
+    const answer = (await owner.post(path, body, { headers })) as T;
+    expect(await owner.post(path, body, { headers })).toEqual(answer);
     return answer;
   };
   const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];

@@ -217,7 +217,7 @@ describe.each([...ROWS])("$name", (row) => {
     const words = said.map(({ type, text = "" }) => `${type}: ${text.trim()}`);
     expect(words).toEqual([...(thinks ? ["reasoning: which one?"] : []), "text: I look.", "tool-call: "]);
     const results = [{ tool_call_id: said.at(-1)?.tool_call_id, output: "tea" }];
-    await world.owner.post(`/api/v2/chats/${id}/tool-results`, { results });
+    await world.owner.post<unknown>(`/api/v2/chats/${id}/tool-results`, { results });
     const next = await world.upstream.next();
     if (row.thought) expect(bodyOf(next)).toContain(row.thought);
     else expect(bodyOf(next)).not.toContain("which one?");

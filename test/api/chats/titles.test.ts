@@ -112,7 +112,7 @@ test("[TT-6] a first turn that is interrupted leaves a title, and a label that s
     using follower = await Follower.open(world.owner, id);
     (await world.take("turn")).say("The first log names the certificate.");
     await follower.until(({ preview }) => preview.includes("certificate"));
-    await world.owner.post(`/api/v2/chats/${id}/interrupt`, {});
+    await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
     await follower.until(({ status }) => status === "waiting");
     if (title !== undefined) (await world.take("title")).say(title).finish();
     const call = await world.take("label");
@@ -172,7 +172,7 @@ test("[TT-4] a title can be proposed by the owner; nothing is stored", async () 
 test("[TT-4] without a model that can be asked the first words are proposed", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, PROMPT);
-  expect(await world.owner.post(`/api/v2/chats/${id}/title/propose`, {})).toEqual({
+  expect(await world.owner.post<unknown>(`/api/v2/chats/${id}/title/propose`, {})).toEqual({
     title: "please find out why the nightly…",
   });
 });

@@ -237,7 +237,7 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     chat: addChat,
     share: async () => {
       const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };
-      await ada.post(`/api/v2/workspaces/${own.workspace}/port-share`, share);
+      await ada.post<unknown>(`/api/v2/workspaces/${own.workspace}/port-share`, share);
       return {};
     },
     provider: addProvider,

@@ -175,7 +175,7 @@ test("[FA-5] a recovery code signs in once, however it is typed; new ones take t
 test("[FA-6] an app is disabled only with the password and a code, and its recovery codes go with it", async () => {
   const { anybody } = world;
   const ivy = await newEnrolled(world, "ivy");
-  const remove = (body: object) => refusal(ivy.client.delete("/api/v2/users/me/factors/totp", body));
+  const remove = (body: object) => refusal(ivy.client.delete<unknown>("/api/v2/users/me/factors/totp", body));
   expect(await remove({ password: PASSWORD })).toMatchObject({ status: 400, fields: ["code"] });
   expect(await remove({ code: ivy.app.next(), password: "not the password" })).toMatchObject({
     status: 400,
@@ -264,7 +264,7 @@ test("[FA-9] what changes how somebody signs in takes a proof of the last 15 min
     const change = { old_password: PASSWORD, password: "quite-another-secret" };
     expect(await refusal(by.put("/api/v2/users/me/password", change))).toMatchObject({ fields: ["confirmation"] });
   }
-  const confirm = (by: typeof client, body: object) => refusal(by.post("/api/v2/users/me/confirm", body));
+  const confirm = (by: typeof client, body: object) => refusal(by.post<unknown>("/api/v2/users/me/confirm", body));
   expect(await confirm(weak, { password: PASSWORD })).toMatchObject({ status: 400, fields: ["code"] });
   expect(await confirm(weak, { password: "x", code: app.next() })).toMatchObject({ status: 400, fields: ["password"] });
   expect(await confirm(weak, { password: PASSWORD, code: app.code() })).toMatchObject({ status: 200 });

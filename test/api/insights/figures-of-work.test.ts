@@ -161,14 +161,16 @@ testInside(
     const as = async (...roles: string[]) => {
       const { token } = await seedUser(server, { roles, organization_id: seeded.organization_id });
       const client = admin.as(token);
-      return Promise.all(["builds", "chats"].map((name) => statusOf(client.get(`/api/v2/insights/${name}?${empty}`))));
+      return Promise.all(
+        ["builds", "chats"].map((name) => statusOf(client.get<unknown>(`/api/v2/insights/${name}?${empty}`))),
+      );
     };
     expect(await as()).toEqual([404, 403]);
     expect(await as("template-admin")).toEqual([200, 403]);
     expect(await as("auditor")).toEqual([200, 200]);
     for (const path of ["builds", "chats"]) {
-      expect(await statusOf(admin.get(`/api/v2/insights/${path}?${empty}&colour=red`))).toBe(400);
-      expect(await statusOf(admin.get(`/api/v2/insights/${path}?${empty.replace("day", "month")}`))).toBe(400);
+      expect(await statusOf(admin.get<unknown>(`/api/v2/insights/${path}?${empty}&colour=red`))).toBe(400);
+      expect(await statusOf(admin.get<unknown>(`/api/v2/insights/${path}?${empty.replace("day", "month")}`))).toBe(400);
     }
     expect(await statusOf(admin.get(`/api/v2/insights/chats?${empty}&template_ids=${uuid()}`))).toBe(400);
   },

@@ -339,6 +339,9 @@ testInside("[IN-11] statuses are counted at every midnight of a zone and at the 
     "?tz_offset=1e1",
     "?zone=UTC",
   ]) {
-    expect([wrong, await statusOf(admin.get(`/api/v2/insights/user-status-counts${wrong}`))]).toEqual([wrong, 400]);
+    expect([wrong, await statusOf(admin.get<unknown>(`/api/v2/insights/user-status-counts${wrong}`))]).toEqual([
+      wrong,
+      400,
+    ]);
   }
 });

@@ -89,7 +89,7 @@ test("[OP-7] commits, mailboxes, sockets, model calls and tokens are counted as 
   using socket = await admin.socket("/api/v2/chats/watch");
   expect(socket).toBeDefined();
   const content = [{ type: "text", text: "Hello" }];
-  await admin.post("/api/v2/chats", { organization_id: organization?.id, content });
+  await admin.post<unknown>("/api/v2/chats", { organization_id: organization?.id, content });
   let after = before;
   const grown = (name: string, labels = {}): number =>
     (figure(after, name, labels) ?? 0) - (figure(before, name, labels) ?? 0);

@@ -11,7 +11,8 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { newPerson, statusOf } from "../users/people.ts";
 
-const inboxOf = (client: Client, query = ""): Promise<Inbox> => client.get(`/api/v2/notifications/inbox${query}`);
+const inboxOf = (client: Client, query = ""): Promise<Inbox> =>
+  client.get<Inbox>(`/api/v2/notifications/inbox${query}`);
 
 test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a watcher hears at once, and nobody reads another's", async () => {
   await using server = await startTestServer();

@@ -17,7 +17,12 @@ test("[TI-30] an app that begins or ends to work puts the end off; one that goes
   const says = async (state: string): Promise<string | undefined> => {
     await time.pass(10 * MINUTE);
     const agent = time.admin.as(token);
-    await agent.patch("/api/v2/workspaceagents/me/app-status", { app_slug: "ai", state, message: "", uri: "" });
+    await agent.patch<unknown>("/api/v2/workspaceagents/me/app-status", {
+      app_slug: "ai",
+      state,
+      message: "",
+      uri: "",
+    });
     return minuteOf((await read(time.owner, one)).latest_build.deadline);
   };
   expect(await says("idle")).toBe("2030-01-01T13:00");

@@ -36,7 +36,7 @@ test("[WK-19] each way to ask for a workspace that cannot be is refused with its
     ["unknown preset", { ...good, template_version_preset_id: uuid() }, 400, ["template_version_preset_id"]],
   ];
   for (const [name, body, status, fields] of cases) {
-    const refused = await admin.post("/api/v2/users/me/workspaces", body).catch((error: ApiError) => error);
+    const refused = await admin.post<unknown>("/api/v2/users/me/workspaces", body).catch((error: ApiError) => error);
     if (!(refused instanceof ApiError)) throw new Error(`${name} was not refused`);
     const got = refused.body.validations?.map(({ field }) => field) ?? [];
     expect([name, refused.status, got]).toEqual([name, status, fields]);

@@ -102,7 +102,7 @@ test("[SH-11] when a template lowers its maximum, the shares above it are lowere
   await using cast = await openCast({ manifest });
   const { clients, path, template_id, server } = cast;
   const level = (max_port_share_level: string) =>
-    clients["site owner"].patch(`/api/v2/templates/${template_id}`, { max_port_share_level });
+    clients["site owner"].patch<unknown>(`/api/v2/templates/${template_id}`, { max_port_share_level });
   const wanted = ["public", "authenticated", "organization", "owner"];
   for (const [i, share_level] of wanted.entries()) {
     await clients.owner.post(`${path}/port-share`, { ...good, port: 8000 + i, share_level });

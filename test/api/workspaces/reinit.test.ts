@@ -141,15 +141,15 @@ testInside(
     const mine = await claim();
     expect(mine.id).toBe(id);
     const event = { reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id };
-    expect(await agent.get(`${REINIT}?wait=true`)).toEqual(event);
+    expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
     await awaitBuild(admin, id);
-    for (let again = 0; again < 2; again++) expect(await agent.get(`${REINIT}?wait=true`)).toEqual(event);
+    for (let again = 0; again < 2; again++) expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
     // Whoever lost the connection and does not say `wait` hears of it, too, until the new agent has begun.
-    expect(await agent.get(REINIT)).toEqual(event);
+    expect(await agent.get<unknown>(REINIT)).toEqual(event);
     await using began = await connectAgent(world.server, agent.token as string);
     await began.agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.STARTING } });
     expect((await agent.fetch("GET", REINIT)).status).toBe(409);
-    expect(await agent.get(`${REINIT}?wait=true`)).toEqual(event);
+    expect(await agent.get<unknown>(`${REINIT}?wait=true`)).toEqual(event);
     // The build after it has agents of its own, and for them there was no claim.
     const { id: later } = await createBuild(admin, id, "start");
     await awaitBuild(admin, id);

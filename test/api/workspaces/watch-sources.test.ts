@@ -74,7 +74,7 @@ const patchTemplate =
 const put =
   (path: string, body: object) =>
   ({ owner, id }: World) =>
-    owner.put(`/api/v2/workspaces/${id}/${path}`, body);
+    owner.put<unknown>(`/api/v2/workspaces/${id}/${path}`, body);
 
 type Story = readonly [change: (world: World) => Promise<unknown>, when: (shown: Shown, world: World) => boolean];
 

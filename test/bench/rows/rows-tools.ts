@@ -92,7 +92,7 @@ const seen = async (client: Client, id: string, fits: (one: Workspace) => boolea
 const begin = async ({ client }: Place, workspace_id: string | undefined): Promise<void> => {
   const [organization] = await client.get<{ id: string }[]>("/api/v2/users/me/organizations");
   const content = [{ type: "text", text: "go" }];
-  await client.post("/api/v2/chats", { organization_id: organization?.id, workspace_id, content });
+  await client.post<unknown>("/api/v2/chats", { organization_id: organization?.id, workspace_id, content });
 };
 
 /** Milliseconds from each call to the question that has its result, in one chat. */

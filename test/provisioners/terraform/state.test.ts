@@ -142,7 +142,7 @@ testNeeding(
       "cancelled",
     );
     await place.appears("second");
-    await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`, {});
+    await admin.patch<unknown>(`/api/v2/workspacebuilds/${latest_build.id}/cancel`, {});
     const canceled = await awaitBuild(admin, id);
     expect(canceled.latest_build.status).toBe("canceled");
     expect(processesWith(place.path)).toEqual([]);

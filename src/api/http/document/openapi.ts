@@ -98,7 +98,7 @@ const tidyAnswers = (
 ): void => {
   const isSecured = !Array.isArray(operation.security) || operation.security.length > 0;
   if (JSON.stringify(operation.security) === '[{"agent_token":[]}]') operation.tags = ["Agent daemon"];
-  const shapeOf = (schema: Json) => shapes.answer(schema, `${capital(operation.operationId as string)}Response`);
+  const shapeOf = (schema: Json) => shapes.answer(schema, `${capital(operation.operationId as string)}Result`);
   operation.responses = tidyResponses(operation.responses as JsonObject, answers, shapeOf, [
     ...(answers ? ["200"] : []),
     ...(isSecured ? ["401"] : []),

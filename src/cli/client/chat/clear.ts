@@ -1,5 +1,4 @@
 // `slipway chat clear CHAT`: the chat's model forgets what was said; people still see it.
-import type { Chat } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
@@ -15,7 +14,7 @@ export const run: RunVerb = async (input) => {
 };
 
 export const clear = async (input: VerbInput, { client }: Remote, id: string, json: boolean): Promise<number> => {
-  const chat = await client.post<Chat>(`/api/v2/chats/${id}/clear`);
+  const chat = await client.post(`/api/v2/chats/${id}/clear`);
   input.print(json ? JSON.stringify(chat) : "The model begins anew with your next message.");
   return EXIT.ok;
 };

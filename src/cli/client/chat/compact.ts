@@ -1,5 +1,5 @@
 // `slipway chat compact CHAT [TEXT]`: a model sums up what was said, and the chat goes on from that. Ctrl-C interrupts it.
-import type { Chat, CompactChat, MessagePage } from "#schema/chats/chat.ts";
+import type { CompactChat } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
@@ -27,10 +27,10 @@ export const compact = async (
   { id, instructions, waits, json }: Input,
 ): Promise<number> => {
   const { client } = remote;
-  const path = `/api/v2/chats/${id}`;
-  const { messages } = await client.get<MessagePage>(`${path}/messages?limit=1`);
+  const path = `/api/v2/chats/${id}` as const;
+  const { messages } = await client.get(`${path}/messages?limit=1`);
   const body: CompactChat = instructions === "" ? {} : { instructions };
-  const chat = await client.post<Chat>(`${path}/compact`, body);
+  const chat = await client.post(`${path}/compact`, body);
   if (!waits) {
     input.print(json ? JSON.stringify(chat) : "It is being summed up.");
     return EXIT.ok;

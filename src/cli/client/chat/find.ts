@@ -1,7 +1,6 @@
 // Chats, models and texts as people name them.
 import { usageError } from "#base/usage-error.ts";
 import type { Chat } from "#schema/chats/chat.ts";
-import type { AvailableModels } from "#schema/chats/model-config.ts";
 import type { Client } from "#src/client.ts";
 import { allInput } from "../../ask.ts";
 import { orAsked } from "../../asked.ts";
@@ -16,8 +15,8 @@ const RECENT = 200;
 
 /** The chat of an id or of its beginning. Throws VerbFailure when none or several are meant. */
 export const chatNamed = async (client: Client, name: string): Promise<Chat> => {
-  if (UUID.test(name)) return client.get<Chat>(`/api/v2/chats/${name.toLowerCase()}`);
-  const recent = await client.get<Chat[]>(`/api/v2/chats?limit=${RECENT}`);
+  if (UUID.test(name)) return client.get(`/api/v2/chats/${name.toLowerCase()}`);
+  const recent = await client.get(`/api/v2/chats?limit=${RECENT}`);
   const all = recent.flatMap((chat) => [chat, ...(chat.children as Chat[])]);
   const [found, more] = all.filter(({ id }) => id.startsWith(name.toLowerCase()));
   if (!found) throw new VerbFailure(`there is no chat ${name}; \`slipway chat list\` shows yours`);
@@ -31,13 +30,13 @@ export const chatAsked = async (input: VerbInput, client: Client, word: string |
 
 /** The beginnings of the ids of the chats that moved last, each with its title. */
 const recentChats = async (client: Client): Promise<string[]> => {
-  const chats = await client.get<Chat[]>("/api/v2/chats?limit=10");
+  const chats = await client.get("/api/v2/chats?limit=10");
   return chats.map(({ id, title }) => `${id.slice(0, 8)} ${Bun.sliceAnsi(title, 0, 30, { ellipsis: "…" })}`);
 };
 
 /** The id of a model by its name or what it is shown as. Throws VerbFailure that names those there are. */
 export const modelNamed = async (client: Client, name: string): Promise<string> => {
-  const { providers } = await client.get<AvailableModels>("/api/v2/chats/models");
+  const { providers } = await client.get("/api/v2/chats/models");
   const models = providers.flatMap(({ models }) => models);
   const [found, more] = models.filter((one) => one.model === name || one.display_name === name || one.id === name);
   if (found && !more) return found.id;

@@ -34,7 +34,7 @@ const FINAL_CODES = [1002, 1008, 1009];
 
 /** Shows what is said; answers 0 when the turn has ended well. Throws VerbFailure with the chat's error. */
 export const follow = async (input: VerbInput, { client }: Remote, following: Following): Promise<number> => {
-  const path = `/api/v2/chats/${following.chat_id}`;
+  const path = `/api/v2/chats/${following.chat_id}` as const;
   const shown = sinkOf(input, following);
   const { chat_id, json, permissions: way } = following;
   const desk = new PermissionDesk(input, { client, way, json, note: (text) => shown.note(text) });
@@ -64,7 +64,7 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
         if (!following.untilIdle || !place.isIdle) continue;
         await desk.close();
         await shown.end();
-        return outcomeOf(await client.get<Chat>(path));
+        return outcomeOf(await client.get(path));
       }
       const { code, reason } = await socket.closed;
       if (FINAL_CODES.includes(code)) throw new VerbFailure(`the server ended the stream: ${plain(reason) || code}`);

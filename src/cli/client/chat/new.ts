@@ -1,6 +1,5 @@
 // `slipway chat new TEXT`: begins a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
 import type { Chat, CreateChat } from "#schema/chats/chat.ts";
-import type { Organization } from "#schema/users/organization.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -22,7 +21,7 @@ export const run: RunVerb = async (input) => {
     const text = await textOf(input, words);
     const workspace = value.workspace === undefined ? undefined : await workspaceNamed(client, value.workspace);
     const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
-    const chat = await client.post<Chat>("/api/v2/chats", {
+    const chat = await client.post("/api/v2/chats", {
       organization_id: workspace?.organization_id ?? (await organizationOf(client)),
       content: [{ type: "text", text }],
       ...(workspace ? { workspace_id: workspace.id } : {}),
@@ -52,7 +51,7 @@ export const interrupt = async (client: Client, chat_id: string): Promise<void> 
 };
 
 const organizationOf = async (client: Client): Promise<string> => {
-  const organizations = await client.get<Organization[]>("/api/v2/users/me/organizations");
+  const organizations = await client.get("/api/v2/users/me/organizations");
   const found = organizations.find(({ is_default }) => is_default) ?? organizations[0];
   if (!found) throw new VerbFailure("you belong to no organization, so there is no place for a chat");
   return found.id;

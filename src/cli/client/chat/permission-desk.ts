@@ -3,7 +3,6 @@
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { Chat } from "#schema/chats/chat.ts";
 import type { ActionRequired, ChatEvent, ToolCallRequest } from "#schema/chats/chat-event.ts";
 import type { PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import { ApiError, type Client } from "#src/client.ts";
@@ -178,7 +177,7 @@ export class PermissionDesk {
     const kept = answers.filter(({ scope }) => scope === "always").length;
     if (kept === 0) return;
     const { client, note } = this.#options;
-    const chat = await client.get<Chat>(`/api/v2/chats/${chat_id}`).catch(() => undefined);
+    const chat = await client.get(`/api/v2/chats/${chat_id}`).catch(() => undefined);
     for (const { tool, command, action } of chat?.permissions?.rules.slice(0, kept) ?? []) {
       const what = plain(command === undefined ? tool : `${tool} ${command}`);
       note(`[from now on ${what} is ${action === "allow" ? "allowed" : "denied"} in this chat]`);

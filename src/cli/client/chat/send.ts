@@ -1,5 +1,5 @@
 // `slipway chat send CHAT TEXT`: goes on with a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
-import type { CreatedMessage, CreateMessage, MessagePage } from "#schema/chats/chat.ts";
+import type { CreateMessage } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
 import { oneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
@@ -33,9 +33,9 @@ export const run: RunVerb = async (input) => {
       return compact(input, remote, request);
     }
     const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
-    const path = `/api/v2/chats/${id}/messages`;
-    const { messages } = await client.get<MessagePage>(`${path}?limit=1`);
-    const sent = await client.post<CreatedMessage>(path, {
+    const path = `/api/v2/chats/${id}/messages` as const;
+    const { messages } = await client.get(`${path}?limit=1`);
+    const sent = await client.post(path, {
       content: [{ type: "text", text }],
       ...(has.interrupt ? { busy_behavior: "interrupt" } : {}),
       ...(model === undefined ? {} : { model_config_id: model }),

@@ -61,7 +61,7 @@ export class SubRequests implements Disposable {
 
   async #tellWaiting(): Promise<void> {
     const { client, chat_id, hear } = this.#options;
-    const { children } = await client.get<Chat>(`/api/v2/chats/${chat_id}`);
+    const { children } = await client.get(`/api/v2/chats/${chat_id}`);
     for (const { id, status, title } of children as Chat[]) {
       // What waited before the connection was lost may have been answered since.
       if (status !== WAITS) hear({ type: "status", chat_id: id, status: { status } }, title);

@@ -37,8 +37,7 @@ const opening =
   };
 
 /** A key of its own, so that signing out here does not end the editor's. */
-const keyOf = async (client: Client): Promise<string> =>
-  (await client.post<{ key: string }>("/api/v2/users/me/keys")).key;
+const keyOf = async (client: Client): Promise<string> => (await client.post("/api/v2/users/me/keys")).key;
 
 /** The verbs by the scheme of their links. */
 export const editors = Object.fromEntries(

@@ -27,14 +27,14 @@ const changing =
     const { path, body } = change(input, rest);
     return withServer(`schedule ${verb}`, input, value, async ({ client }) => {
       const { id } = await named(client);
-      await client.put(`/api/v2/workspaces/${id}/${path}`, body);
+      await client.put<unknown>(`/api/v2/workspaces/${id}/${path}`, body);
       const workspace = await again(client, id);
       input.print(has.json ? JSON.stringify(workspace) : described(workspace, input.clock.now()));
       return EXIT.ok;
     });
   };
 
-const again = (client: Client, id: string): Promise<Workspace> => client.get<Workspace>(`/api/v2/workspaces/${id}`);
+const again = (client: Client, id: string): Promise<Workspace> => client.get(`/api/v2/workspaces/${id}`);
 
 /** Milliseconds of the only word. Throws UsageError. */
 const spanOf = ([text, more]: readonly string[]): number => {

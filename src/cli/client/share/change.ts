@@ -1,6 +1,6 @@
 // `slipway share add|remove WORKSPACE --user USER… [--everyone]`: with whom a workspace is shared.
 import { usageError } from "#base/usage-error.ts";
-import { type PatchWorkspaceAcl, WORKSPACE_ROLES, type WorkspaceAcl } from "#schema/workspaces/acl.ts";
+import { type PatchWorkspaceAcl, WORKSPACE_ROLES } from "#schema/workspaces/acl.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
@@ -22,13 +22,13 @@ const changing =
     const named = workspaceAsked(input, words);
     return withServer(`share ${verb}`, input, value, async ({ client }) => {
       const { id, organization_id } = await named(client);
-      const path = `/api/v2/workspaces/${id}/acl`;
+      const path = `/api/v2/workspaces/${id}/acl` as const;
       await client.patch(path, {
         user_roles: Object.fromEntries((await idsOf(client, list.user)).map((user) => [user, role])),
         // The group of all members of an organization has the organization's id.
         ...(has.everyone ? { group_roles: { [organization_id]: role } } : {}),
       } satisfies PatchWorkspaceAcl);
-      const acl = await client.get<WorkspaceAcl>(path);
+      const acl = await client.get(path);
       input.print(has.json ? JSON.stringify(acl) : shown(acl));
       return EXIT.ok;
     });

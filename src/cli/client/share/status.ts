@@ -12,7 +12,7 @@ export const run: RunVerb = async (input) => {
   const named = workspaceAsked(input, words);
   return withServer("share status", input, value, async ({ client }) => {
     const { id } = await named(client);
-    const acl = await client.get<WorkspaceAcl>(`/api/v2/workspaces/${id}/acl`);
+    const acl = await client.get(`/api/v2/workspaces/${id}/acl`);
     input.print(has.json ? JSON.stringify(acl) : shown(acl));
     return EXIT.ok;
   });

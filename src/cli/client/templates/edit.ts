@@ -1,7 +1,7 @@
 // `slipway templates edit TEMPLATE …`: how a template is called and shown, and how long its workspaces run.
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { PatchTemplate, Template } from "#schema/templates/template.ts";
+import type { PatchTemplate } from "#schema/templates/template.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -27,7 +27,7 @@ export const run: RunVerb = async (input) => {
   const named = templateWanted(input, words);
   return withServer("templates edit", input, value, async ({ client }) => {
     const { id, name } = await named(client);
-    const template = await client.patch<Template>(`/api/v2/templates/${id}`, changes);
+    const template = await client.patch(`/api/v2/templates/${id}`, changes);
     input.print(has.json ? JSON.stringify(template) : `${name} is changed.`);
     return EXIT.ok;
   });

@@ -26,7 +26,7 @@ export const templateWanted = (input: VerbInput, words: readonly string[]): ((cl
 /** The versions of a template, newest first. */
 export const versionsOf = async (client: Client, { id }: Template, archived: boolean): Promise<TemplateVersion[]> => {
   const query = new URLSearchParams({ include_archived: String(archived), limit: "100" });
-  const versions = await client.get<TemplateVersion[]>(`/api/v2/templates/${id}/versions?${query}`);
+  const versions = await client.get(`/api/v2/templates/${id}/versions?${query}`);
   return versions.toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
 };
 
@@ -36,20 +36,20 @@ export const versionNamed = (
   { id, name, active_version_id }: Template,
   version: string | undefined,
 ): Promise<TemplateVersion> => {
-  if (version === undefined) return client.get<TemplateVersion>(`/api/v2/templateversions/${active_version_id}`);
-  const path = `/api/v2/templates/${id}/versions/${encodeURIComponent(version)}`;
-  return client.get<TemplateVersion>(path).catch((error) => {
+  if (version === undefined) return client.get(`/api/v2/templateversions/${active_version_id}`);
+  const path = `/api/v2/templates/${id}/versions/${encodeURIComponent(version)}` as const;
+  return client.get(path).catch((error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     throw new VerbFailure(`${name} has no version ${version}; \`slipway templates versions ${name}\` shows them`);
   });
 };
 
 export const templateNames = async (client: Client): Promise<string[]> =>
-  (await client.get<Template[]>("/api/v2/templates")).map((one) => one.name);
+  (await client.get("/api/v2/templates")).map((one) => one.name);
 
 /** The template of that name; without a name the only one there is. Throws VerbFailure that names those there are. */
 export const templateNamed = async (client: Client, name: string | undefined): Promise<Template> => {
-  const templates = await client.get<Template[]>("/api/v2/templates");
+  const templates = await client.get("/api/v2/templates");
   const known = templates.map((one) => plain(one.name)).join(", ");
   const fitting = name === undefined ? templates : templates.filter((one) => one.name === name);
   const [first, ...more] = fitting;

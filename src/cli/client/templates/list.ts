@@ -1,5 +1,4 @@
 // `slipway templates list`: what workspaces can be made of.
-import type { Template } from "#schema/templates/template.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";
 import { plain, relative } from "../../text.ts";
@@ -10,7 +9,7 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   noWords(words);
   return withServer("templates list", input, value, async ({ client }) => {
-    const templates = await client.get<Template[]>("/api/v2/templates");
+    const templates = await client.get("/api/v2/templates");
     const now = input.clock.now();
     const rows = templates.map((one) => [
       plain(one.name),

@@ -56,7 +56,7 @@ const nameOf = (folder: string): string =>
     .slice(0, 32);
 
 const templateAt = async (client: Client, organization: string, name: string): Promise<Template | undefined> =>
-  client.get<Template>(`/api/v2/organizations/${organization}/templates/${encodeURIComponent(name)}`).catch((error) => {
+  client.get(`/api/v2/organizations/${organization}/templates/${encodeURIComponent(name)}`).catch((error) => {
     if (error instanceof ApiError && error.status === 404) return undefined;
     throw error;
   });
@@ -76,9 +76,9 @@ const imported = async (
   progress.status(`uploading ${files} ${files === 1 ? "file" : "files"}`);
   const headers = { "content-type": "application/x-tar" };
   const body = counted(archive, (sent) => progress.far(`${size(sent)} of ${size(archive.byteLength)}`));
-  const { hash } = await client.post<{ hash: string }>("/api/v2/files", body, { headers });
+  const { hash } = await client.post("/api/v2/files", body, { headers });
   const { version: name, message } = given.value;
-  const version = await client.post<TemplateVersion>(`/api/v2/organizations/${organization}/templateversions`, {
+  const version = await client.post(`/api/v2/organizations/${organization}/templateversions`, {
     storage_method: "file",
     file_id: hash,
     user_variable_values: pairs("--variable", given.list.variable),
@@ -90,11 +90,11 @@ const imported = async (
     ...(message === undefined ? {} : { message }),
   } satisfies CreateTemplateVersion);
   progress.status(`importing ${folder}`);
-  const path = `/api/v2/templateversions/${version.id}`;
+  const path = `/api/v2/templateversions/${version.id}` as const;
   for await (const { output, stage } of jobLog(input.clock, client, path)) {
     progress.line(output, stage);
   }
-  return client.get<TemplateVersion>(path);
+  return client.get(path);
 };
 
 const activate = async (
@@ -106,8 +106,8 @@ const activate = async (
 ): Promise<Template> => {
   if (!known) {
     const body = { name, template_version_id: id };
-    return client.post<Template>(`/api/v2/organizations/${organization}/templates`, body);
+    return client.post(`/api/v2/organizations/${organization}/templates`, body);
   }
   await client.patch(`/api/v2/templates/${known.id}/versions`, { id });
-  return client.get<Template>(`/api/v2/templates/${known.id}`);
+  return client.get(`/api/v2/templates/${known.id}`);
 };

@@ -27,8 +27,8 @@ const withVersion =
       const template = await named(client);
       const names = async () => (await versionsOf(client, template, true)).map(({ name }) => name);
       const { id } = await versionNamed(client, template, await orAsked(input, word, "Version", names));
-      await act(client, template, await client.get<TemplateVersion>(`/api/v2/templateversions/${id}`));
-      const version = await client.get<TemplateVersion>(`/api/v2/templateversions/${id}`);
+      await act(client, template, await client.get(`/api/v2/templateversions/${id}`));
+      const version = await client.get(`/api/v2/templateversions/${id}`);
       input.print(has.json ? JSON.stringify(version) : `${plain(version.name)} of ${template.name} ${said}.`);
       return EXIT.ok;
     });

@@ -1,6 +1,5 @@
 // `slipway tokens change TOKEN [--scope SCOPE]… [--address NETWORK]…`: for what and from where a token counts from now on.
 import { usageError } from "#base/usage-error.ts";
-import type { ApiKey } from "#schema/users/api-key.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -15,8 +14,8 @@ export const run: RunVerb = async (input) => {
   const named = tokenAsked(input, words, value.user);
   return withServer("tokens change", input, value, async ({ client }) => {
     const { token_name } = await named(client);
-    const path = `${tokensPath(value.user)}/${encodeURIComponent(token_name)}`;
-    const token = await client.patch<ApiKey>(path, body);
+    const path = `${tokensPath(value.user)}/${encodeURIComponent(token_name)}` as const;
+    const token = await client.patch(path, body);
     input.print(has.json ? JSON.stringify(token) : described(token, input.clock.now()));
     return EXIT.ok;
   });

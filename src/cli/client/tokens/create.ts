@@ -13,7 +13,7 @@ export const run: RunVerb = async (input) => {
   noWords(more);
   const { lifetime } = value;
   return withServer("tokens create", input, value, async ({ client }) => {
-    const made = await client.post<{ key: string }>(tokensPath(value.user), {
+    const made = await client.post(tokensPath(value.user), {
       ...(token_name === undefined ? {} : { token_name }),
       ...(lifetime === undefined ? {} : { lifetime }),
       ...limitsOf(list),

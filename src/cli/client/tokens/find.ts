@@ -7,11 +7,11 @@ import type { VerbInput } from "../../verb.ts";
 import { userPath } from "../users/find.ts";
 
 /** Where the API has the tokens of a user. */
-export const tokensPath = (user: string | undefined): string => `${userPath(user ?? "me")}/keys/tokens`;
+export const tokensPath = (user: string | undefined) => `${userPath(user ?? "me")}/keys/tokens` as const;
 
 /** The tokens of a user, also those that have expired, oldest first. */
 export const tokensOf = (client: Client, user: string | undefined): Promise<ApiKey[]> =>
-  client.get<ApiKey[]>(`${tokensPath(user)}?include_expired=true`);
+  client.get(`${tokensPath(user)}?include_expired=true`);
 
 /** The token that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
 export const tokenAsked = (

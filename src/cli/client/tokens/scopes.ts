@@ -7,7 +7,7 @@ export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   noWords(words);
   return withServer("tokens scopes", input, value, async ({ client }) => {
-    const { external } = await client.get<{ external: string[] }>("/api/v2/auth/scopes");
+    const { external } = await client.get("/api/v2/auth/scopes");
     input.print(has.json ? JSON.stringify(external) : external.join("\n"));
     return EXIT.ok;
   });

@@ -1,6 +1,5 @@
 // `slipway users create NAME --email EMAIL`: a user with a password, or without one for who signs in at a provider and for programs.
 import { usageError } from "#base/usage-error.ts";
-import type { Organization } from "#schema/users/organization.ts";
 import type { CreateUser, User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
@@ -28,7 +27,7 @@ export const run: RunVerb = async (input) => {
     const username = await orAsked(input, word, "Name of the new user");
     const email = isProgram ? undefined : await orAsked(input, address, "E-mail");
     const organization_ids = await idsOf(client, given.list.organization);
-    const user = await client.post<User>("/api/v2/users", {
+    const user = await client.post("/api/v2/users", {
       username,
       ...(email === undefined ? {} : { email }),
       ...(name === undefined ? {} : { name }),
@@ -65,7 +64,7 @@ const said = ({ print }: VerbInput, user: User, password: string | undefined, js
 
 const idsOf = async (client: Client, names: readonly string[]): Promise<string[]> => {
   const found = names.map((name) =>
-    client.get<Organization>(`/api/v2/organizations/${encodeURIComponent(name)}`).then(({ id }) => id),
+    client.get(`/api/v2/organizations/${encodeURIComponent(name)}`).then(({ id }) => id),
   );
   return Promise.all(found);
 };

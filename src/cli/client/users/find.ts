@@ -7,12 +7,12 @@ import { plain, relative } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** Where the API has a user. */
-export const userPath = (user: string): string => `/api/v2/users/${encodeURIComponent(user)}`;
+export const userPath = (user: string) => `/api/v2/users/${encodeURIComponent(user)}` as const;
 
 /** The user of a name, an address or an id. Throws VerbFailure when there is none that the caller may see. */
 export const userNamed = async (client: Client, name: string): Promise<User> => {
   const found = name.includes("@") ? await userAt(client, name) : name;
-  return client.get<User>(userPath(found)).catch((error) => {
+  return client.get(userPath(found)).catch((error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     throw new VerbFailure(`there is no user ${name}; \`slipway users list\` shows them`);
   });
@@ -21,13 +21,13 @@ export const userNamed = async (client: Client, name: string): Promise<User> => 
 /** The id of whoever has an e-mail address, or the address itself, which then belongs to nobody. */
 const userAt = async (client: Client, email: string): Promise<string> => {
   const q = new URLSearchParams({ q: email, limit: "100" });
-  const { users } = await client.get<{ users: User[] }>(`/api/v2/users?${q}`);
+  const { users } = await client.get(`/api/v2/users?${q}`);
   return users.find((one) => one.email.toLowerCase() === email.toLowerCase())?.id ?? email;
 };
 
 /** The names of those that the caller may see, the first hundred. */
 export const userNames = async (client: Client): Promise<string[]> => {
-  const { users } = await client.get<{ users: User[] }>("/api/v2/users?limit=100");
+  const { users } = await client.get("/api/v2/users?limit=100");
   return users.map(({ username }) => username);
 };
 

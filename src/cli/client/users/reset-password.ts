@@ -1,5 +1,4 @@
 // `slipway users reset-password USER`: sets a password; every sign-in and token of the user ends. One's own needs the present one.
-import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { Asker } from "../../ask.ts";
 import { canAsk } from "../../asked.ts";
@@ -16,7 +15,7 @@ export const run: RunVerb = async (input) => {
   const { password, made } = passwordFrom(value["password-file"], input);
   return withServer("users reset-password", input, value, async ({ client }) => {
     const { id, username } = await named(client);
-    const me = await client.get<User>("/api/v2/users/me");
+    const me = await client.get("/api/v2/users/me");
     const old_password = me.id === id ? await present(input) : undefined;
     await client.put(`${userPath(id)}/password`, { password, ...(old_password === undefined ? {} : { old_password }) });
     if (has.json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));

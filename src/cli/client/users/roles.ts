@@ -1,6 +1,5 @@
 // `slipway users roles USER [--set|--add|--remove ROLE,…]`: the roles for the whole site, shown or changed.
 import { usageError } from "#base/usage-error.ts";
-import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -22,7 +21,7 @@ export const run: RunVerb = async (input) => {
         way,
         listed(value[way] ?? ""),
       );
-      user = await client.put<User>(`${userPath(user.id)}/roles`, { roles });
+      user = await client.put(`${userPath(user.id)}/roles`, { roles });
     }
     input.print(has.json ? JSON.stringify(user) : `${user.username}: ${rolesOf(user)}`);
     return EXIT.ok;

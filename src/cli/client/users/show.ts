@@ -12,7 +12,7 @@ export const run: RunVerb = async (input) => {
   const named = userAsked(input, words);
   return withServer("users show", input, value, async ({ client }) => {
     const user = await named(client);
-    const organizations = await client.get<Organization[]>(`${userPath(user.id)}/organizations`);
+    const organizations = await client.get(`${userPath(user.id)}/organizations`);
     if (has.json) input.print(JSON.stringify(user));
     else input.print(described(user, organizations, input.clock.now()));
     return EXIT.ok;

@@ -1,5 +1,4 @@
 // `slipway users suspend USER` and `activate USER`: whether somebody may sign in.
-import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -12,7 +11,7 @@ const setTo =
     const named = userAsked(input, words);
     return withServer(`users ${status}`, input, value, async ({ client }) => {
       const { id } = await named(client);
-      const user = await client.put<User>(`${userPath(id)}/status/${status}`);
+      const user = await client.put(`${userPath(id)}/status/${status}`);
       input.print(has.json ? JSON.stringify(user) : `${user.username} is ${user.status}.`);
       return EXIT.ok;
     });

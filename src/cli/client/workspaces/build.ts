@@ -41,7 +41,7 @@ export const askForBuild = async (
   const changes = body.template_version_id !== undefined || (body.rich_parameter_values?.length ?? 0) > 0;
   if (isThere && !changes) return undefined;
   const ask = { reason: "cli", ...body };
-  return client.post<Build>(`/api/v2/workspaces/${id}/builds`, ask).catch(refusalOf({ name, status }));
+  return client.post(`/api/v2/workspaces/${id}/builds`, ask).catch(refusalOf({ name, status }));
 };
 
 /** Stops it if it runs and starts it again, which the server does also when nobody waits; answers the build that comes first. */
@@ -50,7 +50,7 @@ export const askForRestart = (
   { id, name, latest_build: { status } }: Workspace,
   body: RestartWorkspace,
 ): Promise<Build> =>
-  client.post<Build>(`/api/v2/workspaces/${id}/restart`, { reason: "cli", ...body }).catch(refusalOf({ name, status }));
+  client.post(`/api/v2/workspaces/${id}/restart`, { reason: "cli", ...body }).catch(refusalOf({ name, status }));
 
 /** A build that runs already: says where to see it. */
 const refusalOf =
@@ -109,9 +109,9 @@ export const awaitBuild = async (
   });
   const { queue_position, queue_size } = build.job;
   progress.status(queue_position > 1 ? `${doing}, ${queue_position} of ${queue_size} in the queue` : doing);
-  const path = `/api/v2/workspacebuilds/${build.id}`;
+  const path = `/api/v2/workspacebuilds/${build.id}` as const;
   for await (const { output, stage } of jobLog(input.clock, client, path)) {
     progress.line(output, stage);
   }
-  return client.get<Build>(path);
+  return client.get(path);
 };

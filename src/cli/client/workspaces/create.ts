@@ -2,8 +2,7 @@
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Template } from "#schema/templates/template.ts";
-import type { Preset } from "#schema/templates/template-version.ts";
-import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
+import type { CreateWorkspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { pairs, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
@@ -31,7 +30,7 @@ export const run: RunVerb = async (input) => {
     const name = await orAsked(input, word, "Name of the new workspace");
     const template = await templateAsked(input, client, value.template);
     const preset = value.preset === undefined ? undefined : await presetNamed(client, template, value.preset);
-    const workspace = await client.post<Workspace>("/api/v2/users/me/workspaces", {
+    const workspace = await client.post("/api/v2/users/me/workspaces", {
       name,
       rich_parameter_values,
       ...(preset
@@ -45,7 +44,7 @@ export const run: RunVerb = async (input) => {
 };
 
 const presetNamed = async (client: Client, { active_version_id, name }: Template, preset: string): Promise<string> => {
-  const presets = await client.get<Preset[]>(`/api/v2/templateversions/${active_version_id}/presets`);
+  const presets = await client.get(`/api/v2/templateversions/${active_version_id}/presets`);
   const found = presets.find((one) => one.name === preset);
   if (found) return found.id;
   const names = presets.map((one) => one.name).join(", ");

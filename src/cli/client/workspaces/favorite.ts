@@ -1,5 +1,4 @@
 // `slipway workspaces favorite WORKSPACE` and `unfavorite`: which ones stand first in one's lists.
-import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -12,9 +11,9 @@ const setTo =
     const named = workspaceAsked(input, words);
     return withServer(`workspaces ${isFavorite ? "favorite" : "unfavorite"}`, input, value, async ({ client }) => {
       const { id } = await named(client);
-      const path = `/api/v2/workspaces/${id}`;
+      const path = `/api/v2/workspaces/${id}` as const;
       await (isFavorite ? client.put(`${path}/favorite`) : client.delete(`${path}/favorite`));
-      const workspace = await client.get<Workspace>(path);
+      const workspace = await client.get(path);
       const said = isFavorite ? "is a favorite." : "is no favorite.";
       input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} ${said}`);
       return EXIT.ok;

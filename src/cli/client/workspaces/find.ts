@@ -1,7 +1,7 @@
 // Workspaces by the names that people give them, for every verb that works on one.
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { App } from "#schema/workspaces/app.ts";
-import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -11,8 +11,8 @@ import type { VerbInput } from "../../verb.ts";
 /** `NAME` is the caller's own, `OWNER/NAME` somebody else's. Throws VerbFailure when there is none. */
 export const workspaceNamed = async (client: Client, name: string): Promise<Workspace> => {
   const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
-  const path = `/api/v2/users/${encodeURIComponent(owner ?? "")}/workspace/${encodeURIComponent(own ?? "")}`;
-  return client.get<Workspace>(path).catch((error) => {
+  const path = `/api/v2/users/${encodeURIComponent(owner ?? "")}/workspace/${encodeURIComponent(own ?? "")}` as const;
+  return client.get(path).catch((error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     throw new VerbFailure(`there is no workspace ${name}; \`slipway workspaces list\` shows yours`);
   });
@@ -20,7 +20,7 @@ export const workspaceNamed = async (client: Client, name: string): Promise<Work
 
 /** The names of the caller's own workspaces. */
 export const ownWorkspaces = async (client: Client): Promise<string[]> => {
-  const { workspaces } = await client.get<Workspaces>("/api/v2/workspaces?q=owner%3Ame&limit=100");
+  const { workspaces } = await client.get("/api/v2/workspaces?q=owner%3Ame&limit=100");
   return workspaces.map(({ name }) => name);
 };
 

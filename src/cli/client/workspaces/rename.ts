@@ -1,5 +1,4 @@
 // `slipway workspaces rename WORKSPACE NAME`: another name, where the server allows that.
-import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
@@ -16,7 +15,7 @@ export const run: RunVerb = async (input) => {
     const before = await named(client);
     const name = await orAsked(input, word, `New name of ${before.name}`);
     await client.patch(`/api/v2/workspaces/${before.id}`, { name });
-    const workspace = await client.get<Workspace>(`/api/v2/workspaces/${before.id}`);
+    const workspace = await client.get(`/api/v2/workspaces/${before.id}`);
     input.print(has.json ? JSON.stringify(workspace) : `${before.name} is ${workspace.name} now.`);
     return EXIT.ok;
   });

@@ -1,6 +1,5 @@
 // `slipway workspaces restart WORKSPACE`: stops it and starts it again, and waits until it runs. One that is stopped is only started.
 // The server does both, also when nobody waits any longer.
-import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { VerbFailure } from "../../failure.ts";
 import { plain } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
@@ -23,7 +22,7 @@ export const run: RunVerb = async (input) => {
       throw new VerbFailure(`stopping ${workspace.name} has failed${job.error ? `: ${plain(job.error)}` : ""}`);
     }
     // The server begins it in the same moment in which the workspace has stopped.
-    const restarted = await remote.client.get<Workspace>(`/api/v2/workspaces/${workspace.id}`);
+    const restarted = await remote.client.get(`/api/v2/workspaces/${workspace.id}`);
     if (restarted.latest_build.transition !== "start") {
       throw new VerbFailure(`somebody else has changed ${workspace.name} meanwhile`);
     }

@@ -1,11 +1,11 @@
 // How one wants one's own screen, wherever one signs in: theme and letters of terminals. Kept by the server for the account, and in this
 // browser so that the first paint has them.
 import { signal } from "@preact/signals";
+import type { AnswerOf, CallAt } from "#schema/call-types.ts";
 import { setTheme, THEMES, type Theme, theme } from "../shell/theme.ts";
 import { call } from "./api.ts";
-import type { Calls } from "./calls.ts";
 
-type Looks = Calls["GET /users/me/appearance"]["answer"];
+type Looks = AnswerOf<CallAt<"GET", "/users/me/appearance">>;
 export type TerminalFont = Looks["terminal_font"];
 
 const FONT = "terminal-font";

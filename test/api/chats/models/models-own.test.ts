@@ -79,7 +79,7 @@ test.each(CASES)(
     const now = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
     expect(now.last_error).toMatchObject({ ...error, retryable: false });
     expect(now.last_model_config_id).toBe(mine.model.id);
-    await world.owner.post(`/api/v2/chats/${chat.id}/title/propose`, {});
+    await world.owner.post<unknown>(`/api/v2/chats/${chat.id}/title/propose`, {});
     const later = world.upstream.calls.slice(before).map(({ body }) => JSON.stringify(body));
     expect(later.filter((body) => body.includes("secret"))).toEqual([]);
     const named = { content: [{ type: "text", text: "x" }], model_config_id: mine.model.id };

@@ -52,7 +52,7 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
     expect(wanted?.action_required.tool_calls).toMatchObject([{ tool_name: "lookup", args: '{"word":"tea"}' }]);
     const id = wanted?.action_required.tool_calls[0]?.tool_call_id;
     const results = [{ tool_call_id: id, output: { found: "a leaf" } }];
-    await world.owner.post(`/api/v2/chats/${chat.id}/tool-results`, { results });
+    await world.owner.post<unknown>(`/api/v2/chats/${chat.id}/tool-results`, { results });
     const again = await world.upstream.next();
     expect(JSON.stringify(again.body)).toContain("a leaf");
     if (kind === "openai") expect(JSON.stringify(again.body)).toContain('"encrypted_content":"sealed-thoughts"');
