@@ -18,7 +18,7 @@ const exportedShapes = async (): Promise<Exported> => {
   const found = new Map<string, { file: string; type: string }>();
   for (const file of new Bun.Glob("**/*.ts").scanSync(join(ROOT, "src/schema"))) {
     const text = await Bun.file(join(ROOT, "src/schema", file)).text();
-    for (const [, type = "", name = ""] of text.matchAll(/^export const (\w+) = named\(\s*"(\w+)"/gm))
+    for (const [, type = "", name = ""] of text.matchAll(/^export const (\w+) = named\w*\(\s*"(\w+)"/gm))
       if (new RegExp(`^export type ${type} = `, "m").test(text)) found.set(name, { file, type });
   }
   return found;
