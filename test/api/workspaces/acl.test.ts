@@ -1,6 +1,8 @@
 // Sharing a workspace with people: who may, what it gives them, and what happens when it ends.
 import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
+import { updateBy } from "#db/engine/sql.ts";
+import { users } from "#db/schema/users.ts";
 import { setSharingOff } from "#db/workspaces/sharing.ts";
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
@@ -29,10 +31,13 @@ const closedAfterAll = async (socket: ClientSocket) => {
 
 test("[SH-1] what is shared is shown: roles, names, in the workspace and by itself; taken away one by one or all at once", async () => {
   await using cast = await openCast();
-  const { clients, path, idOf, organization_id } = cast;
+  const { clients, path, idOf, organization_id, server } = cast;
   const ada = clients.owner;
+  // No operation sets a picture: it comes with accounts of elsewhere.
+  const avatar_url = "https://pictures.example/amy.png";
+  await contextOf(server).store.commit([updateBy(users, users.id)(idOf("amy"), { avatar_url })]);
   expect((await ada.get<Workspace>(path)).shared_with).toEqual([
-    { id: idOf("amy"), actor_type: "user", name: "amy", roles: ["admin"] },
+    { id: idOf("amy"), actor_type: "user", name: "amy", avatar_url, roles: ["admin"] },
     { id: idOf("uma"), actor_type: "user", name: "uma", roles: ["use"] },
   ]);
   const patched = await ada.fetch("PATCH", `${path}/acl`, {
@@ -41,7 +46,7 @@ test("[SH-1] what is shared is shown: roles, names, in the workspace and by itse
   });
   expect([patched.status, await patched.text()]).toEqual([204, ""]);
   const acl = await ada.get<WorkspaceAcl>(`${path}/acl`);
-  expect(acl.users).toEqual([{ id: idOf("amy"), username: "amy", name: "", avatar_url: "", role: "admin" }]);
+  expect(acl.users).toEqual([{ id: idOf("amy"), username: "amy", name: "", avatar_url, role: "admin" }]);
   expect(acl.groups).toMatchObject([{ id: organization_id, name: "Everyone", organization_id, role: "use" }]);
   expect([acl.user_roles, acl.group_roles]).toEqual([{ [idOf("amy")]: "admin" }, { [organization_id]: "use" }]);
   expect((await ada.get<Workspace>(path)).shared_with.map(({ actor_type, name }) => [actor_type, name])).toEqual([

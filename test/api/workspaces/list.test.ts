@@ -1,6 +1,8 @@
 // The list of workspaces: who sees what, in which order, and every key of the search.
 import { expect, test } from "bun:test";
-import type { Workspaces } from "#schema/workspaces/workspace.ts";
+import { updateBy } from "#db/engine/sql.ts";
+import { agents } from "#db/schema/agents.ts";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { seedMany } from "#test/support/seed-many.ts";
@@ -78,6 +80,31 @@ test("[WK-18] each key of the search matches what it says, and a wrong one is na
   if (!(refused instanceof ApiError)) throw new Error("the search was not refused");
   expect([refused.status, refused.body.message]).toEqual([400, "Invalid workspace search query."]);
   expect(refused.body.validations?.map(({ field }) => field).sort()).toEqual(["colour", "status"]);
+
+  // What was true of none is true of one now.
+  const { template_id } = running;
+  const next = await importVersion(admin, `${unique()}${JSON.stringify(ECHO)}`, { template_id });
+  await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: next.id });
+  const late = await createWorkspace(admin, template_id, "late");
+  await awaitBuild(admin, late.id);
+  await admin.patch(`/api/v2/workspaces/${running.id}/acl`, { user_roles: { [hers.owner_id]: "use" } });
+  await ada.put(`/api/v2/workspaces/${hers.id}/dormant`, { dormant: true });
+  await awaitBuild(admin, hers.id);
+  const [agent] = (await admin.get<Workspace>(`/api/v2/workspaces/${late.id}`)).latest_build.resources[0]?.agents ?? [];
+  const { store, clock } = contextOf(world.server);
+  const now = clock.now();
+  const connected = { first_connected_at: now, last_connected_at: now, disconnected_at: null };
+  await store.commit([updateBy(agents, agents.id)(agent?.id ?? "", connected)]);
+  const later: [string, string[]][] = [
+    ["outdated:true", ["running", "stopped"]],
+    ["outdated:false", ["late", "failed"]],
+    ["shared:true", ["running"]],
+    ["dormant:true", ["hers"]],
+    ["has-agent:connected", ["late"]],
+    ["last_used_after:2020-01-01T00:00:00Z", ["late", "running", "failed", "stopped"]],
+    ["last_used_before:2020-01-01T00:00:00Z", []],
+  ];
+  for (const [q, expected] of later) expect([q, (await names(admin, q)).sort()]).toEqual([q, [...expected].sort()]);
 });
 
 test("[WK-18] among 305 workspaces has-ai-task and has_external_agent find those whose template says so", async () => {
