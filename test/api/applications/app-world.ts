@@ -90,4 +90,3 @@ export const startAppWorld = async ({ apps = () => [], env, clock = systemClock 
     },
   };
 };
-export type AppWorld = Awaited<ReturnType<typeof startAppWorld>>;
