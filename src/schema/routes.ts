@@ -5,6 +5,7 @@ import type { ExternalAccounts } from "./administration/external-accounts.ts";
 import type { LocalModelServers } from "./administration/local-models.ts";
 import type { ServerLog } from "./administration/server-log.ts";
 import type { WorkspaceAgent } from "./agents/agent.ts";
+import type { DirectoryListing } from "./agents/agent-files.ts";
 import type { PatchLogs as AddLogs, AgentLog } from "./agents/agent-log.ts";
 import type { UploadedAgentFile } from "./agents/agent-upload.ts";
 import type { AgentConnectionInfo } from "./agents/derp-map.ts";
@@ -1205,7 +1206,11 @@ export interface Routes {
         readonly GET: Route<unknown, undefined, "version" | "resume_token">;
       };
       readonly files: {
-        readonly POST: Route<UploadedAgentFile, Bytes, "name" | "terminal" | "replace">;
+        readonly GET: Route<DirectoryListing, undefined, "path">;
+        readonly POST: Route<UploadedAgentFile, Bytes, "name" | "terminal" | "folder" | "replace">;
+        readonly content: {
+          readonly GET: Route<unknown, undefined, "path" | "limit">;
+        };
       };
       readonly "listening-ports": {
         readonly GET: Route<ListeningPorts, undefined, never>;

@@ -1,5 +1,6 @@
 // A chat as a person leads it: it edits a file, asks, is answered, is interrupted, undone; two pages see the same; the line is cut.
 // node chat.mjs CHROMIUM URL EMAIL PASSWORD TYPED [FOLDER]
+import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { inApp, openPage, signIn } from "./app-page.mjs";
 
@@ -91,6 +92,36 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await page.getByRole("button", { name: "Send to chat" }).click();
   await page.getByText("I will remember that.").waitFor();
   result.reference = await page.locator(".reference").textContent();
+
+  // The files of its workspace: what the chat has changed, what is there, and one more by drop.
+  const files = await openPage(context, result.wrong);
+  await files.goto(at("/workspaces?q="));
+  await files.getByRole("link", { name: "story", exact: true }).click();
+  await files.getByRole("link", { name: "Files", exact: true }).click();
+  await files.getByRole("region", { name: "Diff of sum.sh" }).waitFor();
+  const list = files.getByRole("list", { name: "Files" });
+  await list.getByRole("link", { name: /^work/ }).click();
+  await list.getByRole("link", { name: /^sum\.sh/ }).click();
+  await files.getByRole("region", { name: "File sum.sh" }).getByText("$1 + $2").waitFor();
+  const brought = await files.evaluateHandle(() => {
+    const data = new DataTransfer();
+    data.items.add(new File(["brought along"], "brought.txt", { type: "text/plain" }));
+    return data;
+  });
+  const folderOfWork = files.locator("section[aria-labelledby=folder]");
+  await folderOfWork.dispatchEvent("dragover", { dataTransfer: brought });
+  await files.getByText("Drop to upload into this folder").waitFor();
+  await folderOfWork.dispatchEvent("drop", { dataTransfer: brought });
+  await files.getByText(/Uploaded .*work\/brought\.txt/).waitFor();
+  await list.getByRole("link", { name: /^brought\.txt/ }).click();
+  await files.getByRole("region", { name: "File brought.txt" }).getByText("brought along").waitFor();
+  await look("workspace-files", files);
+  const [download] = await Promise.all([
+    files.waitForEvent("download"),
+    files.getByRole("link", { name: "Download" }).click(),
+  ]);
+  result.downloaded = readFileSync(await download.path(), "utf8");
+  await files.close();
 
   // A terminal of the workspace beside it.
   await page.getByRole("tab", { name: "Terminal" }).click();

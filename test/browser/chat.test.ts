@@ -11,7 +11,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages at once, survives a cut of its line, keeps and reorders what waits, is interrupted and undone with its files",
+  "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages at once, survives a cut of its line, keeps and reorders what waits, is interrupted and undone with its files",
   async () => {
     await using story = await openPlace(async (_, stack) => {
       const model = stack.use(await TalkingModel.start());
@@ -42,6 +42,7 @@ testNeeding(
       partial: true,
       left: ["Remember the sum"],
       answered: "Other: Red",
+      downloaded: "brought along",
     });
     // What looks like HTML is the text it is.
     expect(told.prose).toContain('<img src=x onerror="document.title=');
@@ -55,5 +56,5 @@ testNeeding(
     const passing = /^Failed to load resource|^WebSocket connection to/;
     expect(complaints.filter((text) => !passing.test(text))).toEqual([]);
   },
-  240_000,
+  360_000,
 );

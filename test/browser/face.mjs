@@ -1,7 +1,6 @@
 // A deployment with a name, a picture and announcements of its own, and a person whose looks follow them from browser to browser.
 // node face.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { lookAt, openPage } from "./app-page.mjs";
-import { signIn } from "./ask.mjs";
+import { lookAt, openPage, signIn } from "./app-page.mjs";
 import { inChromium } from "./chromium.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);

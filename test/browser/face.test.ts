@@ -1,20 +1,17 @@
 // The face of a deployment, and how people want their own screen, in a real browser.
 import { expect } from "bun:test";
-import { fileURLToPath } from "node:url";
 import { Client } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
-
-const SCRIPT = fileURLToPath(new URL("face.mjs", import.meta.url));
 
 testNeeding(
   [needs.chromium, needs.node],
   "[WB-60] name, picture and announcements are those of the deployment from the first paint on, announcements are put away per browser, and theme and letters follow the person",
   async () => {
     await using server = await startTestServer();
-    const given = [server.url.href, ADMIN.email, ADMIN.password, process.env.SLIPWAY_PICTURES ?? ""];
-    const told = await runStory(SCRIPT, given);
+    const given = [server.url.href, ADMIN.email, ADMIN.password];
+    const told = await runStory("face.mjs", given);
     expect(told).toMatchObject({
       wrong: [],
       refused: expect.stringContaining("must be empty, an http or https URL"),
@@ -33,5 +30,5 @@ testNeeding(
     await admin.put("/api/v2/appearance", { logo_url: "https://pictures.example/logo.png" });
     expect(await policy()).toContain("img-src 'self' data: blob: https://pictures.example;");
   },
-  240_000,
+  360_000,
 );

@@ -2,8 +2,8 @@
 // The browser's own push service cannot be reached from here; the test plays it and hands over what it could open.
 // node push.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE [FOLDER]
 import { readFileSync } from "node:fs";
-import { lookAt, openPage } from "./app-page.mjs";
-import { askTest, signIn } from "./ask.mjs";
+import { lookAt, openPage, signIn } from "./app-page.mjs";
+import { askTest } from "./ask.mjs";
 import { inChromium } from "./chromium.mjs";
 
 const [file, url, email, password, subscription, message, folder] = process.argv.slice(2);

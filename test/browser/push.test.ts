@@ -1,7 +1,6 @@
 // Notifications of the system, in a real browser, through a push service on a real socket.
 import { expect } from "bun:test";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { statusOf } from "#test/api/users/people.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -9,8 +8,6 @@ import { PushService } from "#test/support/push-service.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
-
-const SCRIPT = fileURLToPath(new URL("push.mjs", import.meta.url));
 
 testNeeding(
   [needs.chromium, needs.node, needs.openssl],
@@ -21,11 +18,10 @@ testNeeding(
     const env = { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8", NODE_EXTRA_CA_CERTS: service.certificate };
     await place.start({ env });
     const message = join(place.scratch, "message");
-    const pictures = process.env.SLIPWAY_PICTURES ?? "";
     const { email, password } = ADMIN;
     const subscription = JSON.stringify(service.subscription);
     const admin = await place.client.signIn(email, password);
-    const told = await runStory(SCRIPT, [place.client.url.href, email, password, subscription, message, pictures], {
+    const told = await runStory("push.mjs", [place.client.url.href, email, password, subscription, message], {
       delivered: async () => {
         const { text } = await until(() => service.delivered[0]);
         await Bun.write(message, text);
@@ -54,5 +50,5 @@ testNeeding(
     expect(strayRequests(told, place.client.url.origin)).toEqual([]);
     expect(ownComplaints(told)).toEqual([]);
   },
-  240_000,
+  360_000,
 );

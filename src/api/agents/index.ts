@@ -8,6 +8,7 @@ import { agentAppStatus } from "./app-status.ts";
 import { agentContainers } from "./containers.ts";
 import { agentDevcontainers } from "./devcontainers.ts";
 import { agentExternalAuth } from "./external-auth.ts";
+import { agentFiles } from "./files.ts";
 import { agentGitSshKey } from "./git-ssh-key.ts";
 import { instanceIdentity } from "./instance-identity.ts";
 import { taskLogSnapshot } from "./log-snapshot.ts";
@@ -41,6 +42,7 @@ export const agents = (ctx: ApiContext) => {
     .use(agentDevcontainers(ctx))
     .use(agentTerminal(ctx))
     .use(agentUpload(ctx))
+    .use(agentFiles(ctx))
     .use(agentConnection(ctx))
     .use(agentCoordinate(ctx))
     .use(oneAgent(ctx));

@@ -28,13 +28,14 @@ export const agentUpload = (ctx: ApiContext) =>
     async ({ caller, params, query, request, status }) => {
       if (Number(request.headers.get("content-length") ?? 0) > AGENT_FILE_LIMIT) throw tooLarge(AGENT_FILE_LIMIT);
       const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-      const { name, terminal = "", replace = false } = query;
+      const { name, terminal = "", folder = "", replace = false } = query;
       const body = bounded(request, AGENT_FILE_LIMIT);
       return status(
         201,
         await uploadToAgent(ctx, agent_id, {
           name: nameOf(name),
           terminal: terminal.toLowerCase(),
+          folder,
           replace,
           body,
         }),
@@ -50,6 +51,12 @@ export const agentUpload = (ctx: ApiContext) =>
             format: "uuid",
             description:
               "The terminal into whose folder it goes: where its foreground program is now. Default the agent's folder.",
+          }),
+        ),
+        folder: t.Optional(
+          t.String({
+            maxLength: 4_096,
+            description: "The folder it goes to, where no terminal is named; as in listing one.",
           }),
         ),
         replace: t.Optional(t.Boolean({ description: "Take the place of a file of this name; default 409." })),

@@ -134,6 +134,7 @@ const RULES: readonly Rule[] = [
   ["workspacebuilds/**", updates("workspace")],
   ["tailnet", reads("workspace:ssh")],
   ["workspaceagents/*/pty", inside],
+  ["workspaceagents/*/files/**", inside],
   ["workspaceagents/*/files", inside],
   ["workspaceagents/*/coordinate", inside],
   ["workspaceagents/*/containers/devcontainers/**", inside],

@@ -161,7 +161,7 @@ const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, fol
     },
     "/api/v0/upload": {
       POST: async (request: Request) => {
-        const folder = folderOf(queryOf(request, "terminal")) ?? place(".");
+        const folder = folderOf(queryOf(request, "terminal")) ?? place(queryOf(request, "folder") || ".");
         const written = join(folder, basename(queryOf(request, "name") || missing("name")));
         await uploadFile(written, await request.bytes(), queryOf(request, "replace") === "true");
         return Response.json({ path: written });

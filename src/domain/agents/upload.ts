@@ -12,6 +12,8 @@ export type AgentUpload = {
   readonly name: string;
   /** Whose folder it goes to; empty: the agent's. */
   readonly terminal: string;
+  /** Where no terminal is named; empty: the agent's. */
+  readonly folder: string;
   readonly replace: boolean;
   readonly body: AsyncIterable<Uint8Array>;
 };
@@ -20,7 +22,7 @@ export type AgentUpload = {
 export const uploadToAgent = async (
   ctx: Pick<DomainContext, "clock" | "agentHttp">,
   agent_id: string,
-  { name, terminal, replace, body }: AgentUpload,
+  { name, terminal, folder, replace, body }: AgentUpload,
 ): Promise<{ path: string }> => {
   const late = new AbortController();
   const timer = ctx.clock.after(LIMIT_MS, () => late.abort());
@@ -36,7 +38,7 @@ export const uploadToAgent = async (
     }
   };
   try {
-    const query = new URLSearchParams({ name, terminal, replace: String(replace) });
+    const query = new URLSearchParams({ name, terminal, folder, replace: String(replace) });
     const asked = { method: "POST", path: `/api/v0/upload?${query}`, body: whole(), signal: late.signal };
     const response = await ctx.agentHttp.request(agent_id, asked);
     if (response.status !== 200) throw await refusal(response);

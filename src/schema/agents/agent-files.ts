@@ -1,15 +1,19 @@
 // Requests and answers of the daemon's HTTP API about files and processes (paths in facts/wire 4.1, shapes our own). Spoken between the
 // server's chat tools and the daemon; paths may begin with `~` and are otherwise relative to the agent's folder.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
 
 const Path = t.String({ minLength: 1, maxLength: 4_096 });
 
 export const ListDirectory = t.Object({ path: Path });
-export const DirectoryListing = t.Object({
-  absolute_path: t.String(),
-  contents: t.Array(t.Object({ name: t.String(), absolute_path: t.String(), is_dir: t.Boolean(), size: t.Integer() })),
-  truncated: t.Boolean(),
-});
+export const DirectoryEntry = named(
+  "DirectoryEntry",
+  t.Object({ name: t.String(), absolute_path: t.String(), is_dir: t.Boolean(), size: t.Integer() }),
+);
+export const DirectoryListing = named(
+  "DirectoryListing",
+  t.Object({ absolute_path: t.String(), contents: t.Array(DirectoryEntry), truncated: t.Boolean() }),
+);
 export type DirectoryListing = Static<typeof DirectoryListing>;
 
 export type FileLines = {

@@ -7,6 +7,12 @@ const [, , id = "", isCallback] = location.pathname.split("/");
 const PATH = `/external-auth/${id}`;
 const pause = (seconds: number): Promise<void> => new Promise((done) => setTimeout(done, seconds * 1000));
 
+/** A window that a page of the app has opened. The service's pages take its name, so it is remembered. */
+const isWindow = (): boolean => {
+  if (window.name === `link-${id}`) sessionStorage.setItem("window", id);
+  return sessionStorage.getItem("window") === id;
+};
+
 const say = (words: string): void => {
   the("state").textContent = words;
 };
@@ -83,7 +89,10 @@ const link = async (name: string): Promise<void> => {
   isLinked(name);
 };
 
+/** Tells the pages that wait for it (app/parts/link-account.tsx); a window that they have opened has done its work. */
 const isLinked = (name: string): void => {
+  new BroadcastChannel("external-auth").postMessage(id);
+  if (isWindow()) window.close();
   the("go").hidden = true;
   say(`Your account at ${name} is linked. Your workspaces use it from now on; you can close this page.`);
 };
@@ -104,6 +113,7 @@ const linkHere = async (): Promise<void> => {
   }
 };
 
+isWindow();
 run(async () => {
   await mustBeSignedIn();
   await linkHere().catch((error) => {

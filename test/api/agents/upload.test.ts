@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { AGENT_FILE_LIMIT } from "#domain/agents/upload.ts";
+import type { DirectoryListing } from "#schema/agents/agent-files.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { type Seeded, seedAgent, seedUser } from "#test/support/seed.ts";
 import { startReachable, TestTerminal } from "./reach.ts";
@@ -73,4 +74,38 @@ test("[PT-8] names with folders, more than 32 MiB, folders of the name and stran
   const { status } = await world.owner.as(stranger.token).fetch("POST", world.path("files?name=a"));
   expect(status).toBe(404);
   expect(readdirSync(world.home)).toEqual(before);
+});
+
+test("[PT-10] folders are listed, files are read as bytes, and a file is brought into a named folder", async () => {
+  mkdirSync(join(world.home, "looked/at"), { recursive: true });
+  expect(await bring({ name: "page.html", folder: "looked" }, "<h1>no page</h1>")).toEqual({
+    status: 201,
+    path: join(world.home, "looked/page.html"),
+  });
+  const listing = await world.owner.get<DirectoryListing>(world.path("files?path=looked"));
+  expect(listing).toMatchObject({ absolute_path: join(world.home, "looked"), truncated: false });
+  expect(listing.contents.map(({ name, is_dir, size }) => [name, is_dir, is_dir ? 0 : size])).toEqual([
+    ["at", true, 0],
+    ["page.html", false, 16],
+  ]);
+  const whole = await world.owner.get<DirectoryListing>(world.path("files"));
+  expect(whole.contents.map(({ name }) => name)).toContain("looked");
+  const read = await world.owner.fetch("GET", world.path("files/content?path=looked/page.html&limit=4"));
+  expect(read.headers.get("content-type")).toBe("application/octet-stream");
+  expect(read.headers.get("content-disposition")).toStartWith("attachment");
+  expect(read.headers.get("x-file-size")).toBe("16");
+  expect(await read.text()).toBe("<h1>");
+  const statuses = await Promise.all(
+    [
+      "files?path=nothing",
+      "files/content?path=nothing",
+      "files/content?path=looked",
+      "files?path=looked/page.html",
+    ].map(async (path) => (await world.owner.fetch("GET", world.path(path))).status),
+  );
+  expect(statuses.slice(0, 2)).toEqual([404, 404]);
+  expect(statuses.every((status) => status >= 400 && status < 500)).toBe(true);
+  const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
+  const { status } = await world.owner.as(stranger.token).fetch("GET", world.path("files"));
+  expect(status).toBe(404);
 });

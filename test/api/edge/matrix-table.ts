@@ -159,6 +159,8 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`POST ${A}/containers/devcontainers/{devcontainer}/recreate`]: { is: PRIVATE_SOCKET, path: { devcontainer: NOBODYS_ID }, why: "400: no daemon is connected" },
   [`DELETE ${A}/containers/devcontainers/{devcontainer}`]: { is: PRIVATE_SOCKET, path: { devcontainer: NOBODYS_ID }, why: "400: no daemon is connected" },
   [`GET ${A}/pty`]: PRIVATE_SOCKET,
+  [`GET ${A}/files`]: { is: PRIVATE_SOCKET, why: "400: no daemon is connected" },
+  [`GET ${A}/files/content`]: { is: PRIVATE_SOCKET, query: { path: "a.txt" }, why: "400: no daemon is connected" },
   [`POST ${A}/files`]: { is: PRIVATE_SOCKET, query: { name: "a.txt" }, why: "400: no daemon is connected" },
 
   "POST /api/v2/users/login": NOBODY,

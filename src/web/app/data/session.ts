@@ -9,8 +9,26 @@ export const me = signal<User | null | undefined>(undefined);
 export const organizations = signal<readonly Organization[]>([]);
 
 export const isSiteOwner = computed(() => me.value?.roles.some(({ name }) => name === "owner") ?? false);
-/** Some part of the administration is theirs. */
+/** They have some role of the whole site. */
 export const isAdministrator = computed(() => (me.value?.roles.length ?? 0) > 0);
+export const isUserAdministrator = computed(() => me.value?.roles.some(({ name }) => name === "user-admin") ?? false);
+
+/** One's roles in organizations, by organization. */
+const organizationRoles = signal<Readonly<Record<string, readonly string[]>>>({});
+
+/** The organizations that one looks after: names, MCP servers, workers, members. */
+export const ownOrganizations = computed((): readonly Organization[] =>
+  organizations.value.filter(
+    ({ id }) => isSiteOwner.value || organizationRoles.value[id]?.includes("organization-admin"),
+  ),
+);
+/** Some section of the administration is theirs. */
+export const mayAdminister = computed(
+  () => isSiteOwner.value || isUserAdministrator.value || ownOrganizations.value.length > 0,
+);
+
+/** Who is looking: what pages are offered follows from it. */
+export const viewer = computed(() => ({ hasRoles: isAdministrator.value, mayAdminister: mayAdminister.value }));
 
 const HINT = "signed-in";
 
@@ -23,8 +41,13 @@ export const mustEnrol = signal(false);
 /** Asks once, beside the first lists. */
 export const readSession = async (): Promise<void> => {
   try {
-    const [user, of] = await Promise.all([call("GET /users/me"), call("GET /organizations")]);
+    const [user, of, { organization_roles }] = await Promise.all([
+      call("GET /users/me"),
+      call("GET /organizations"),
+      call("GET /users/me/roles"),
+    ]);
     organizations.value = of;
+    organizationRoles.value = organization_roles;
     localStorage.setItem(HINT, "");
     me.value = user;
   } catch (error) {

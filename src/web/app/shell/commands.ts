@@ -5,7 +5,7 @@ import { chooseTheme } from "../data/looks.ts";
 import { signOut } from "../data/session.ts";
 import { mayStart, mayStop } from "../data/states.ts";
 import type { IconName } from "../icons.ts";
-import { hasPage, MORE_PLACES, PLACES } from "./places.ts";
+import { hasPage, isOffered, MORE_PLACES, PLACES, type Place, type Viewer } from "./places.ts";
 
 export type Entry = {
   readonly group: string;
@@ -36,7 +36,7 @@ export const COMMANDS: readonly Entry[] = [
 const SECTIONS: readonly {
   path: string;
   of: string;
-  forRoles?: boolean;
+  for?: Place["for"];
   names: readonly (readonly [string, string])[];
 }[] = [
   {
@@ -56,7 +56,7 @@ const SECTIONS: readonly {
   {
     path: "/admin",
     of: "Administration",
-    forRoles: true,
+    for: "administrators",
     names: [
       ["people", "People"],
       ["organizations", "Organizations"],
@@ -85,11 +85,11 @@ const page = (icon: IconName, label: string, href: string, note?: string): Entry
 });
 
 /** All pages this person may open. */
-export const pageEntries = (hasRoles: boolean): readonly Entry[] => [
+export const pageEntries = (viewer: Viewer): readonly Entry[] => [
   ...[...PLACES, ...MORE_PLACES]
-    .filter(({ forRoles }) => !forRoles || hasRoles)
+    .filter((place) => isOffered(place, viewer))
     .map(({ label, icon, href }) => page(icon, label, href)),
-  ...SECTIONS.filter(({ forRoles }) => !forRoles || hasRoles).flatMap(({ path, of, names }) =>
+  ...SECTIONS.filter((place) => isOffered(place, viewer)).flatMap(({ path, of, names }) =>
     names.map(([name, label]) => page(of === "Account" ? "user" : "sliders", label, `${path}/${name}`, of)),
   ),
   page("file", "API reference", "/swagger"),

@@ -4,7 +4,7 @@ import { face } from "../data/face.ts";
 import { unread } from "../data/inbox.ts";
 import { chooseTheme, nextTheme } from "../data/looks.ts";
 import { needs } from "../data/needs.ts";
-import { isAdministrator, me, signOut } from "../data/session.ts";
+import { me, signOut, viewer } from "../data/session.ts";
 import type { IconName } from "../icons.ts";
 import { openCommands } from "../parts/as-command.tsx";
 import { Brand } from "../parts/brand.tsx";
@@ -12,7 +12,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Menu, type MenuItem } from "../parts/menu.tsx";
 import { Bell, openInbox } from "./inbox.tsx";
 import { openPalette } from "./palette.tsx";
-import { MORE_PLACES, PLACES, type Place, TABS } from "./places.ts";
+import { isOffered, MORE_PLACES, PLACES, type Place, TABS } from "./places.ts";
 import { theme } from "./theme.ts";
 import { failed } from "./toasts.tsx";
 
@@ -62,7 +62,7 @@ const THEMES: Record<string, IconName> = { light: "sun", dark: "moon", system: "
 export const Nav = () => {
   const { path } = useLocation();
   const user = me.value;
-  const more = MORE_PLACES.filter(({ forRoles }) => !forRoles || isAdministrator.value);
+  const more = MORE_PLACES.filter((place) => isOffered(place, viewer.value));
   return (
     <nav class="nav" aria-label="Main">
       <a class="brand" href="/" title={face.value.name}>
@@ -109,7 +109,7 @@ export const TabBar = () => {
   const others = (): MenuItem[] => [
     ...[...PLACES, ...MORE_PLACES]
       .filter(({ href }) => !TABS.some((tab) => tab.href === href))
-      .filter(({ forRoles }) => !forRoles || isAdministrator.value)
+      .filter((place) => isOffered(place, viewer.value))
       .map(({ href, label, icon }): MenuItem => ({ href, label, icon })),
     { icon: "search", label: "Search", act: openPalette },
     { icon: "terminal", label: "The same as a command", act: openCommands },

@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { chats } from "../data/chats.ts";
-import { isAdministrator } from "../data/session.ts";
+import { viewer } from "../data/session.ts";
 import { chatState, statusWords, workspaceState } from "../data/states.ts";
 import { workspacesByUse } from "../data/workspaces.ts";
 import { sets } from "../parts/handlers.ts";
@@ -53,7 +53,7 @@ const found = computed((): readonly Entry[] => {
       })),
     ),
     ...some(wanted.length > 0 ? workspaceCommands(workspacesByUse.value) : []),
-    ...some(pageEntries(isAdministrator.value)),
+    ...some(pageEntries(viewer.value)),
     ...some(COMMANDS),
   ];
 });

@@ -36,8 +36,8 @@ export type Place = {
   readonly icon: IconName;
   /** Two keys, shown while Alt is held. */
   readonly keys: string;
-  /** Only for those who have some role. */
-  readonly forRoles?: boolean;
+  /** Only for those who have some role of the site, or who look after something. */
+  readonly for?: "roles" | "administrators";
 };
 
 export const PLACES: readonly Place[] = [
@@ -50,9 +50,9 @@ export const PLACES: readonly Place[] = [
 
 /** Below the heading Organization. */
 export const MORE_PLACES: readonly Place[] = [
-  { href: "/insights", label: "Insights", icon: "chart", keys: "g i", forRoles: true },
-  { href: "/audit", label: "Audit", icon: "list", keys: "g a", forRoles: true },
-  { href: "/admin", label: "Administration", icon: "sliders", keys: "g s", forRoles: true },
+  { href: "/insights", label: "Insights", icon: "chart", keys: "g i", for: "roles" },
+  { href: "/audit", label: "Audit", icon: "list", keys: "g a", for: "roles" },
+  { href: "/admin", label: "Administration", icon: "sliders", keys: "g s", for: "administrators" },
 ];
 
 /** On phones, at the lower edge. */
@@ -62,3 +62,10 @@ export const TABS: readonly Omit<Place, "keys">[] = [
   { href: "/new", label: "New", icon: "plus" },
   { href: "/chats", label: "Chats", icon: "chat" },
 ];
+
+/** Who is looking. */
+export type Viewer = { readonly hasRoles: boolean; readonly mayAdminister: boolean };
+
+/** Whether a page is offered to somebody. */
+export const isOffered = (place: { readonly for?: Place["for"] }, { hasRoles, mayAdminister }: Viewer): boolean =>
+  place.for === undefined || (place.for === "roles" ? hasRoles : mayAdminister);

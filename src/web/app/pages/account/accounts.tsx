@@ -2,9 +2,10 @@
 import type { ExternalAuthLink, ExternalAuthProvider } from "#schema/users/external-auth.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
+import { LinkAccount } from "../../parts/link-account.tsx";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
@@ -108,9 +109,9 @@ const Account = ({ provider: { id, display_name }, link, again }: AccountProps) 
       </State>
       <span class="line">
         {!link?.authenticated && (
-          <ButtonLink href={`/external-auth/${id}`} label={`Link ${display_name}`}>
+          <LinkAccount id={id} name={display_name} linked={again}>
             Link
-          </ButtonLink>
+          </LinkAccount>
         )}
         {link && (
           <Button label={`Unlink ${display_name}`} onPress={unlink}>

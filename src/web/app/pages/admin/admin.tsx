@@ -1,6 +1,6 @@
 // Administration: one section at a time, each with its own address.
 import { useRoute } from "preact-iso";
-import { isSiteOwner, me } from "../../data/session.ts";
+import { isSiteOwner, isUserAdministrator, ownOrganizations } from "../../data/session.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
@@ -19,14 +19,9 @@ import { Settings } from "./settings.tsx";
 import { Spending } from "./spending.tsx";
 import { Workers } from "./workers.tsx";
 
-/** Those that user administrators have, too. */
-const OF_PEOPLE: readonly Section[] = [
+const SECTIONS: readonly Section[] = [
   { name: "people", label: "People", page: People },
   { name: "organizations", label: "Organizations", page: Organizations },
-];
-
-const SECTIONS: readonly Section[] = [
-  ...OF_PEOPLE,
   { name: "models", label: "Models", page: Models },
   { name: "mcp-servers", label: "MCP servers", page: McpServers },
   { name: "workers", label: "Workers", page: Workers },
@@ -41,20 +36,27 @@ const SECTIONS: readonly Section[] = [
   { name: "logs", label: "Logs", page: Logs },
 ];
 
+const OF_PEOPLE = new Set(["people", "organizations"]);
+const OF_ORGANIZATIONS = new Set(["organizations", "mcp-servers", "workers"]);
+
+/** Of those who do not own the server. */
+const isTheirs = (name: string): boolean =>
+  (isUserAdministrator.value && OF_PEOPLE.has(name)) ||
+  (ownOrganizations.value.length > 0 && OF_ORGANIZATIONS.has(name));
+
 export default function AdminPage() {
   const { params } = useRoute();
-  const sections = isSiteOwner.value ? SECTIONS : OF_PEOPLE;
-  const section = sections.find(({ name }) => name === (params.tab ?? "people"));
-  const isManager = isSiteOwner.value || me.value?.roles.some(({ name }) => name === "user-admin");
+  const sections = SECTIONS.filter(({ name }) => isSiteOwner.value || isTheirs(name));
+  const section = sections.find(({ name }) => name === (params.tab ?? sections[0]?.name));
   return (
     <Frame title={section?.label ?? "Administration"} crumbs={[{ label: "Administration", href: "/admin" }]}>
-      {isManager ? (
+      {sections.length > 0 ? (
         <Sections label="Administration" path="/admin" sections={sections} open={section} />
       ) : (
         <Empty
           icon="shield"
           title="Not for this account"
-          text="Owners and user administrators look after people and models here."
+          text="Owners, user administrators and administrators of organizations look after the server here."
         />
       )}
     </Frame>

@@ -5,10 +5,12 @@ import { call } from "../../data/api.ts";
 import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into } from "../../parts/handlers.ts";
+import { type Header, Headers } from "./mcp-headers.tsx";
 
 const AUTHS = [
   { value: "none", label: "Nothing" },
   { value: "api_key", label: "A key in a header" },
+  { value: "custom_headers", label: "Headers of its own" },
   { value: "oauth2", label: "Everybody signs in there (OAuth 2)" },
 ];
 const AVAILABILITIES = [
@@ -35,6 +37,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
   const auth = useSignal<string>(server?.auth_type ?? "none");
   const available = useSignal<string>(server?.availability ?? "default_off");
   const transport = useSignal<string>(server?.transport ?? "streamable_http");
+  const headers = useSignal<readonly Header[]>([]);
   const save = async (values: Readonly<Record<string, string>>): Promise<void> => {
     const { slug = "", url = "", display_name = "", api_key = "", api_key_header = "", deny = "" } = values;
     const { client_id = "", auth_url = "", token_url = "", scopes = "", oauth2_client_secret = "" } = values;
@@ -46,6 +49,9 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
       ...(display_name ? { display_name } : {}),
       tool_deny_list: wordsIn(deny),
       ...(auth.value === "api_key" ? { api_key_header, ...(api_key ? { api_key } : {}) } : {}),
+      ...(auth.value === "custom_headers" && headers.value.length > 0
+        ? { custom_headers: Object.fromEntries(headers.value.map(({ name, value }) => [name.trim(), value])) }
+        : {}),
       ...(auth.value === "oauth2"
         ? {
             oauth2: { client_id, auth_url, token_url, scopes: wordsIn(scopes) },
@@ -99,16 +105,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
             error={problems.url}
           />
           <Select label="Protocol" value={transport.value} choices={TRANSPORTS} onPick={into(transport)} />
-          <Select
-            label="It asks for"
-            value={auth.value}
-            choices={
-              server?.auth_type === "custom_headers"
-                ? [...AUTHS, { value: "custom_headers", label: "Headers of its own" }]
-                : AUTHS
-            }
-            onPick={into(auth)}
-          />
+          <Select label="It asks for" value={auth.value} choices={AUTHS} onPick={into(auth)} />
           {auth.value === "api_key" && (
             <>
               <Field
@@ -127,6 +124,9 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
                 error={problems.api_key}
               />
             </>
+          )}
+          {auth.value === "custom_headers" && (
+            <Headers headers={headers} isKept={server?.auth_type === "custom_headers" && server.has_secret} />
           )}
           {auth.value === "oauth2" && (
             <>

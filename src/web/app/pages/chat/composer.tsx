@@ -189,8 +189,8 @@ export const Composer = (props: ComposerProps) => {
         {props.children}
         <span class="push line">
           {onInterrupt && (
-            <Button small icon="stop" keys="Escape" onPress={onInterrupt}>
-              Interrupt
+            <Button small icon="stop" keys="Escape" label="Interrupt" onPress={onInterrupt}>
+              <span class="desk">Interrupt</span>
             </Button>
           )}
           <button

@@ -9,6 +9,7 @@ import { workspacesByUse } from "../../data/workspaces.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Frame } from "../../shell/frame.tsx";
+import { FirstModel } from "../admin/first-model-later.tsx";
 import { Choices, useChoice } from "../chat/choices.tsx";
 import { Composer } from "../chat/composer.tsx";
 import { Side } from "../chat/side.tsx";
@@ -60,6 +61,7 @@ export default function ChatsPage() {
                 ? `The model works in ${chosen.name}: it reads and edits files there and runs commands.`
                 : "Without a workspace the model answers questions. With one it reads and edits files and runs commands."}
             </p>
+            <FirstModel />
           </div>
         </Frame>
         <div class="dock">

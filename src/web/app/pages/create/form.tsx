@@ -17,6 +17,7 @@ import { DryRun } from "../../parts/dry-run.tsx";
 import { Field, Options } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { LinkAccount } from "../../parts/link-account.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
@@ -217,28 +218,21 @@ export const CreateForm = ({ template, filled, crumbs, children }: FormProps) =>
 
 type AccountShown = { id: string; display_name: string; authenticated: boolean; optional: boolean };
 
-/** An account elsewhere that the template uses: linked in a tab of its own, seen here when one comes back. */
-const Account = ({ account, again }: { account: AccountShown; again: () => Promise<void> }) => {
-  useEffect(() => {
-    const look = (): void => void (document.hidden || account.authenticated || again());
-    document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
-  }, [account.authenticated]);
-  return (
-    <div class="line wrap">
-      <Icon name={account.authenticated ? "check" : "key"} />
-      <span>
-        {account.display_name}{" "}
-        {account.authenticated ? "is linked" : account.optional ? "can be linked" : "must be linked"}
-      </span>
-      {!account.authenticated && (
-        <a class="btn sm" href={`/external-auth/${account.id}`} target="_blank" rel="noreferrer">
-          Link {account.display_name}
-        </a>
-      )}
-    </div>
-  );
-};
+/** An account elsewhere that the template uses. */
+const Account = ({ account, again }: { account: AccountShown; again: () => Promise<void> }) => (
+  <div class="line wrap">
+    <Icon name={account.authenticated ? "check" : "key"} />
+    <span>
+      {account.display_name}{" "}
+      {account.authenticated ? "is linked" : account.optional ? "can be linked" : "must be linked"}
+    </span>
+    {!account.authenticated && (
+      <LinkAccount small id={account.id} name={account.display_name} linked={again}>
+        Link {account.display_name}
+      </LinkAccount>
+    )}
+  </div>
+);
 
 const Facts = ({ template, link }: { template: Template; link: string }) => {
   const usual = template.build_time_stats.start.P50;

@@ -3,7 +3,7 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { chats, chatsLoaded } from "../../data/chats.ts";
 import { needs } from "../../data/needs.ts";
-import { me } from "../../data/session.ts";
+import { isSiteOwner, me } from "../../data/session.ts";
 import { chatState, statusWords, whyOf, workspaceState } from "../../data/states.ts";
 import { workspaces, workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
@@ -15,6 +15,7 @@ import { Time } from "../../parts/time.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { openPalette } from "../../shell/palette.tsx";
 import { hasPage } from "../../shell/places.ts";
+import { FirstModel } from "../admin/first-model-later.tsx";
 import { keyOf, NeedItem } from "./need.tsx";
 
 const RECENT = 6;
@@ -41,6 +42,7 @@ export default function HomePage() {
       <div class="page">
         {needs.value.length > 0 && <Needs />}
         {workspacesLoaded.value && mine.length === 0 ? <First /> : <Recent rows={mine} />}
+        {isSiteOwner.value && <FirstModel />}
       </div>
     </Frame>
   );

@@ -4,8 +4,8 @@ import { Button, IconButton } from "../../parts/button.tsx";
 import { into, sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { TerminalBox } from "../../parts/terminal/terminal.tsx";
+import { uploadFiles } from "../../parts/upload-files.ts";
 import type { Terminals } from "./session.ts";
-import { uploadFiles } from "./upload.ts";
 
 type PaneProps = { readonly all: Terminals; readonly id: string; readonly number: number; readonly isOn: boolean };
 
@@ -24,7 +24,7 @@ export const Pane = ({ all, id, number, isOn }: PaneProps) => {
       onDrop={(event) => {
         event.preventDefault();
         isOver.value = false;
-        void uploadFiles(all.agent, id, [...(event.dataTransfer?.files ?? [])]);
+        void uploadFiles(all.agent, { terminal: id }, [...(event.dataTransfer?.files ?? [])]);
       }}
     >
       <header>

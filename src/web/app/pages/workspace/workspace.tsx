@@ -28,6 +28,7 @@ import { Activity } from "./activity.tsx";
 import { Apps } from "./apps.tsx";
 import { Builds } from "./builds.tsx";
 import { Facts } from "./facts.tsx";
+import { Files, NoFiles } from "./files.tsx";
 import { Parameters } from "./parameters.tsx";
 import { Schedule } from "./schedule.tsx";
 import { Sharing } from "./sharing.tsx";
@@ -37,6 +38,7 @@ const TABS = [
   ["", "Overview"],
   ["logs", "Logs"],
   ["terminal", "Terminal"],
+  ["files", "Files"],
   ["parameters", "Parameters"],
   ["schedule", "Schedule"],
   ["builds", "Builds"],
@@ -142,6 +144,11 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
       }
       actions={
         <>
+          {row.status === "running" && (
+            <ButtonLink class="desk" icon="chat" href={`/chats?workspace=${row.id}`}>
+              New chat
+            </ButtonLink>
+          )}
           <MainAction row={row} />
           <Menu label={`More for ${row.name}`} items={() => menuOf(row)} />
         </>
@@ -171,6 +178,9 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
           <div class="line wrap phone">
             <ButtonLink look="primary" icon="terminal" href={`${base}/terminal`}>
               Terminal
+            </ButtonLink>
+            <ButtonLink icon="chat" href={`/chats?workspace=${row.id}`}>
+              New chat
             </ButtonLink>
             <Button icon="stop" onPress={() => actions.stop(row)}>
               Stop
@@ -202,6 +212,12 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
       ) : (
         <div class="page">
           {tab === "logs" && log(true)}
+          {tab === "files" &&
+            (isUp ? (
+              <Files workspace={workspace} agent={agent} />
+            ) : (
+              <NoFiles start={mayStart(row) ? () => actions.start(row) : undefined} />
+            ))}
           {tab === "parameters" && <Parameters workspace={workspace} row={row} />}
           {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
           {tab === "builds" && <Builds workspace={workspace} />}

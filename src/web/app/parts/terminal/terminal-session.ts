@@ -36,6 +36,8 @@ const FIRST_WAIT_MS = 300;
 /** Of letters on their ground, whatever colours a program asks for. */
 const CONTRAST = 4.5;
 const LONGEST_WAIT_MS = 10_000;
+/** What lies around the letters is as their ground: the package has it black. */
+const GROUND = ".xterm .xterm-viewport { background-color: var(--bg-inset); }";
 /** The server says so when there is nothing to come back to. */
 const ENDED = [1000, 1008];
 
@@ -97,7 +99,7 @@ export class TerminalSession {
   constructor(options: Options) {
     this.#options = options;
     const { box, onTitle, onFocus, onKey } = options;
-    adoptSheet(rules as unknown as string);
+    adoptSheet(`${rules as unknown as string} ${GROUND}`);
     styleLettersByObject();
     this.terminal = withAdoptedStyles(() => {
       const terminal = new Terminal({

@@ -1,0 +1,91 @@
+// `GET {agent}/files` and `GET {agent}/files/content`: a look into the files of a workspace that runs (rule PT-10).
+import { Elysia, t } from "elysia";
+import { listAgentFolder, readAgentFile } from "#domain/agents/files.ts";
+import { usableAgentAt } from "#domain/agents/find.ts";
+import { dispositionOf } from "#domain/chats/file-name.ts";
+import { DirectoryListing } from "#schema/agents/agent-files.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+
+const LONGEST_PATH = 4_096;
+const BYTES = "application/octet-stream";
+
+const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
+const path = (description: string) => t.String({ minLength: 1, maxLength: LONGEST_PATH, description });
+const WHERE = "Relative to the agent's folder unless it begins with / or ~.";
+
+export const agentFiles = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:workspaceagent/files",
+      async ({ caller, params, query }) => {
+        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        return listAgentFolder(ctx, agent_id, query.path ?? ".");
+      },
+      {
+        user: true,
+        params,
+        query: t.Object({ path: t.Optional(path(`The folder. ${WHERE} Default the agent's folder.`)) }),
+        response: { 200: DirectoryListing, ...fails(400, 401, 403, 404, 408, 500, 503) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "listAgentFiles",
+          summary: "List a folder of a workspace",
+          description: "By name, at most 10,000 entries. 400 when the agent is not connected.",
+        },
+      },
+    )
+    .get(
+      "/:workspaceagent/files/content",
+      async ({ caller, params, query }) => {
+        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { size, bytes } = await readAgentFile(ctx, agent_id, query.path, query.limit);
+        return new Response(streamOf(bytes), {
+          headers: {
+            "content-type": BYTES,
+            "content-disposition": dispositionOf("attachment", query.path.split("/").at(-1) ?? ""),
+            "cache-control": "private, no-store",
+            "content-security-policy": "default-src 'none'; sandbox",
+            "x-content-type-options": "nosniff",
+            "x-file-size": String(size),
+          },
+        });
+      },
+      {
+        user: true,
+        params,
+        query: t.Object({
+          path: path(`The file. ${WHERE}`),
+          limit: t.Optional(t.Integer({ minimum: 1, description: "Bytes from its beginning; default all." })),
+        }),
+        response: fails(400, 401, 403, 404, 408, 500, 503),
+        detail: operation({
+          tags: ["Agents"],
+          operationId: "readAgentFile",
+          summary: "Read a file of a workspace",
+          description: "Its bytes as they are, with its whole size as `X-File-Size`. Regular files only.",
+          answers: [BYTES],
+        }),
+      },
+    );
+
+/** Read as fast as the client takes it; a client that goes away ends the agent's answer, too. */
+const streamOf = (bytes: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream<Uint8Array> =>
+  new ReadableStream<Uint8Array>({
+    async pull(to) {
+      try {
+        const { done, value } = await bytes.next();
+        if (done) to.close();
+        else to.enqueue(value);
+      } catch {
+        // The connection is cut, so that nobody takes it for the whole; a reason would be printed by the runtime.
+        to.error(undefined);
+      }
+    },
+    async cancel() {
+      await bytes.return();
+    },
+  });

@@ -1,0 +1,17 @@
+// The offer of a first model, fetched behind the page that may show it: the page itself does not wait.
+import { signal } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+import { failed } from "../../shell/toasts.tsx";
+
+const loaded = signal<ComponentType | undefined>(undefined);
+
+const load = async (): Promise<void> => {
+  loaded.value = (await import("./first-model.tsx")).FirstModel;
+};
+
+export const FirstModel = () => {
+  useEffect(() => void (loaded.peek() ?? load().catch(failed)), []);
+  const Loaded = loaded.value;
+  return Loaded ? <Loaded /> : null;
+};

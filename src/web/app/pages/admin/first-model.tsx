@@ -1,0 +1,46 @@
+// Where chats begin, until there is a model: those that were found on this machine are offered in place, others are a press away.
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { isSiteOwner } from "../../data/session.ts";
+import { ButtonLink } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { LocalModels, offered } from "./local-models.tsx";
+
+/** Nothing once some provider is set up. */
+export const FirstModel = () => {
+  const { state, again } = useResource("chat models", () => call("GET /chats/models"));
+  const isDemo = state.value.data?.providers.every(({ provider }) => provider === "demo") ?? false;
+  if (!isDemo) return null;
+  return isSiteOwner.value ? <Offer again={again} /> : <Demonstration />;
+};
+
+const Offer = ({ again }: { again: () => Promise<void> }) => {
+  const { state } = useResource("local models", () => call("GET /chats/providers/local"));
+  const found = offered(state.value.data?.servers ?? []);
+  if (found.length === 0) return state.value.loading && !state.value.data ? null : <Demonstration />;
+  return (
+    <>
+      {found.map((server) => (
+        <LocalModels key={server.base_url} server={server} again={again} />
+      ))}
+    </>
+  );
+};
+
+const Demonstration = () => (
+  <div class="banner box">
+    <span class="t-busy">
+      <Icon name="spark" />
+    </span>
+    <span>
+      A demonstration answers chats until a model is added{isSiteOwner.value ? "." : ". An administrator does that."}
+    </span>
+    {isSiteOwner.value && (
+      <span class="push">
+        <ButtonLink small href="/admin/models">
+          Add a model
+        </ButtonLink>
+      </span>
+    )}
+  </div>
+);

@@ -1,0 +1,70 @@
+// The headers that go with each call of an MCP server. What is kept is never shown: new ones take the place of all.
+import type { Signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Field } from "../../parts/field.tsx";
+
+export type Header = { readonly name: string; readonly value: string };
+
+type HeadersProps = {
+  readonly headers: Signal<readonly Header[]>;
+  /** The server has some already. */
+  readonly isKept: boolean;
+};
+
+const NONE: Header = { name: "", value: "" };
+
+export const Headers = ({ headers, isKept }: HeadersProps) => {
+  const add = (): void => {
+    headers.value = [...headers.value, NONE];
+  };
+  useEffect(() => {
+    if (!isKept && headers.peek().length === 0) add();
+  }, []);
+  const change = (at: number, patch: Partial<Header>): void => {
+    headers.value = headers.value.map((one, index) => (index === at ? { ...one, ...patch } : one));
+  };
+  return (
+    <fieldset class="stack">
+      <legend>Headers</legend>
+      {headers.value.map((one, at) => (
+        <div key={at} class="rule two">
+          <Field
+            label="Name"
+            required
+            pattern="[A-Za-z0-9._\-]+"
+            title="Letters, digits and hyphens"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="X-Api-Key"
+            value={one.name}
+            onInput={(event) => change(at, { name: event.currentTarget.value })}
+          />
+          <Field
+            label="Value"
+            type="password"
+            required
+            autocomplete="off"
+            value={one.value}
+            onInput={(event) => change(at, { value: event.currentTarget.value })}
+          />
+          <IconButton
+            icon="trash"
+            label={`Remove header ${at + 1}`}
+            onPress={() => {
+              headers.value = headers.value.toSpliced(at, 1);
+            }}
+          />
+        </div>
+      ))}
+      <p class="small mut">
+        {isKept ? "There are some, which are never shown. Those added here take the place of all." : "Kept encrypted."}
+      </p>
+      <div>
+        <Button small icon="plus" onPress={add}>
+          Add header
+        </Button>
+      </div>
+    </fieldset>
+  );
+};

@@ -1,0 +1,39 @@
+// What the chat that was used last in a workspace has changed in its repositories, live.
+import { useEffect } from "preact/hooks";
+import { chats } from "../../data/chats.ts";
+import { me } from "../../data/session.ts";
+import { DiffFile } from "../../parts/diff/diff-file.tsx";
+import { filesOf } from "../../parts/diff/diff-lines.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { followGit, repositories } from "../chat/git.ts";
+
+/** Files that are open by themselves. */
+const OPEN = 3;
+
+export const ChatChanges = ({ workspace }: { workspace: string }) => {
+  const chat = [...chats.value.values()].find((one) => one.workspace_id === workspace && one.owner_id === me.value?.id);
+  useEffect(() => (chat ? followGit(chat.id) : undefined), [chat?.id]);
+  const changed = [...repositories.value.values()].filter(({ unified_diff }) => unified_diff !== "");
+  if (!chat || changed.length === 0) return null;
+  return (
+    <section class="stack" aria-labelledby="changed">
+      <div class="head">
+        <h2 id="changed">Changes</h2>
+        <span class="push small">
+          of <a href={`/chats/${chat.id}`}>{chat.title}</a>
+        </span>
+      </div>
+      {changed.map(({ repo_root, branch, unified_diff }) => (
+        <section key={repo_root} class="stack" aria-label={repo_root}>
+          <p class="line mono small clip" title={repo_root}>
+            <Icon name="branch" small />
+            {branch || "no branch"}
+          </p>
+          {filesOf(unified_diff).map((file, at) => (
+            <DiffFile key={file.path} file={file} isOpen={at < OPEN} />
+          ))}
+        </section>
+      ))}
+    </section>
+  );
+};

@@ -1,0 +1,69 @@
+// What is in one file, as far as it is text; all of it can be downloaded.
+import { useResource } from "../../data/resource.ts";
+import { ButtonLink } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { sizeOf } from "../../parts/words-of-time.ts";
+import { Code } from "../chat/code.tsx";
+
+/** Bytes that are shown. */
+const SHOWN = 256 * 1024;
+/** Coloured only where that takes no time. */
+const COLOURED = 64 * 1024;
+
+const contentAddress = (agent: string, path: string, limit?: number): string => {
+  const query = new URLSearchParams({ path, ...(limit === undefined ? {} : { limit: String(limit) }) });
+  return `/api/v2/workspaceagents/${agent}/files/content?${query}`;
+};
+
+type Read = { readonly size: number; readonly text: string | undefined };
+
+const read = async (agent: string, path: string): Promise<Read> => {
+  const response = await fetch(contentAddress(agent, path, SHOWN));
+  if (!response.ok) {
+    const said = (await response.json().catch(() => ({}))) as { message?: string; detail?: string };
+    throw new Error([said.message, said.detail].filter(Boolean).join(" ") || `The server answered ${response.status}.`);
+  }
+  const size = Number(response.headers.get("x-file-size"));
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  // What holds a zero byte is no text; a character that is cut at the end is.
+  if (bytes.includes(0)) return { size, text: undefined };
+  return { size, text: new TextDecoder().decode(bytes) };
+};
+
+type FileTextProps = { readonly agent: string; readonly path: string; readonly close: string };
+
+export const FileText = ({ agent, path, close }: FileTextProps) => {
+  const { state, again } = useResource(`file ${agent} ${path}`, () => read(agent, path));
+  const { data, error } = state.value;
+  const name = path.split("/").at(-1) ?? path;
+  const language = /\.(\w+)$/.exec(name)?.[1] ?? "";
+  return (
+    <section class="panel" aria-label={`File ${name}`}>
+      <header>
+        <h2 class="mono clip">{name}</h2>
+        {data && <span class="dim small num">{sizeOf(data.size)}</span>}
+        <span class="push line">
+          <a class="btn sm" href={contentAddress(agent, path)} download={name}>
+            Download
+          </a>
+          <ButtonLink small look="ghost" href={close}>
+            Close
+          </ButtonLink>
+        </span>
+      </header>
+      {error !== undefined && data === undefined ? (
+        <Failed what="The file cannot be read" error={error} again={again} />
+      ) : !data ? (
+        <Skeleton lines={6} />
+      ) : data.text === undefined ? (
+        <p class="pad mut">This file is no text. Download it to look at it.</p>
+      ) : (
+        <>
+          <Code text={data.text} language={data.text.length > COLOURED ? "" : language} isLive={false} />
+          {data.size > SHOWN && <p class="pad mut">The first {sizeOf(SHOWN)} are shown.</p>}
+        </>
+      )}
+    </section>
+  );
+};

@@ -1,0 +1,161 @@
+// The files of a workspace that runs: its folders, what is in a file, bringing files by drop, and what chats have changed, live.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { DirectoryListing } from "#schema/agents/agent-files.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { uploadFiles } from "../../parts/upload-files.ts";
+import { sizeOf } from "../../parts/words-of-time.ts";
+import { ChatChanges } from "./chat-changes.tsx";
+import { FileText } from "./file-text.tsx";
+
+type FilesProps = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
+
+export const Files = ({ workspace, agent }: FilesProps) => {
+  const { query, path: here } = useLocation();
+  const folder = query.folder ?? ".";
+  const path = { workspaceagent: agent.id };
+  const { state, again } = useResource(`files ${agent.id} ${folder}`, () =>
+    call("GET /workspaceagents/:workspaceagent/files", { path, query: { path: folder } }),
+  );
+  const { data, error } = state.value;
+  const to = (folder: string, file?: string): string =>
+    `${here}?${new URLSearchParams(file === undefined ? { folder } : { folder, file })}`;
+  return (
+    <div class="stack loose">
+      <ChatChanges workspace={workspace.id} />
+      {error !== undefined && data === undefined ? (
+        <Failed what="The folder cannot be read" error={error} again={again} />
+      ) : data ? (
+        <Folder agent={agent.id} listing={data} to={to} again={again} />
+      ) : (
+        <Skeleton lines={8} />
+      )}
+      {query.file && <FileText key={query.file} agent={agent.id} path={query.file} close={to(folder)} />}
+    </div>
+  );
+};
+
+type FolderProps = {
+  readonly agent: string;
+  readonly listing: DirectoryListing;
+  readonly to: (folder: string, file?: string) => string;
+  readonly again: () => Promise<void>;
+};
+
+const Folder = ({ agent, listing, to, again }: FolderProps) => {
+  const { absolute_path, contents, truncated } = listing;
+  const isOver = useSignal(false);
+  const picker = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const look = (): void => void (document.hidden || again());
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [absolute_path]);
+  const bring = (files: FileList | null | undefined): void =>
+    void uploadFiles(agent, { folder: absolute_path }, [...(files ?? [])], again);
+  // Folders first, each by name.
+  const sorted = contents.toSorted((a, b) => Number(b.is_dir) - Number(a.is_dir));
+  return (
+    <section
+      class="panel"
+      aria-labelledby="folder"
+      onDragOver={(event) => {
+        event.preventDefault();
+        isOver.value = true;
+      }}
+      onDragLeave={() => {
+        isOver.value = false;
+      }}
+      onDrop={(event) => {
+        event.preventDefault();
+        isOver.value = false;
+        bring(event.dataTransfer?.files);
+      }}
+    >
+      <header>
+        <h2 id="folder" class="crumbs mono">
+          <Crumbs path={absolute_path} to={to} />
+        </h2>
+        <span class="push line">
+          <input
+            class="vh"
+            type="file"
+            multiple
+            tabIndex={-1}
+            aria-label="Files to upload"
+            ref={picker}
+            onChange={(event) => {
+              bring(event.currentTarget.files);
+              event.currentTarget.value = "";
+            }}
+          />
+          <Button small icon="up" onPress={() => picker.current?.click()}>
+            Upload
+          </Button>
+          <Button small onPress={again}>
+            Look again
+          </Button>
+        </span>
+      </header>
+      {contents.length === 0 && <Empty icon="file" title="The folder is empty" text="Drop files here to bring them." />}
+      <ul class="list flush" aria-label="Files">
+        {sorted.map(({ name, absolute_path: path, is_dir, size }) => (
+          <li key={name}>
+            <a class="item" href={is_dir ? to(path) : to(absolute_path, path)}>
+              <span class="line">
+                <span class={is_dir ? "t-accent" : "dim"}>
+                  <Icon name={is_dir ? "box" : "file"} />
+                </span>
+                <span class={is_dir ? "med clip" : "clip"}>{name}</span>
+              </span>
+              <span class="dim small num">{is_dir ? "" : sizeOf(size)}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      {truncated && <p class="pad mut">There are more: a terminal shows all.</p>}
+      {isOver.value && <p class="drop-here">Drop to upload into this folder</p>}
+    </section>
+  );
+};
+
+/** The way to a folder, each step of it a link. */
+const Crumbs = ({ path, to }: { path: string; to: FolderProps["to"] }) => {
+  const steps = path.split("/").filter(Boolean);
+  return (
+    <>
+      <a href={to("/")}>/</a>
+      {steps.map((step, at) => (
+        <span key={`${at} ${step}`}>
+          {at > 0 && <span class="dim">/</span>}
+          <a
+            href={to(`/${steps.slice(0, at + 1).join("/")}`)}
+            aria-current={at === steps.length - 1 ? "true" : undefined}
+          >
+            {step}
+          </a>
+        </span>
+      ))}
+    </>
+  );
+};
+
+export const NoFiles = ({ start }: { start: (() => unknown) | undefined }) => (
+  <Empty icon="file" title="No agent is connected" text="Files can be looked at while the workspace runs.">
+    {start ? (
+      <Button look="primary" icon="play" onPress={start}>
+        Start
+      </Button>
+    ) : (
+      <ButtonLink href="/workspaces">All workspaces</ButtonLink>
+    )}
+  </Empty>
+);

@@ -1,0 +1,51 @@
+// Files that are dropped into a workspace: on a terminal, whose folder they go to, or on a folder.
+import { Problem } from "../data/api.ts";
+import { failed, say } from "../shell/toasts.tsx";
+import { ask } from "./dialog.tsx";
+
+/** Where files go to. */
+export type Target = { readonly terminal: string } | { readonly folder: string };
+
+const send = async (agent: string, target: Target, file: File, replace: boolean): Promise<string> => {
+  const query = new URLSearchParams({ name: file.name, replace: String(replace), ...target });
+  const response = await fetch(`/api/v2/workspaceagents/${agent}/files?${query}`, {
+    method: "POST",
+    body: file,
+    headers: { "content-type": "application/octet-stream" },
+  });
+  const answer = (await response.json().catch(() => ({}))) as { path?: string; message?: string; detail?: string };
+  if (answer.path) return answer.path;
+  const words = [answer.message, answer.detail].filter(Boolean).join(" ") || `The server answered ${response.status}.`;
+  throw new Problem(response.status, { message: `${file.name}: ${words}` });
+};
+
+/** Uploads them one after the other; asks before one takes the place of another. `done` hears of each that is there. */
+export const uploadFiles = async (
+  agent: string,
+  target: Target,
+  files: readonly File[],
+  done: () => unknown = () => undefined,
+): Promise<void> => {
+  for (const file of files) {
+    const bring = async (replace: boolean): Promise<void> => {
+      say(`Uploaded ${await send(agent, target, file, replace)}`);
+      done();
+    };
+    try {
+      await bring(false);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status !== 409) failed(error);
+      else {
+        const where = "terminal" in target ? "The folder of this terminal" : "This folder";
+        ask({
+          title: `Replace ${file.name}?`,
+          text: `${where} has a file of this name.`,
+          yes: "Replace file",
+          no: "Keep it",
+          isDanger: true,
+          act: () => bring(true),
+        });
+      }
+    }
+  }
+};

@@ -1,0 +1,69 @@
+// Somebody who looks after one organization: its sections of the administration, an MCP server with headers of its own, and a workspace whose
+// template asks for an account elsewhere, which is linked without leaving the form.
+// node in-place.mjs CHROMIUM URL TOKEN MCP TEMPLATE [FOLDER]
+import { lookAt, openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, token, mcp, template, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank, context) => {
+  await context.addCookies([{ name: "service_session_token", value: token, url }]);
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  const look = async (name) => wrong.push(...(await lookAt(page, `in-place-${name}`, folder)));
+  const dialog = page.getByRole("dialog");
+
+  await page.goto(at("/"));
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Administration" }).click();
+  const sections = page.getByRole("navigation", { name: "Administration" }).getByRole("link");
+  await sections.first().waitFor();
+  result.sections = await sections.allTextContents();
+  await sections.filter({ hasText: "MCP servers" }).click();
+  await page.getByRole("button", { name: "Add MCP server" }).click();
+  await dialog.getByLabel("Short name").fill("sums");
+  await dialog.getByLabel("Address", { exact: true }).fill(`${mcp}/mcp`);
+  await dialog.getByLabel("It asks for").selectOption("custom_headers");
+  await dialog.getByLabel("Name", { exact: true }).fill("X-Tide");
+  await dialog.getByLabel("Value").fill("canary-high");
+  await dialog.getByRole("button", { name: "Add header" }).click();
+  await dialog.getByLabel("Name", { exact: true }).nth(1).fill("X-Moon");
+  await dialog.getByLabel("Value").nth(1).fill("canary-full");
+  await look("headers");
+  await dialog.getByRole("button", { name: "Add and try" }).click();
+  await dialog.getByText("sums answers").waitFor();
+  await dialog.getByRole("button", { name: "Close", exact: true }).click();
+  await page.getByRole("button", { name: "Show what this page did as a command" }).click();
+  await dialog.getByRole("button", { name: "curl" }).click();
+  result.commands = (await dialog.locator("pre").allTextContents()).join("\n");
+  await page.keyboard.press("Escape");
+
+  await page.goto(at(`/new?template=${template}`));
+  const create = page.getByRole("button", { name: "Create" });
+  await page.getByText("Git of web must be linked").waitFor();
+  result.mayNotYet = await create.isDisabled();
+  await look("account");
+  const [popup] = await Promise.all([
+    context.waitForEvent("page"),
+    page.getByRole("link", { name: "Link Git of web" }).click(),
+  ]);
+  await popup.getByRole("button", { name: "Sign in at Git of web" }).click();
+  await page.getByText("Git of web is linked").waitFor();
+  await page.waitForFunction(
+    () => ![...document.querySelectorAll("button")].find((one) => one.textContent.startsWith("Create"))?.disabled,
+  );
+  // The small window closes by itself, or says that it can be closed.
+  await Promise.race([
+    popup.waitForEvent("close").catch(() => {}),
+    popup
+      .getByText("is linked")
+      .waitFor()
+      .catch(() => {}),
+  ]);
+  await create.click();
+  await page.waitForURL("**/workspaces/*");
+  result.closed = popup.isClosed();
+  return result;
+});
+process.exit(0);

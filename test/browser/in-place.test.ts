@@ -1,0 +1,45 @@
+// What is done in place, in a real browser: an account linked from the form of a workspace, by somebody who looks after one organization.
+import { expect } from "bun:test";
+import { Client } from "#src/client.ts";
+import { FakeProvider } from "#test/api/external-auth/provider.ts";
+import { startWith } from "#test/api/external-auth/world.ts";
+import { startMcpHost } from "#test/mcp/support.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { ownComplaints, runStory } from "./story.ts";
+
+const GRACE = { email: "grace@example.com", username: "grace", password: "nine grey herons at noon" };
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-63][WB-4][WB-6] who looks after one organization finds its sections, gives an MCP server headers, and links the account that a template asks for without leaving its form",
+  async () => {
+    using provider = new FakeProvider();
+    await using mcp = startMcpHost();
+    await using server = await startWith([provider.setting("web")]);
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
+    const resources = [{ name: "dev", agents: [] }];
+    const manifest = JSON.stringify({ provisioner: "echo", external_auth: [{ id: "web" }], resources });
+    const template = await makeTemplate(admin, manifest);
+    await admin.post("/api/v2/users", GRACE);
+    const path = `/api/v2/organizations/${organization?.id}/members/grace/roles`;
+    await admin.put(path, { roles: ["organization-admin"] });
+    const grace = await new Client(server.url).signIn(GRACE.email, GRACE.password);
+    const given = [server.url.href, grace.token ?? "", mcp.url, template.name];
+    const told = await runStory("in-place.mjs", given);
+    expect(told).toMatchObject({
+      wrong: [],
+      sections: ["Organizations", "MCP servers", "Workers"],
+      mayNotYet: true,
+    });
+    expect(told.commands).toContain("mcp-servers");
+    expect(told.commands).not.toContain("canary");
+    expect(
+      mcp.seen.some((headers) => headers.get("x-tide") === "canary-high" && headers.get("x-moon") === "canary-full"),
+    ).toBe(true);
+    expect(ownComplaints(told)).toEqual([]);
+  },
+  360_000,
+);

@@ -1,0 +1,74 @@
+// The same on a phone: signed in by touch, a chat read and answered, its workspace's terminal used with the row of keys.
+// node whole-phone.mjs CHROMIUM URL EMAIL PASSWORD CHAT [FOLDER]
+import { openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+
+const [file, url, email, password, chat, folder] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
+
+await inChromium(file, PHONE, async (_blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  const result = { wrong };
+  /** Nothing that is pressed is smaller than a finger, and nothing is wider than the screen. */
+  const fits = async (name) => {
+    if (folder) await page.screenshot({ path: `${folder}/phone-${name}.png` });
+    const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (sideways > 0) wrong.push(`${name}: ${sideways} pixels too wide`);
+    const low = await page.evaluate(() =>
+      [...document.querySelectorAll("button, .btn, .tabbar a, input, select")]
+        .filter((one) => one.checkVisibility() && !one.closest(".prose, .xterm, label.line, .opts, .pick, .vh, .tap"))
+        .map((one) => [one.getBoundingClientRect(), one.outerHTML.slice(0, 90)])
+        .filter(([{ height, width }]) => height > 0 && width > 1 && height < 24)
+        .map(([{ height }, html]) => `${Math.round(height)} ${html}`),
+    );
+    wrong.push(...low.map((one) => `${name}: too low for a finger: ${one}`));
+  };
+  await page.goto(at(chat));
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await fits("sign-in");
+  await page.getByRole("button", { name: "Sign in", exact: true }).tap();
+  const message = page.getByRole("textbox", { name: "Message" });
+  await message.waitFor();
+  await message.tap();
+  await message.fill("Count to 30");
+  await page.getByRole("button", { name: /^Send/ }).tap();
+  await page.getByText(/28 29 30/).waitFor();
+  await fits("chat");
+  const tabs = page.getByRole("navigation", { name: "Sections" });
+  await page.goto(at("/"));
+  await tabs.getByRole("link", { name: "Workspaces" }).tap();
+  await page.waitForURL("**/workspaces*");
+  await fits("workspaces");
+  await page.getByRole("link", { name: "local", exact: true }).first().tap();
+  await page.waitForURL("**/workspaces/*");
+  await page.getByRole("link", { name: "Terminal", exact: true }).first().waitFor();
+  await fits("workspace");
+  await page.goto(at("/terminals"));
+  await page
+    .getByRole("link", { name: /^local/ })
+    .first()
+    .tap();
+  const keys = page.getByRole("toolbar", { name: "Keys" });
+  await keys.getByRole("button", { name: "Ctrl" }).waitFor();
+  await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
+  await page.locator(".xterm-screen").tap();
+  await page.keyboard.type("sleep 1000");
+  await page.keyboard.press("Enter");
+  await keys.getByRole("button", { name: "Ctrl" }).tap();
+  await page.keyboard.type("c");
+  await page.keyboard.type("echo code-$?");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".xterm-rows").textContent.includes("code-130"));
+  await fits("terminal");
+  await page.goto(at("/"));
+  await tabs.getByRole("button", { name: "More" }).tap();
+  await page.getByRole("link", { name: "Audit" }).tap();
+  await page.waitForURL("**/audit*");
+  await fits("audit");
+  wrong.push(...(await page.evaluate(() => window.violations)));
+  return result;
+});
+process.exit(0);

@@ -1,0 +1,83 @@
+// The whole of it in one piece, in a real browser: by the program from source, or the compiled one where SLIPWAY_TEST_BINARY names it.
+import { expect } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { startOllama } from "#test/api/administration/model-servers.ts";
+import { ServerPlace } from "#test/crash/server.ts";
+import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ownComplaints, runStory, strayRequests } from "./story.ts";
+
+/** How long the network is away; a minute when somebody asks for the long form. */
+const CUT_SECONDS = process.env.SLIPWAY_CUT_SECONDS ?? "3";
+const [EMAIL, PASSWORD] = ["ada@example.com", "four quiet harbours at night"];
+
+/** The link that a server prints which has no user yet. */
+const setupLink = async (output: ReadableStream<Uint8Array>): Promise<string> => {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of output) {
+    text += decoder.decode(bytes, { stream: true });
+    const [link] = /http\S+\/setup\?token=\S+/.exec(text) ?? [];
+    if (link && text.includes("Data is kept in")) return link;
+  }
+  throw new Error(`the server ended before it listened: ${text}`);
+};
+
+testNeeding(
+  [needs.chromium, needs.node, needs.git],
+  "[WB-62][CB-1][CB-2][CB-5][TE-1] from the setup link to an answer in a running workspace, then its terminal, a chat that edits, asks, is cut off, interrupted and undone, a shared port, a template, a user, a model, and the audit log of it all; then on a phone",
+  async () => {
+    await using place = await ServerPlace.make();
+    await using talking = await TalkingModel.start();
+    const passOn = async (request: Request): Promise<Response> =>
+      fetch(`${talking.server.url}/v1/chat/completions`, {
+        method: "POST",
+        body: await request.text(),
+        headers: { "content-type": "application/json" },
+      });
+    using ollama = startOllama({ "POST /v1/chat/completions": passOn });
+    const models = `http://127.0.0.1:${ollama.port}`;
+    const env = {
+      SLIPWAY_ADMIN_EMAIL: "",
+      SLIPWAY_ADMIN_USERNAME: "",
+      SLIPWAY_ADMIN_PASSWORD: "",
+      SLIPWAY_CHAT_TITLES: "false",
+      SLIPWAY_LOCAL_MODEL_SERVERS: models,
+      SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
+    };
+    const setup = await setupLink(place.spawn({ env }).child.stdout);
+    const told = await runStory("whole.mjs", [setup, models, needs.node.file, CUT_SECONDS], {
+      restart: async () => {
+        place.newest.kill("SIGKILL");
+        await place.newest.ended;
+        await place.start({ env });
+      },
+    });
+    expect(told).toMatchObject({
+      wrong: [],
+      same: true,
+      before: true,
+      counted: true,
+      again: true,
+      said: ["Remember the sum"],
+      // The first user and version are of the setup.
+      audit: { user: 2, model: 2, provider: 2, workspace: 1, share: 1, version: 2, chat: 2 },
+    });
+    // How long it takes is a matter of the machine; told.first has the seconds.
+    expect((told.first as { presses: number }).presses).toBeLessThanOrEqual(6);
+    const audit = told.audit as Record<string, number>;
+    expect(audit.template).toBeGreaterThan(0);
+    expect(audit.permissions).toBeGreaterThan(0);
+    // The files are as they were before the chat.
+    const [workspace = ""] = readdirSync(join(place.directory, "workspaces"));
+    expect(readFileSync(join(place.directory, "workspaces", workspace, "home/work/sum.sh"), "utf8")).toBe(BROKEN);
+    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
+    expect(ownComplaints(told)).toEqual([]);
+
+    const phone = await runStory("whole-phone.mjs", [place.client.url.href, EMAIL, PASSWORD, String(told.chat)]);
+    expect(phone.wrong).toEqual([]);
+    expect(strayRequests(phone, place.client.url.origin)).toEqual([]);
+  },
+  600_000,
+);
