@@ -28,6 +28,7 @@ import { workspaceNotices } from "./notices.ts";
 import { type Late, outcomeOf, settled, urgencyOf } from "./outcome.ts";
 import { planBuild, rowsOfMade } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
+import { quotaGuards } from "./quota.ts";
 import { extended, withAutostart, withTtl } from "./schedule-edits.ts";
 import { loadRules } from "./schedule-rules.ts";
 import { create, transition } from "./state.ts";
@@ -147,7 +148,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
         ? { made: await store.all(listAgentsOfBuild({ build_id: build.id })) }
         : {};
       const plan = await planBuild(this.#deps, state, now, accessUrl().href, made);
-      const { request, rows, agent_ids, daily_cost } = plan;
+      const { request, agent_ids, daily_cost } = plan;
+      const rows = [...plan.rows, ...(await quotaGuards(store, state, daily_cost))];
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
       return settled<StartedJob>(
         this.#deps,
@@ -165,6 +167,15 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (state.job.id !== job_id || !isActive(state.job)) return { state, reply: "stale" };
       const first_id = logs.length > 0 ? await this.#deps.store.reserve("job_logs", logs.length) : 0;
       return this.#late(state, { type: "say", now: this.#deps.clock.now(), job_id, first_id, logs, timings });
+    });
+  }
+
+  /** What a provisioner that plans by itself has found the build to cost a day. Throws ProvisionError when that is not allowed. */
+  chargeJob({ job_id, daily_cost }: { readonly job_id: string; readonly daily_cost: number }): Promise<Late> {
+    return this.handle(async (state) => {
+      if (state.job.id !== job_id || !isActive(state.job)) return { state, reply: "stale" };
+      const guards = await quotaGuards(this.#deps.store, state, daily_cost);
+      return this.#late(state, { type: "charge", now: this.#deps.clock.now(), job_id, daily_cost, guards });
     });
   }
 

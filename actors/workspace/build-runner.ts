@@ -19,6 +19,7 @@ import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Tags, Worker } from "../runtime/job-queue.ts";
 import type { StartedJob, WorkspaceActor } from "./actor.ts";
+import { WorkspaceBuildReport } from "./build-report.ts";
 import type { Builds, SubmittedBuild } from "./effects.ts";
 import type { Late } from "./outcome.ts";
 
@@ -113,7 +114,7 @@ export class BuildRunner implements Builds {
     let request = verbose ? { ...asked, verbose } : asked;
     /** What is there whatever becomes of the report. */
     let left: { readonly state: string | null } | undefined;
-    const report = new JobReport(clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
+    const report = new WorkspaceBuildReport(clock, workspaces, workspace_id, job_id, signal);
     const alive = clock.every(HEARTBEAT_MS, () => {
       workspaces.ask(workspace_id, "touchJob", { job_id }).catch(() => {});
     });

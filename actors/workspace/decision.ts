@@ -48,6 +48,14 @@ export type WorkspaceCommand =
   /** `first_id` is the first of as many reserved numbers as there are lines. */
   | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & Said)
   | { readonly type: "touch"; readonly now: number; readonly job_id: string }
+  /** What the build will cost a day; `guards` refuse the batch when that is more than is allowed by then. */
+  | {
+      readonly type: "charge";
+      readonly now: number;
+      readonly job_id: string;
+      readonly daily_cost: number;
+      readonly guards: readonly Statement[];
+    }
   | { readonly type: "cancel"; readonly now: number; readonly job_id: string }
   /** `rules`: what the template says about deadlines; absent for one that says nothing. */
   | {

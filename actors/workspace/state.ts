@@ -67,6 +67,9 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
       return moveJob(state, command, (patch) => started(state, command, patch));
     case "touch":
       return moveJob(state, command, (patch) => quietly(state, patch));
+    case "charge":
+      if (!isActive(state.job)) return STALE;
+      return changed(state, { build: { daily_cost: command.daily_cost, updated_at: command.now } }, command.guards);
     case "complete":
       return moveJob(state, command, (patch) => followed(completed(state, patch, command), command.now));
     case "cancel":

@@ -11,6 +11,7 @@ export * from "./context.ts";
 export * from "./core.ts";
 export * from "./external-auth.ts";
 export * from "./git-ssh-keys.ts";
+export * from "./groups.ts";
 export * from "./hook-dispatches.ts";
 export * from "./jobs.ts";
 export * from "./known-addresses.ts";

@@ -1,6 +1,7 @@
 // Templates, their versions and the uploaded files they are made from.
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { Acl } from "#schema/workspaces/acl.ts";
 import { organizations, users } from "./users.ts";
 
 /** An upload. The bytes are in the blob store under `hash`. */
@@ -60,6 +61,9 @@ export const templates = sqliteTable(
     max_port_share_level: text().notNull().default("public"),
     use_classic_parameter_flow: integer({ mode: "boolean" }).notNull().default(true),
     cors_behavior: text().notNull().default("simple"),
+    /** Who may use it: user id -> role. Null in `group_acl`: every member of the organization, the role `use`. */
+    user_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
+    group_acl: text({ mode: "json" }).$type<Acl>(),
   },
   (table) => [
     uniqueIndex("templates_name").on(table.organization_id, sql`lower(${table.name})`).where(sql`${table.deleted} = 0`),

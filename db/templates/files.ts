@@ -1,8 +1,9 @@
 // Uploaded files: one row for each content a user has sent. The bytes are in the blob store (db/blobs.ts) under the row's hash.
+import { and, eq } from "drizzle-orm";
 import { union } from "drizzle-orm/sqlite-core";
 import { build, findBy, given, insertInto, query } from "../engine/sql.ts";
 import { chat_files } from "../schema/chat-files.ts";
-import { files, template_versions } from "../schema/templates.ts";
+import { files, template_versions, templates } from "../schema/templates.ts";
 
 export type FileRow = typeof files.$inferSelect;
 
@@ -17,6 +18,19 @@ export const listOrganizationsOfFile = query(
     .selectDistinct({ organization_id: template_versions.organization_id })
     .from(template_versions)
     .where(given(template_versions.file_id)),
+);
+
+/** Templates with a version that was made of it, and who may use them: {file_id}. */
+export const listTemplatesOfFile = query(
+  build
+    .selectDistinct({
+      organization_id: templates.organization_id,
+      user_acl: templates.user_acl,
+      group_acl: templates.group_acl,
+    })
+    .from(template_versions)
+    .innerJoin(templates, eq(templates.id, template_versions.template_id))
+    .where(and(given(template_versions.file_id), eq(templates.deleted, false))),
 );
 
 /** The hashes that some row names. */

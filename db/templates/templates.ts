@@ -1,7 +1,8 @@
 // Templates. A deleted one keeps its row, because deleted workspaces still name it; its name becomes free again.
 import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
+import type { Acl } from "#schema/workspaces/acl.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, findBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { organizations, users } from "../schema/users.ts";
@@ -75,6 +76,19 @@ export const listTemplates = query(
     .limit(10_000),
 );
 
+/** Lists of who may use them, of templates where such a list was set. */
+export const listTemplateAccess = query(
+  build
+    .select({
+      organization_id: templates.organization_id,
+      user_acl: templates.user_acl,
+      group_acl: templates.group_acl,
+    })
+    .from(templates)
+    .where(and(alive, sql`(${templates.user_acl} <> '{}' or ${templates.group_acl} is not null)`))
+    .limit(10_000),
+);
+
 /** How many workspaces that are not deleted were made from it: {id}. */
 export const countWorkspacesOf = query(
   build
@@ -137,6 +151,38 @@ export const guardTemplate = statement<{ id: string }>(
     .where(and(given(templates.id), alive)),
   { expect: 1 },
 );
+
+const writeAccess = statement<{
+  id: string;
+  user_before: Acl;
+  group_before: Acl | null;
+  user_acl: Acl;
+  group_acl: Acl;
+  updated_at: number;
+}>(
+  build
+    .update(templates)
+    .set({
+      user_acl: sql.placeholder("user_acl") as never,
+      group_acl: sql.placeholder("group_acl") as never,
+      updated_at: sql.placeholder("updated_at") as never,
+    })
+    .where(
+      and(
+        given(templates.id),
+        alive,
+        sql`${templates.user_acl} = ${sql.param(sql.placeholder("user_before"), templates.user_acl)}`,
+        sql`coalesce(${templates.group_acl}, '') = coalesce(${sql.param(sql.placeholder("group_before"), templates.group_acl)}, '')`,
+      ),
+    ),
+  { expect: 1 },
+);
+
+/** Who may use it. Refused as stale when the list is not as it was read. */
+export const setTemplateAccess = (
+  { id, user_acl, group_acl }: Pick<TemplateRow, "id" | "user_acl" | "group_acl">,
+  next: { readonly user_acl: Acl; readonly group_acl: Acl; readonly updated_at: number },
+): Statement => writeAccess({ id, user_before: user_acl, group_before: group_acl, ...next });
 
 export const insertTemplate = insertInto(templates);
 export const updateTemplate = updateBy(templates, templates.id);

@@ -23,6 +23,9 @@ const shown = {
     display_name: templates.display_name,
     icon: templates.icon,
     deleted: templates.deleted,
+    organization_id: templates.organization_id,
+    user_acl: templates.user_acl,
+    group_acl: templates.group_acl,
   },
 };
 

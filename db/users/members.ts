@@ -1,6 +1,8 @@
 // Membership of users in organizations.
 import { and, asc, count, eq, sql } from "drizzle-orm";
-import { build, deleteBy, given, insertInto, query, statement } from "../engine/sql.ts";
+import { build, deleteBy, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import type { Store } from "../engine/store.ts";
+import { group_members } from "../schema/groups.ts";
 import { organization_members, users } from "../schema/users.ts";
 
 export type Member = typeof organization_members.$inferSelect;
@@ -11,6 +13,28 @@ export const listMemberships = query(
     .from(organization_members)
     .where(given(organization_members.user_id)),
 );
+
+const listGroupIds = query(
+  build.select({ id: group_members.group_id }).from(group_members).where(given(group_members.user_id)),
+);
+
+/** Where somebody belongs: roles by organization, and groups by id. The group of all members has its organization's id. */
+export type Memberships = {
+  readonly organizations: Readonly<Record<string, string[]>>;
+  readonly groups: readonly string[];
+};
+
+/** As it is at this moment; of a user who is not there: nothing. */
+export const readMemberships = async (store: Pick<Store, "all">, user_id: string): Promise<Memberships> => {
+  const [rows, groups] = await Promise.all([
+    store.all(listMemberships({ user_id })),
+    store.all(listGroupIds({ user_id })),
+  ]);
+  return {
+    organizations: Object.fromEntries(rows.map(({ organization_id, roles }) => [organization_id, roles])),
+    groups: [...rows.map(({ organization_id }) => organization_id), ...groups.map(({ id }) => id)],
+  };
+};
 
 const ofMember = and(given(organization_members.organization_id), given(organization_members.user_id));
 
@@ -56,10 +80,21 @@ export const updateMember = statement<{
     .where(ofMember),
   { expect: 1 },
 );
-export const deleteMember = statement<{ organization_id: string; user_id: string }>(
-  build.delete(organization_members).where(ofMember),
-  { expect: 1 },
+type Pair = { readonly organization_id: string; readonly user_id: string };
+
+const deleteMember = statement<Pair>(build.delete(organization_members).where(ofMember), { expect: 1 });
+const leaveGroups = statement<Pair>(
+  build.delete(group_members).where(and(given(group_members.user_id), given(group_members.organization_id))),
 );
 
+/** Ends a membership, and those of the organization's groups (rule GR-3). Refused as stale when there is none. */
+export const endMembership = (pair: Pair): Statement[] => [leaveGroups(pair), deleteMember(pair)];
+
+const deleteMembersOf = deleteBy(organization_members, organization_members.organization_id);
+const deleteGroupMembersOf = deleteBy(group_members, group_members.organization_id);
+
 /** Ends every membership, when the organization is deleted. */
-export const deleteMembersOf = deleteBy(organization_members, organization_members.organization_id);
+export const endMembershipsOf = (organization_id: string): Statement[] => [
+  deleteGroupMembersOf(organization_id),
+  deleteMembersOf(organization_id),
+];

@@ -68,6 +68,15 @@ export const listMinimalUsers = query(
     .orderBy(asc(sql`lower(${users.username})`)),
 );
 
+/** Several users who are not deleted, by username: {ids} is a JSON array. */
+export const listUsersByIds = query(
+  build
+    .select()
+    .from(users)
+    .where(and(sql`${users.id} in (select value from json_each(${sql.placeholder("ids")}))`, alive))
+    .orderBy(asc(sql`lower(${users.username})`)),
+);
+
 /** One row when there is any person at all (built-in accounts do not count). */
 export const findAnyUser = query(
   build

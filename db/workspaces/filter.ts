@@ -6,7 +6,12 @@ import type { Value } from "../engine/sql.ts";
 /** Which workspaces the caller may see: all, or those of some organizations, one's own, and those shared where one is a member. */
 export type Scope =
   | "all"
-  | { readonly user_id: string; readonly organizations: readonly string[]; readonly member_of: readonly string[] };
+  | {
+      readonly user_id: string;
+      readonly organizations: readonly string[];
+      readonly member_of: readonly string[];
+      readonly groups: readonly string[];
+    };
 
 export type WorkspaceFilter = {
   readonly scope: Scope;
@@ -82,7 +87,7 @@ const ofVersion = (column: "has_ai_task" | "has_external_agent", yes: boolean): 
 /** As the index `workspaces_shared` has it, which it must repeat word by word to be of use. */
 const isShared = (row: string): string => `(${row}.user_acl <> '{}' or ${row}.group_acl <> '{}')`;
 
-/** The one group of an organization has all of its members; its id is the organization's (rule SH-3). */
+/** The group of all members of an organization has the organization's id (rule SH-3). */
 const sharedWithGroup = (text: string): Part[] => {
   const [first = "", second] = text.toLowerCase().split("/");
   const name = second ?? first;
@@ -98,8 +103,15 @@ const sharedWithGroup = (text: string): Part[] => {
           ),
         ]),
     ...(name === EVERYONE.toLowerCase()
-      ? []
-      : [part("exists (select 1 from json_each(w.group_acl) e where e.key = ?)", name)]),
+      ? [part("exists (select 1 from json_each(w.group_acl) e where e.key = w.organization_id)")]
+      : [
+          part(
+            `exists (select 1 from json_each(w.group_acl) e where e.key = ? or e.key in
+  (select g.id from groups g where g.organization_id = w.organization_id and lower(g.name) = ?))`,
+            name,
+            name,
+          ),
+        ]),
   ];
 };
 
@@ -112,14 +124,15 @@ const sharedWithUser = (who: string): Part =>
   );
 
 /** What is one's own or shared with one, by its indexes. */
-const ownOrShared = ({ user_id, member_of }: Exclude<Scope, "all">): Part =>
+const ownOrShared = ({ user_id, member_of, groups }: Exclude<Scope, "all">): Part =>
   part(
     `w.id in (select own.id from workspaces own where own.owner_id = ? union all
   select s.id from workspaces s where s.organization_id ${AMONG} and ${isShared("s")}
-  and (s.user_acl ->> ? is not null or s.group_acl ->> s.organization_id is not null))`,
+  and (s.user_acl ->> ? is not null or exists (select 1 from json_each(s.group_acl) e where e.key ${AMONG})))`,
     user_id,
     list(member_of),
     user_id,
+    list(groups),
   );
 
 /** What the caller may see, as conditions of which no row fulfils two: all of some organizations, and what else is one's own. */

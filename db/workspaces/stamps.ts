@@ -24,6 +24,8 @@ const SQL = `select w.id, w.owner_id, w.organization_id, w.deleted, w.user_acl, 
       join users i on i.id = b.initiator_id where b.id = w.latest_build_id),
   case w.user_acl when '{}' then 0 else (select coalesce(max(s.updated_at), 0) from json_each(w.user_acl) e
       join users s on s.id = e.key) end,
+  case w.group_acl when '{}' then '' else (select cast(count(*) as text) || '.' || cast(coalesce(max(g.updated_at), 0) as text)
+      from json_each(w.group_acl) e join groups g on g.id = e.key) end,
   (select group_concat(a.updated_at || ',' || coalesce(cast(a.last_connected_at as text), '') || ',' || coalesce(cast(a.disconnected_at as text), '')
       || ',' || a.lifecycle_state || ',' || coalesce(cast(a.ready_at as text), '') || ',' || a.logs_length || ',' || a.logs_overflowed
       || ',' || a.api_version
@@ -52,7 +54,7 @@ const map = (row: Value[]): WorkspaceStamp => ({
   deleted: row[3] === 1,
   user_acl: aclOf(row[4]),
   group_acl: aclOf(row[5]),
-  stamp: `${row[6]} ${row[7]} ${row[8] ?? ""}`,
+  stamp: `${row[6]} ${row[7]} ${row[8]} ${row[9] ?? ""}`,
 });
 
 export const findWorkspaceStamp = (id: string): Query<WorkspaceStamp> => ({ sql: ONE, params: [id], map });

@@ -3,8 +3,7 @@
 import { Elysia, t } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { mayManageTemplates } from "#domain/access.ts";
-import { fileAt, remember } from "#domain/templates/uploads.ts";
+import { fileAt, mayUpload, remember } from "#domain/templates/uploads.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates/file.ts";
 import { zipOf } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
@@ -62,7 +61,7 @@ const upload = async (
   caller: UserCaller,
   request: Request,
 ): Promise<{ id: string; isNew: boolean }> => {
-  if (!["", ...Object.keys(caller.organizations)].some((id) => mayManageTemplates(caller, id))) {
+  if (!(await mayUpload(ctx.store, caller))) {
     throw forbidden("Only those who look after templates upload files.");
   }
   const mimetype = archiveType(request.headers.get("content-type"));

@@ -14,6 +14,7 @@ import type { ApiContext } from "./context.ts";
 import { deployment } from "./deployment/index.ts";
 import { externalAuth } from "./external-auth/index.ts";
 import { files } from "./files.ts";
+import { groups } from "./groups/index.ts";
 import { hooks } from "./hooks/index.ts";
 import { insights } from "./insights/index.ts";
 import { mcp } from "./mcp/index.ts";
@@ -37,6 +38,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   deployment,
   administration,
   organizations,
+  groups,
   mcp,
   provisionerDaemons,
   agents,

@@ -42,6 +42,16 @@ export const mayManageMembers = (caller: UserCaller, organization: string): bool
 export const mayGiveOrganizationRoles = (caller: UserCaller, organization: string): boolean =>
   hasOrganizationRole(caller, organization, "organization-admin");
 
+// Groups.
+
+/** Members see the groups of their organization, so that they can share with them. */
+export const maySeeGroups = (caller: UserCaller, organization: string): boolean =>
+  maySeeOrganization(caller, organization);
+
+/** Making, changing and deleting groups, and who is in them. */
+export const mayManageGroups = (caller: UserCaller, organization: string): boolean =>
+  mayManageMembers(caller, organization);
+
 // Users.
 
 /** What is asked about another user: who, with which site roles, and where a member with which roles. */
@@ -99,13 +109,17 @@ export type WorkspaceTarget = {
 
 /**
  * What the workspace is shared with the caller as. Whoever is no member of its organization has no part in it, whatever was given
- * before; the id of the organization stands for all of its members (rule SH-3).
+ * before; the group of all its members has the id of the organization (rule SH-3).
  */
 export const sharedRole = (caller: UserCaller, workspace: WorkspaceTarget): WorkspaceRole | undefined => {
   const { organization_id, user_acl, group_acl } = workspace;
-  if (!isMember(caller, organization_id)) return undefined;
-  const [own, everyone] = [user_acl[caller.user_id], group_acl[organization_id]];
-  return own === "admin" || everyone === "admin" ? "admin" : (own ?? everyone);
+  return isMember(caller, organization_id) ? roleIn(caller, user_acl, group_acl) : undefined;
+};
+
+/** The highest role that is given to the caller or to one of the caller's groups. */
+const roleIn = (caller: UserCaller, user_acl: Acl, group_acl: Acl): WorkspaceRole | undefined => {
+  const given = [user_acl[caller.user_id], ...caller.groups.map((id) => group_acl[id])];
+  return given.includes("admin") ? "admin" : given.find((role) => role !== undefined);
 };
 
 const isOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean => workspace.owner_id === caller.user_id;
@@ -159,11 +173,34 @@ export const mayCreateWorkspaceFor = (caller: UserCaller, organization: string, 
 
 // Templates and files.
 
-/** Seeing templates, their versions, and making workspaces from them. */
+/** Where it is, and who may use it. `group_acl` null: all members of the organization may. */
+export type TemplateTarget = {
+  readonly organization_id: string;
+  readonly user_acl: Acl;
+  readonly group_acl: Acl | null;
+};
+
+/** What the caller may do with it by its own list (rules TA-1, TA-2): `use` it, or change it, too (`admin`). */
+const templateRole = (caller: UserCaller, { organization_id, user_acl, group_acl }: TemplateTarget) =>
+  isMember(caller, organization_id) ? roleIn(caller, user_acl, group_acl ?? { [organization_id]: "use" }) : undefined;
+
+/** Making workspaces of it. */
+export const mayUseTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
+  looksAfterTemplates(caller, template.organization_id) || templateRole(caller, template) !== undefined;
+
+/** Seeing it and its versions. */
+export const mayReadTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
+  hasSiteRole(caller, "auditor") || mayUseTemplate(caller, template);
+
+/** Changing it, its versions and who may use it. */
+export const mayManageTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
+  looksAfterTemplates(caller, template.organization_id) || templateRole(caller, template) === "admin";
+
+/** Seeing what belongs to no template yet: imported versions. */
 export const mayReadTemplates = (caller: UserCaller, organization: string): boolean =>
   isMember(caller, organization) || hasSiteRole(caller, "owner", "template-admin", "auditor");
 
-/** Creating, changing and deleting templates and versions; also uploading for them. */
+/** Creating, changing and deleting all templates and versions of an organization; also uploading for them. */
 export const mayManageTemplates = (caller: UserCaller, organization: string): boolean =>
   looksAfterTemplates(caller, organization);
 
@@ -210,7 +247,7 @@ export const mayUpdateChat = (caller: UserCaller, chat: ChatTarget): boolean =>
 
 /** Whom a chat of this organization can be shared with so that the caller may read it; members only, as for workspaces. */
 export const readsChatsAs = (caller: UserCaller, organization: string): readonly string[] =>
-  isMember(caller, organization) ? [caller.user_id, organization] : [];
+  isMember(caller, organization) ? [caller.user_id, ...caller.groups] : [];
 
 /** Letting others read along: for whom it belongs to, and for the site owner. */
 export const mayShareChat = (caller: UserCaller, chat: ChatTarget): boolean => mayUpdateChat(caller, chat);

@@ -59,6 +59,12 @@ export interface Report {
   }): void;
 }
 
+/** The same for a build, whose cost may be limited. */
+export interface BuildReport extends Report {
+  /** What the build will cost a day, once a plan has shown it and before anything is made. Rejects when that is not allowed. */
+  charge(daily_cost: number): Promise<void>;
+}
+
 /** Ends a build as failed: the message is shown to people, the code is one of facts/platform 1.2 or empty. */
 export class ProvisionError extends Error {
   override readonly name = "ProvisionError";
@@ -86,7 +92,7 @@ export interface Provisioner {
    * Does one build and resolves with the state to remember. Must be repeatable: after a crash of the server the same build is run
    * again with fresh tokens. Rejects with ProvisionError, which may say what is left, or with the signal's reason when it was cancelled.
    */
-  run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned>;
+  run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned>;
   /** What `run` has left is stored now: whatever it kept of its own may go. Not called when nobody could store it. */
   forget?(request: ProvisionRequest): void;
   /** Names of the things that a state holds, for people who are about to forget it. */

@@ -66,6 +66,11 @@ import type { UploadedFile } from "./templates/file.ts";
 import type { NewProvisionerKey, ProvisionerDaemon, ProvisionerKey } from "./templates/provisioner.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "./templates/template.ts";
 import type {
+  TemplateAcl,
+  TemplateAclAvailable,
+  PatchTemplateAcl as UpdateTemplateAclRequest,
+} from "./templates/template-acl.ts";
+import type {
   CreateTemplateVersion,
   PlannedResource,
   TemplateExample,
@@ -85,6 +90,13 @@ import type {
   VersionExternalAuth,
 } from "./users/external-auth.ts";
 import type { AgentGitSshKey, GitSshKey } from "./users/git-ssh-key.ts";
+import type {
+  CreateGroup as CreateGroupRequest,
+  Group,
+  GroupMember,
+  PatchGroup as UpdateGroupRequest,
+  WorkspaceQuota,
+} from "./users/group.ts";
 import type { Member as OrganizationMember } from "./users/member.ts";
 import type { Organization } from "./users/organization.ts";
 import type { CredentialJson, Passkey, PasskeyChallenge } from "./users/passkey.ts";
@@ -499,6 +511,17 @@ export interface Routes {
       readonly GET: Route<unknown, undefined, "format">;
     };
   };
+  readonly groups: {
+    readonly GET: Route<Group[], undefined, "organization" | "has_member" | "group_ids">;
+    readonly "{}": {
+      readonly DELETE: Route<Generic, undefined, never>;
+      readonly GET: Route<Group, undefined, never>;
+      readonly PATCH: Route<Group, UpdateGroupRequest | undefined, never>;
+      readonly members: {
+        readonly GET: Route<{ users: GroupMember[]; count: number }, undefined, "limit" | "offset">;
+      };
+    };
+  };
   readonly hooks: {
     readonly consumer: {
       readonly GET: Route<HookConsumer, undefined, never>;
@@ -618,6 +641,13 @@ export interface Routes {
           };
         };
       };
+      readonly groups: {
+        readonly GET: Route<Group[], undefined, never>;
+        readonly POST: Route<Group, CreateGroupRequest, never>;
+        readonly "{}": {
+          readonly GET: Route<Group, undefined, never>;
+        };
+      };
       readonly "mcp-servers": {
         readonly GET: Route<McpServerConfig[], undefined, never>;
         readonly POST: Route<McpServerConfig, CreateMcpServer, never>;
@@ -662,6 +692,9 @@ export interface Routes {
           };
           readonly roles: {
             readonly PUT: Route<OrganizationMember, { roles: string[] }, never>;
+          };
+          readonly "workspace-quota": {
+            readonly GET: Route<WorkspaceQuota, undefined, never>;
           };
           readonly workspaces: {
             readonly POST: Route<Workspace, CreateWorkspace, never>;
@@ -758,6 +791,13 @@ export interface Routes {
       readonly DELETE: Route<Generic, undefined, never>;
       readonly GET: Route<Template, undefined, never>;
       readonly PATCH: Route<Template, PatchTemplate | undefined, never>;
+      readonly acl: {
+        readonly GET: Route<TemplateAcl, undefined, never>;
+        readonly PATCH: Route<Generic, UpdateTemplateAclRequest | undefined, never>;
+        readonly available: {
+          readonly GET: Route<TemplateAclAvailable, undefined, never>;
+        };
+      };
       readonly daus: {
         readonly GET: Route<
           { entries: { amount: number; date: string }[]; tz_hour_offset: number },

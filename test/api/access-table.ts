@@ -10,6 +10,7 @@ const caller = (roles: string[], organizations: Record<string, string[]> = { [OR
   username: "me",
   roles,
   organizations,
+  groups: Object.keys(organizations),
   key_id: "k",
   scopes: ["all"],
   compat: false,

@@ -7,7 +7,7 @@ import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import type { DaemonRecord } from "#src/provisioners/local/folder.ts";
 import { LocalProvisioner } from "#src/provisioners/local/local.ts";
 import { isAlive } from "#src/provisioners/local/process-table.ts";
-import type { Provisioner, ProvisionRequest, Report, Transition } from "#src/provisioners/provisioner.ts";
+import type { BuildReport, Provisioner, ProvisionRequest, Transition } from "#src/provisioners/provisioner.ts";
 import { FakeDocker } from "#test/support/fake-docker.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -15,7 +15,7 @@ import { until } from "#test/support/until.ts";
 // A loaded machine may take its time.
 setDefaultTimeout(60_000);
 
-const QUIET: Report = { log: () => {}, timing: () => {} };
+const QUIET: BuildReport = { log: () => {}, timing: () => {}, charge: async () => {} };
 const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
 
 const run = (provisioner: Provisioner, transition: Transition, claimed = false) => {

@@ -1,10 +1,10 @@
-// How much somebody may spend on models, and how much they have: the own limit, else the lowest of their organizations, else everybody's
+// How much somebody may spend on models, and how much they have: the own limit, else the lowest of their groups, else everybody's
 // (rule SP-5).
 import type { Clock } from "#base/clock.ts";
 import { sumCost } from "#db/chats/spend.ts";
 import { readGroupLimit, readUsageLimit, readUserLimit } from "#db/chats/usage-limits.ts";
 import type { Store } from "#db/engine/store.ts";
-import { listMemberships } from "#db/users/members.ts";
+import { readMemberships } from "#db/users/members.ts";
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 import { periodAt } from "./period.ts";
 
@@ -40,12 +40,12 @@ export const exceededBy = async (deps: Deps, user_id: string): Promise<(Spending
 const isLimited = async (store: Store, user_id: string): Promise<boolean> =>
   (await readUsageLimit(store)).spend_limit_micros !== null || (await ownLimit(store, user_id)) !== undefined;
 
-/** Of the user, else the lowest of the user's organizations. */
+/** Of the user, else the lowest of the user's groups. */
 const ownLimit = async (store: Store, user_id: string): Promise<number | undefined> => {
   const own = await readUserLimit(store, user_id);
   if (own !== undefined) return own;
-  const memberships = await store.all(listMemberships({ user_id }));
-  const limits = await Promise.all(memberships.map((one) => readGroupLimit(store, one.organization_id)));
+  const { groups } = await readMemberships(store, user_id);
+  const limits = await Promise.all(groups.map((id) => readGroupLimit(store, id)));
   const set = limits.filter((limit) => limit !== undefined);
   return set.length === 0 ? undefined : Math.min(...set);
 };

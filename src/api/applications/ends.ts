@@ -1,7 +1,7 @@
 // Ends what an app's user has open when they may no longer open it: the key or the sign-in behind it is void, roles, sharing or levels
 // have changed, or the workspace's build is another by now (rule AX-9).
 import { findKeyWithUser } from "#db/users/api-keys.ts";
-import { listMemberships } from "#db/users/members.ts";
+import { readMemberships } from "#db/users/members.ts";
 import { type AppPlace, placeOfApp } from "#domain/applications/find.ts";
 import type { AppName } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
@@ -52,7 +52,5 @@ export const whenAppLost = (ctx: ApiContext, opened: Opened, end: (reason: strin
 const personNow = async ({ store }: ApiContext, caller: UserCaller): Promise<UserCaller | undefined> => {
   const key = await store.get(findKeyWithUser({ id: caller.key_id }));
   if (!key) return undefined;
-  const memberships = await store.all(listMemberships({ user_id: caller.user_id }));
-  const organizations = memberships.map(({ organization_id, roles }) => [organization_id, roles] as const);
-  return { ...caller, roles: key.roles, organizations: Object.fromEntries(organizations) };
+  return { ...caller, roles: key.roles, ...(await readMemberships(store, caller.user_id)) };
 };

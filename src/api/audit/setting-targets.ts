@@ -1,12 +1,13 @@
 // Settings, models and links that operations change, as in ./targets.ts. What an administrator or
 // somebody for themselves may set is always there; the name of what was set comes from us, never from the request.
+import { isUuid } from "#base/ids.ts";
 import { readCompactionThresholds } from "#db/chats/settings.ts";
 import { readLimitOf } from "#db/chats/usage-limits.ts";
 import { listModelConfigs, listModelProviders } from "#db/models/models.ts";
 import { findLink } from "#db/users/external-auth.ts";
 import type { ResourceType } from "#schema/audit.ts";
 import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/chats/model-override.ts";
-import { type Asked, type AuditTarget, type Find, idIn, member, organization, user, writes } from "./targets.ts";
+import { type Asked, type AuditTarget, type Find, group, idIn, member, organization, user, writes } from "./targets.ts";
 
 /** `chats/config`, `audit/retention` and the like: there always is one. */
 export const settingOf =
@@ -83,9 +84,10 @@ export const userLimit: Find = async (asked) => {
   return found && (await readLimitOf(asked.store, "user", found.resource_id ?? "")) !== undefined ? found : undefined;
 };
 
-/** The spend limit of an organization's members. */
+/** The spend limit of each member of a group, or of an organization. */
 export const newGroupLimit: Find = async (asked) => {
-  const found = await organization({ ...asked, params: { organization: asked.params.group ?? "" } });
+  const { group: named = "" } = asked.params;
+  const found = isUuid(named) ? await group(asked) : await organization({ ...asked, params: { organization: named } });
   return found && { ...found, resource_type: "chat_settings", target: "usage_limit" };
 };
 

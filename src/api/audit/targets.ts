@@ -11,6 +11,7 @@ import { findTemplate } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findKey, findKeyByName } from "#db/users/api-keys.ts";
 import { findGitSshKey } from "#db/users/git-ssh-keys.ts";
+import { findGroup } from "#db/users/groups.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/users/organizations.ts";
 import { findUserSkill } from "#db/users/skills.ts";
@@ -20,6 +21,7 @@ import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { AuditAction } from "#schema/audit.ts";
 import { kindOf } from "#schema/notifications/kinds.ts";
+import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { TRANSITIONS } from "#schema/workspaces/transition.ts";
 
 /** What was asked for: the parameters of the path, by whom, and on some routes the body. */
@@ -132,6 +134,15 @@ export const organization: Find = async (asked) => {
   if (!found) return undefined;
   const { id, name, icon } = found;
   return { resource_type: "organization", resource_id: id, organization_id: id, target: name, icon };
+};
+
+export const group: Find = async (asked) => {
+  const id = idIn(asked.params, "group");
+  const found = await asked.store.get(findGroup({ id }));
+  const organization = found ? undefined : await asked.store.get(findOrganization({ id }));
+  if (!found && !organization) return undefined;
+  const { name, avatar_url, organization_id } = found ?? { name: EVERYONE, avatar_url: "", organization_id: id };
+  return { resource_type: "group", resource_id: id, organization_id, target: name, icon: avatar_url };
 };
 
 /** Somebody who is to become a member: both are there. */

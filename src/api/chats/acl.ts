@@ -2,7 +2,6 @@
 // owner say so; where the organization forbids sharing, nobody does (403).
 import { Elysia } from "elysia";
 import { AppError, forbidden, invalid, type Validation } from "#base/errors.ts";
-import { isUuid } from "#base/ids.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
 import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
@@ -10,9 +9,9 @@ import { listMinimalUsers } from "#db/users/users.ts";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
 import { mayShareChat } from "#domain/access.ts";
 import { visibleChat } from "#domain/chats/find.ts";
+import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
 import { ChatAcl, PatchChatAcl } from "#schema/chats/chat-acl.ts";
-import { EVERYONE } from "#schema/workspaces/acl.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -25,6 +24,7 @@ const user = true;
 const params = chatPath;
 /** More names than anybody writes into one request; each is looked up. */
 const CHANGES_LIMIT = 500;
+const CHAT_ROLES = ["read"] as const;
 
 export const chatAcl = (ctx: ApiContext) =>
   new Elysia()
@@ -45,15 +45,14 @@ export const chatAcl = (ctx: ApiContext) =>
       async ({ caller, params, body, status }) => {
         const place = await shareable(ctx, params.chat, caller);
         const problems: Validation[] = [];
-        const users = changesOf("user", body.user_roles, problems);
-        const groups = changesOf("group", body.group_roles, problems);
+        const user_roles = readRoleChanges("user_roles", body.user_roles, CHAT_ROLES, problems);
+        const group_roles = readRoleChanges("group_roles", body.group_roles, CHAT_ROLES, problems);
+        const users = sharesOf("user", user_roles);
+        const groups = sharesOf("group", group_roles);
         if (users.length + groups.length > CHANGES_LIMIT) {
           problems.push({ field: "user_roles", detail: `must be at most ${CHANGES_LIMIT} at once` });
         } else await checkUsers(ctx, place, caller, users, problems);
-        for (const { subject, role } of groups) {
-          if (role === null || subject === place.organization_id) continue;
-          problems.push({ field: `group_roles.${subject}`, detail: "is not a group of the chat's organization" });
-        }
+        await checkGroups(ctx.store, place.organization_id, "group_roles", group_roles, problems);
         if (problems.length > 0) throw invalid("Validation failed.", problems);
         await ctx.chats.ask(place.id, "share", { changes: [...users, ...groups] });
         return status(204, undefined);
@@ -95,34 +94,14 @@ const show = async ({ store }: ApiContext, place: ChatPlace): Promise<ChatAcl> =
   const organization = await getOrganization(store, place.organization_id);
   return {
     users: people.map((one) => ({ ...one, role: "read" })),
-    groups: named("group").map(({ subject, role }) => ({
-      id: subject,
-      name: EVERYONE,
-      display_name: "",
-      avatar_url: "",
-      role,
-      organization_id: organization.id,
-      organization_name: organization.name,
-      organization_display_name: organization.display_name,
-    })),
+    groups: await presentGroupRoles(store, organization, rolesOf("group")),
     user_roles: rolesOf("user"),
     group_roles: rolesOf("group"),
   };
 };
 
-/** The entries with ids in lower case; notes ids and roles that are none. */
-const changesOf = (
-  kind: "user" | "group",
-  input: Readonly<Record<string, string>> = {},
-  problems: Validation[],
-): ChatShareChange[] =>
-  Object.entries(input).flatMap(([id, text]): ChatShareChange[] => {
-    const field = `${kind}_roles.${id.slice(0, 64)}`;
-    if (!isUuid(id)) problems.push({ field, detail: "must be a UUID" });
-    else if (text !== "read" && text !== "") problems.push({ field, detail: "must be read or empty" });
-    else return [{ kind, subject: id.toLowerCase(), role: text === "" ? null : text }];
-    return [];
-  });
+const sharesOf = (kind: "user" | "group", changes: RoleChanges<"read">): ChatShareChange[] =>
+  Object.entries(changes).map(([subject, role]) => ({ kind, subject, role: role === "" ? null : role }));
 
 const checkUsers = async (
   { store }: ApiContext,

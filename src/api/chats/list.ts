@@ -90,7 +90,7 @@ const filterOf = (text: string, labels: readonly string[], caller: UserCaller): 
 };
 
 /** What others share their chats with so that this user may read them. */
-export const sharersOf = (caller: UserCaller): string[] => [caller.user_id, ...Object.keys(caller.organizations)];
+export const sharersOf = (caller: UserCaller): string[] => [caller.user_id, ...caller.groups];
 
 const numberOf = (search: SearchQuery): number | undefined => {
   const number = search.text("pr");

@@ -19,7 +19,7 @@ export class EnrolmentNeeded extends AppError {
       validations: [{ field: "second_factor", detail: "is required of this user" }],
     });
     // Whatever they may do otherwise, until then they are only themselves.
-    this.caller = { ...caller, roles: [], organizations: {} };
+    this.caller = { ...caller, roles: [], organizations: {}, groups: [] };
   }
 }
 

@@ -102,7 +102,7 @@ export const identify = async (
   if (!match) return refusal("The format of the session token is invalid.");
   const known = await keys.find(match[1] as string);
   if (!known || known.key.deleted) return refusal("The API key is invalid.");
-  const { key, organizations } = known;
+  const { key, memberships } = known;
   if (!sameDigest(sha256(match[2] as string), key.secret_hash)) return refusal("The secret of the API key is invalid.");
   const now = clock.now();
   if (key.expires_at <= now) return refusal(`The API key expired at ${rfc3339(key.expires_at)}.`);
@@ -122,11 +122,11 @@ export const identify = async (
     user_id: key.user_id,
     username: key.username,
     roles: key.roles,
-    organizations,
+    ...memberships,
     key_id: key.key_id,
     scopes: scopesOf(key),
     compat,
   };
-  const about = { ...key, login_type: key.user_login_type, organizations };
+  const about = { ...key, login_type: key.user_login_type, organizations: memberships.organizations };
   return !key.has_second_factor && needsFactor(policy, about) ? new EnrolmentNeeded(caller) : caller;
 };

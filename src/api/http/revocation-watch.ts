@@ -2,7 +2,7 @@
 // costs one look into the store however many follow, and an idle connection costs one entry in a set. Used by revocation.ts alone.
 import type { Timer } from "#base/clock.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
-import { listMemberships } from "#db/users/members.ts";
+import { readMemberships } from "#db/users/members.ts";
 import type { Access } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
 import type { Caller, UserCaller } from "./caller.ts";
@@ -110,9 +110,7 @@ export class Watch {
       this.#expiry = clock.after(Math.min(left, LONGEST_WAIT_MS), () => this.#lookAgain(caller));
     }
     if (!this.#access) return undefined;
-    const memberships = await store.all(listMemberships({ user_id: caller.user_id }));
-    const organizations = memberships.map(({ organization_id, roles }) => [organization_id, roles] as const);
-    const now = { ...caller, roles: key.roles, organizations: Object.fromEntries(organizations) };
+    const now = { ...caller, roles: key.roles, ...(await readMemberships(store, caller.user_id)) };
     return (await this.#access.holds(now)) ? undefined : this.#access.lost;
   }
 

@@ -4,14 +4,14 @@
 import type { RowOfQuery } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
-import { listMemberships } from "#db/users/members.ts";
+import { type Memberships, readMemberships } from "#db/users/members.ts";
 
 const LIMIT = 10_000;
 
 export type KeyOfUser = NonNullable<RowOfQuery<typeof findKeyWithUser>>;
 
-/** `organizations`: the roles in each organization the user is a member of, by its id. */
-export type KnownKey = { readonly key: KeyOfUser; readonly organizations: Readonly<Record<string, string[]>> };
+/** The key, its user and where the user belongs. */
+export type KnownKey = { readonly key: KeyOfUser; readonly memberships: Memberships };
 
 export class UserKeys {
   readonly #store: Store;
@@ -32,9 +32,7 @@ export class UserKeys {
     if (known) return known;
     const key = await store.get(findKeyWithUser({ id }));
     if (!key) return undefined;
-    const memberships = await store.all(listMemberships({ user_id: key.user_id }));
-    const organizations = Object.fromEntries(memberships.map(({ organization_id, roles }) => [organization_id, roles]));
-    const found = { key, organizations };
+    const found = { key, memberships: await readMemberships(store, key.user_id) };
     if (version !== undefined && version === store.callersVersion) this.#known.set(id, found);
     return found;
   }

@@ -10,7 +10,9 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
+import { groupsOfOrganization } from "./groups.ts";
 import { members } from "./members.ts";
+import { quota } from "./quota.ts";
 import { sharing } from "./sharing.ts";
 
 const tags = ["Organizations"];
@@ -20,6 +22,8 @@ export const organizations = (ctx: ApiContext) =>
   new Elysia({ prefix: "/organizations" })
     .use(callers)
     .use(members(ctx))
+    .use(groupsOfOrganization(ctx))
+    .use(quota(ctx))
     .use(sharing(ctx))
     .get(
       "",

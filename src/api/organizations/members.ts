@@ -22,7 +22,10 @@ import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["Members"];
 const user = true;
-const memberPath = t.Object({ organization: organizationPath.properties.organization, user: userPath.properties.user });
+export const memberPath = t.Object({
+  organization: organizationPath.properties.organization,
+  user: userPath.properties.user,
+});
 
 export const members = (ctx: ApiContext) =>
   new Elysia()

@@ -8,10 +8,10 @@ import { NIL_UUID, uuid } from "#base/ids.ts";
 import { countOpenDryRuns } from "#db/templates/dry-runs.ts";
 import { findTemplateVersion, type ShownVersion } from "#db/templates/versions.ts";
 import { findJob, type JobRow } from "#db/workspaces/jobs.ts";
-import { mayCreateWorkspaceFor, mayManageTemplates } from "#domain/access.ts";
+import { mayCreateWorkspaceFor } from "#domain/access.ts";
 import { matchedProvisioners, presentJob } from "#domain/builds/job.ts";
 import { valuesOf } from "#domain/builds/new-build.ts";
-import { manifestOf, versionAt, versionPath } from "#domain/template-versions/version.ts";
+import { manifestOf, mayManageVersion, versionAt, versionPath } from "#domain/template-versions/version.ts";
 import { Generic } from "#schema/generic.ts";
 import { PlannedResource } from "#schema/templates/template-version.ts";
 import { CreateDryRun } from "#schema/workspaces/dry-run.ts";
@@ -154,7 +154,7 @@ const create = async (
 ): Promise<JobRow> => {
   const { version, job } = found;
   const { organization_id } = version;
-  if (!mayCreateWorkspaceFor(caller, organization_id, caller.user_id) && !mayManageTemplates(caller, organization_id)) {
+  if (!mayCreateWorkspaceFor(caller, organization_id, caller.user_id) && !mayManageVersion(caller, found)) {
     throw forbidden("You may not make workspaces in this organization, so you cannot try one either.");
   }
   if (!isActive(job) && jobStatus(job) !== "succeeded") {
@@ -201,7 +201,7 @@ const dryRunAt = async (
   const isIt = job?.type === "template_version_dry_run" && job.input.template_version_id === found.version.id;
   if (!job || !isIt) throw notFound();
   const isMine = job.initiator_id === caller.user_id;
-  if (!isMine && !mayManageTemplates(caller, found.version.organization_id)) throw notFound();
+  if (!isMine && !mayManageVersion(caller, found)) throw notFound();
   return { found, job };
 };
 

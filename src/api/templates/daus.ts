@@ -1,7 +1,7 @@
 // How many people used a template's workspaces on each of the last days (facts/platform 6.2).
 import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayManageTemplates, mayReadAudit } from "#domain/access.ts";
+import { mayManageTemplate, mayReadAudit } from "#domain/access.ts";
 import { dausOf } from "#domain/insights/daus.ts";
 import { templateAt, templatePath } from "#domain/templates/template.ts";
 import { Daus } from "#schema/insights.ts";
@@ -15,7 +15,7 @@ export const templateDaus = (ctx: ApiContext) =>
     async ({ caller, params, query }) => {
       const { template } = await templateAt(ctx, params.template, caller);
       const { organization_id, id } = template;
-      if (!mayManageTemplates(caller, organization_id) && !mayReadAudit(caller, organization_id)) {
+      if (!mayManageTemplate(caller, template) && !mayReadAudit(caller, organization_id)) {
         throw forbidden("Only those who look after templates, and auditors, see how they are used.");
       }
       return dausOf(ctx, { tz_offset: query.tz_offset, compat: caller.compat, templates: [id] });

@@ -23,6 +23,7 @@ import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { templateAcl } from "./acl.ts";
 import { templateDaus } from "./daus.ts";
 import { namedVersions } from "./named-versions.ts";
 import { templateVersionsOf } from "./versions.ts";
@@ -51,6 +52,7 @@ export const templates = (ctx: ApiContext) => {
     .use(examples())
     .use(inOrganization(ctx, show))
     .use(oneTemplate(ctx, show))
+    .use(templateAcl(ctx))
     .use(templateVersionsOf(ctx))
     .use(templateDaus(ctx));
 };

@@ -1,17 +1,15 @@
-// With whom a workspace is shared (facts/platform 3.4): reading, changing and ending it. There are no groups but the one every
-// organization has, of all its members; any other is refused.
+// With whom a workspace is shared (facts/platform 3.4): people and groups of its organization. Reading, changing and ending it.
 import { Elysia } from "elysia";
-import type { RoleChanges } from "#actors/workspace/edits.ts";
 import { forbidden, invalid, type Validation } from "#base/errors.ts";
-import { isUuid } from "#base/ids.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { mayShareWorkspace } from "#domain/access.ts";
+import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
 import { peopleOf } from "#domain/workspaces/shared-with.ts";
 import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
-import { EVERYONE, PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl } from "#schema/workspaces/acl.ts";
+import { PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl, type WorkspaceRole } from "#schema/workspaces/acl.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -49,13 +47,10 @@ export const acl = (ctx: ApiContext) => {
       async ({ caller, params, body, status }) => {
         const place = await shareable(params.workspace, caller);
         const problems: Validation[] = [];
-        const user_roles = changesOf("user_roles", body.user_roles, problems);
-        const group_roles = changesOf("group_roles", body.group_roles, problems);
+        const user_roles = readRoleChanges("user_roles", body.user_roles, WORKSPACE_ROLES, problems);
+        const group_roles = readRoleChanges("group_roles", body.group_roles, WORKSPACE_ROLES, problems);
         await checkUsers(ctx, place, caller, user_roles, problems);
-        for (const [id, role] of Object.entries(group_roles)) {
-          if (role === "" || id === place.organization_id) continue;
-          problems.push({ field: `group_roles.${id}`, detail: "is not a group of the workspace's organization" });
-        }
+        await checkGroups(ctx.store, place.organization_id, "group_roles", group_roles, problems);
         if (problems.length > 0) throw invalid("Validation failed.", problems);
         await ctx.workspaces.ask(place.id, "edit", { type: "share", user_roles, group_roles });
         return status(204, undefined);
@@ -106,38 +101,17 @@ const show = async ({ store }: ApiContext, place: WorkspacePlace): Promise<Works
       const role = user_acl[one.id];
       return role ? [{ ...one, role }] : [];
     }),
-    groups: Object.entries(group_acl).map(([id, role]) => ({
-      id,
-      name: EVERYONE,
-      display_name: "",
-      avatar_url: "",
-      organization_id: organization.id,
-      organization_name: organization.name,
-      organization_display_name: organization.display_name,
-      role,
-    })),
+    groups: await presentGroupRoles(store, organization, group_acl),
     user_roles: user_acl,
     group_roles: group_acl,
   };
-};
-
-/** The entries with ids in lower case; notes ids and roles that are none. */
-const changesOf = (field: string, input: Record<string, string> = {}, problems: Validation[]): RoleChanges => {
-  const changes: Record<string, RoleChanges[string]> = {};
-  for (const [id, text] of Object.entries(input)) {
-    const role = WORKSPACE_ROLES.find((known) => known === text) ?? (text === "" ? "" : undefined);
-    if (!isUuid(id)) problems.push({ field: `${field}.${id.slice(0, 64)}`, detail: "must be a UUID" });
-    else if (role === undefined) problems.push({ field: `${field}.${id}`, detail: "must be admin, use or empty" });
-    else changes[id.toLowerCase()] = role;
-  }
-  return changes;
 };
 
 const checkUsers = async (
   { store }: ApiContext,
   { organization_id, owner_id }: WorkspacePlace,
   caller: UserCaller,
-  changes: RoleChanges,
+  changes: RoleChanges<WorkspaceRole>,
   problems: Validation[],
 ): Promise<void> => {
   for (const [user_id, role] of Object.entries(changes)) {

@@ -2,7 +2,7 @@
 // moment, since every row is read through it. Only ids wait, each once (rules WS-1 to WS-6).
 import { log } from "#base/log.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
-import { listMemberships } from "#db/users/members.ts";
+import { readMemberships } from "#db/users/members.ts";
 import { listSeenWorkspaces, listWorkspaceSummaries, type SummaryRow } from "#db/workspaces/summaries.ts";
 import { scopeOf } from "#domain/workspaces/search.ts";
 import { presentSummary } from "#domain/workspaces/summary.ts";
@@ -173,13 +173,8 @@ export class WorkspacesFollower implements ChangeListener {
     const { key_id, user_id } = this.#caller;
     const [key, memberships] = await Promise.all([
       store.get(findKeyWithUser({ id: key_id })),
-      store.all(listMemberships({ user_id })),
+      readMemberships(store, user_id),
     ]);
-    const organizations = memberships.map(({ organization_id, roles }) => [organization_id, roles] as const);
-    this.#caller = {
-      ...this.#caller,
-      roles: key?.roles ?? [],
-      organizations: Object.fromEntries(organizations),
-    };
+    this.#caller = { ...this.#caller, roles: key?.roles ?? [], ...memberships };
   }
 }

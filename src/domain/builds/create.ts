@@ -11,7 +11,7 @@ import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } from "#schema/workspaces/build.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
-import { mayDeleteWorkspace, mayManageTemplates, maySeeWorkspace, mayStartStop } from "../access.ts";
+import { mayDeleteWorkspace, mayManageTemplate, mayManageTemplates, maySeeWorkspace, mayStartStop } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { presentBuilds } from "./build.ts";
 import { newBuild, usableManifest, versionOf } from "./new-build.ts";
@@ -83,7 +83,7 @@ const planned = async (
   const kept = body.transition === "start" && follows ? template.active_version_id : last.template_version_id;
   const version = await versionOf(store, body.template_version_id ?? kept);
   if (!version || version.row.template_id !== workspace.template_id) throw notFound();
-  const mayChoose = mayManageTemplates(caller, workspace.organization_id);
+  const mayChoose = mayManageTemplate(caller, template);
   if (template.require_active_version && version.row.id !== template.active_version_id && !mayChoose) {
     if (body.transition === "start") throw forbidden("The template requires its active version.");
   }

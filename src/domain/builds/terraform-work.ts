@@ -6,15 +6,17 @@ import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion, type TemplateVersionRow } from "#db/templates/versions.ts";
 import { deleteKey, findKeyByName } from "#db/users/api-keys.ts";
-import { listMemberships } from "#db/users/members.ts";
+import { readMemberships } from "#db/users/members.ts";
 import { findUser } from "#db/users/users.ts";
 import { findBuild, findBuildByNumber, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
+import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { ProvisionError, type ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { TemplateArchive, TerraformOwner, TerraformWork } from "#src/provisioners/terraform/work.ts";
 import type { DomainContext } from "../context.ts";
+import { groupsById } from "../groups/acl.ts";
 import { openGitSshKey, readGitSshKey } from "../users/git-ssh-key.ts";
 import { newKey } from "../users/keys.ts";
 
@@ -78,15 +80,18 @@ export const ownerOf = async (
 ): Promise<TerraformOwner> => {
   const user = await store.get(findUser({ id: user_id }));
   if (!user) throw new ProvisionError("The workspace's owner is gone.");
-  const memberships = await store.all(listMemberships({ user_id }));
-  const own = memberships.find((one) => one.organization_id === organization_id)?.roles ?? [];
+  const { organizations, groups } = await readMemberships(store, user_id);
+  const own = organizations[organization_id] ?? [];
+  const named = [...(await groupsById(store, groups)).values()].filter(
+    (group) => group.organization_id === organization_id && group.id !== organization_id,
+  );
   return {
     id: user.id,
     username: user.username,
     full_name: user.name,
     email: user.email,
     login_type: user.login_type,
-    groups: ["Everyone"],
+    groups: [EVERYONE, ...named.map(({ name }) => name)],
     roles: [
       ...["member", ...user.roles].map((name) => ({ name, org_id: "" })),
       ...["organization-member", ...own].map((name) => ({ name, org_id: organization_id })),

@@ -8,7 +8,7 @@ import { pause } from "#base/retry.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
-import { listMemberships } from "#db/users/members.ts";
+import { readMemberships } from "#db/users/members.ts";
 import { findUser } from "#db/users/users.ts";
 import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -18,7 +18,7 @@ import type { KnownSecrets } from "#src/tools/mask.ts";
 import type { ToolResult } from "#src/tools/result.ts";
 import type { KeptFile, ServicesOf, ToolServices, WorkspaceInput } from "#src/tools/services.ts";
 import { ToolError } from "#src/tools/tool.ts";
-import { mayCreateChat, mayReadTemplates, mayUseWorkspace } from "../access.ts";
+import { mayCreateChat, mayUseTemplate, mayUseWorkspace } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
 import { usableManifest, versionOf } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
@@ -97,9 +97,7 @@ export class ChatToolServices implements ToolServices {
     const { store } = this.#ctx;
     const caller = await this.#caller();
     const { template } = await templateAt(this.#ctx, id, caller);
-    const version = mayReadTemplates(caller, template.organization_id)
-      ? await versionOf(store, template.active_version_id)
-      : undefined;
+    const version = mayUseTemplate(caller, template) ? await versionOf(store, template.active_version_id) : undefined;
     if (!version) throw new ToolError("There is no such template.");
     const manifest = usableManifest(version, "invalid");
     return {
@@ -295,13 +293,12 @@ export class ChatToolServices implements ToolServices {
     const { store } = this.#ctx;
     const user = await store.get(findUser({ id: this.#of.owner_id }));
     if (!user || user.status === "suspended") return undefined;
-    const memberships = await store.all(listMemberships({ user_id: user.id }));
     return {
       kind: "user",
       user_id: user.id,
       username: user.username,
       roles: user.roles,
-      organizations: Object.fromEntries(memberships.map(({ organization_id, roles }) => [organization_id, roles])),
+      ...(await readMemberships(store, user.id)),
       key_id: "",
       scopes: ["all"],
       compat: false,

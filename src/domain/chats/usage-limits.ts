@@ -2,6 +2,7 @@
 import { exceededBy, spendingOf } from "#actors/chat/spending/limits.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
 import {
   deleteLimitOf,
   type LimitOwner,
@@ -11,7 +12,9 @@ import {
   readLimitOf,
   readUsageLimit,
 } from "#db/chats/usage-limits.ts";
+import type { Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
+import { findGroup } from "#db/users/groups.ts";
 import { findOrganization } from "#db/users/organizations.ts";
 import { findUser } from "#db/users/users.ts";
 import type { UsageLimitStatus, UsageLimits, UsagePeriod } from "#schema/chats/usage-limit.ts";
@@ -19,6 +22,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { priceOf } from "#src/llm/prices.ts";
 import { mayConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
+import { findGroupFor } from "../groups/find.ts";
 import { organizationAt } from "../organizations/find.ts";
 import { userAt } from "../users/user.ts";
 
@@ -69,8 +73,7 @@ export const usageLimits = async (
     return shown ? [{ ...shown, spend_limit_micros: micros }] : [];
   });
   const groups = (await listLimits(store, "group")).map(async ({ id, micros }) => {
-    const found = await store.get(findOrganization({ id }));
-    const shown = found && { group_id: id, group_name: found.name, group_display_name: found.display_name };
+    const shown = await groupShown(store, id);
     return shown ? [{ ...shown, spend_limit_micros: micros }] : [];
   });
   return {
@@ -80,6 +83,33 @@ export const usageLimits = async (
     overrides: (await Promise.all(users)).flat(),
     group_overrides: (await Promise.all(groups)).flat(),
   };
+};
+
+/** An organization is shown by its own name: the limit of each of its members. */
+const groupShown = async (store: Store, id: string) => {
+  const group = await store.get(findGroup({ id }));
+  if (group && group.organization_id !== id) {
+    return { group_id: id, group_name: group.name, group_display_name: group.display_name };
+  }
+  const organization = await store.get(findOrganization({ id }));
+  return organization && { group_id: id, group_name: organization.name, group_display_name: organization.display_name };
+};
+
+type Named = { readonly id: string; readonly organization_id?: string };
+
+const userNamed = async (store: Store, named: string, caller: UserCaller): Promise<Named> => {
+  const { id } = await userAt(store, named, caller);
+  return { id };
+};
+
+/** A group by its id, or an organization by its name or id: the group of all its members. 404. */
+const groupNamed = async (store: Store, named: string, caller: UserCaller): Promise<Named> => {
+  if (isUuid(named)) {
+    const { group } = await findGroupFor(store, named, caller);
+    return { id: group.id, organization_id: group.organization_id };
+  }
+  const { id } = await organizationAt(store, named, caller);
+  return { id, organization_id: id };
 };
 
 /** Sets the limit of everybody. 403. */
@@ -104,7 +134,8 @@ export const setLimitOf = async (
   micros: number | undefined,
 ): Promise<void> => {
   checkAdmin(caller);
-  const { id } = await (owner === "user" ? userAt(store, named, caller) : organizationAt(store, named, caller));
+  const { id, organization_id } =
+    owner === "user" ? await userNamed(store, named, caller) : await groupNamed(store, named, caller);
   const before = await readLimitOf(store, owner, id);
   if (micros === undefined && before === undefined) throw notFound();
   const limit = (spend_limit_micros: number | undefined) =>
@@ -113,7 +144,7 @@ export const setLimitOf = async (
   const whose =
     owner === "user"
       ? ({ resource_type: "user_chat_settings" } as const)
-      : ({ resource_type: "chat_settings", organization_id: id } as const);
+      : ({ resource_type: "chat_settings", organization_id } as const);
   await store.commit([
     micros === undefined ? deleteLimitOf(owner, id) : putLimitOf(owner, id, micros),
     audited({ ...about, ...whose, before: limit(before), after: limit(micros) }),

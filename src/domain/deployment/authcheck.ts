@@ -4,7 +4,7 @@ import { invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplate } from "#db/templates/templates.ts";
-import { listMemberships } from "#db/users/members.ts";
+import { readMemberships } from "#db/users/members.ts";
 import { findUser } from "#db/users/users.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { AuthCheck, AuthObject } from "#schema/deployment/authcheck.ts";
@@ -52,8 +52,7 @@ const onUser =
     if (wanted === undefined) return withoutOne(caller);
     const user = await store.get(findUser({ id: wanted }));
     if (!user) return false;
-    const memberships = await store.all(listMemberships({ user_id: user.id }));
-    const organizations = Object.fromEntries(memberships.map((one) => [one.organization_id, one.roles]));
+    const { organizations } = await readMemberships(store, user.id);
     return may(caller, { id: user.id, roles: user.roles, organizations });
   };
 

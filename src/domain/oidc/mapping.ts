@@ -4,7 +4,7 @@
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { deleteMember, insertMember, listMemberships, updateMember } from "#db/users/members.ts";
+import { endMembership, insertMember, listMemberships, updateMember } from "#db/users/members.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import { findOtherOwner, type User, updateUser } from "#db/users/users.ts";
 import type { Claims } from "#src/authentication/oidc.ts";
@@ -95,7 +95,7 @@ const mappedMemberships = async (
     if (known && !roles) {
       if (isNew) continue;
       const before = { ...pair, username: user.username, roles: known };
-      statements.push(deleteMember(pair), audited({ ...about, action: "delete", before }));
+      statements.push(...endMembership(pair), audited({ ...about, action: "delete", before }));
     } else if (!known && roles) {
       const after = { ...pair, username: user.username, roles };
       statements.push(

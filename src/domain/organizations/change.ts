@@ -5,7 +5,8 @@ import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { deleteMembersOf } from "#db/users/members.ts";
+import { deleteGroupsOf } from "#db/users/groups.ts";
+import { endMembershipsOf } from "#db/users/members.ts";
 import {
   deleteOrganization,
   insertOrganization,
@@ -89,7 +90,8 @@ export const removeOrganization = async (
   await store
     .commit([
       deleteOrganization({ id: row.id, now }),
-      deleteMembersOf(row.id),
+      ...endMembershipsOf(row.id),
+      deleteGroupsOf(row.id),
       entryOf(row, "delete", { before: row }, now),
     ])
     .catch((error) => {

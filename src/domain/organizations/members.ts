@@ -5,7 +5,7 @@ import { CommitError, type Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import {
   countMembers,
-  deleteMember,
+  endMembership,
   findMemberWithUser,
   insertMember,
   listMembers,
@@ -111,7 +111,7 @@ export const removeMember = async (
   const { pair, member } = await findManaged(ctx, { organization_id, user }, caller, mayManageMembers);
   const { username, roles } = member;
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
-  await ctx.store.commit([deleteMember(pair), entryOf(pair, username, "delete", { before }, ctx.clock.now())]);
+  await ctx.store.commit([...endMembership(pair), entryOf(pair, username, "delete", { before }, ctx.clock.now())]);
   ctx.topics.publish("access_changed", pair.user_id, {});
 };
 

@@ -11,7 +11,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { importTags } from "#src/provisioners/external/tags.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
 import { EXAMPLES } from "#src/starter/examples.ts";
-import { mayManageTemplates } from "../access.ts";
+import { mayManageTemplate, mayManageTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { mayReadFile, remember } from "../templates/uploads.ts";
 import { randomVersionName } from "./version-name.ts";
@@ -23,12 +23,12 @@ export const createVersion = async (
   organization: OrganizationRow,
   body: CreateTemplateVersion,
 ): Promise<string> => {
-  if (!mayManageTemplates(caller, organization.id)) {
-    throw forbidden("Only those who look after templates make template versions.");
-  }
   const template = body.template_id
     ? await ctx.store.get(findTemplate({ id: body.template_id.toLowerCase() }))
     : undefined;
+  if (!(template ? mayManageTemplate(caller, template) : mayManageTemplates(caller, organization.id))) {
+    throw forbidden("Only those who look after templates make template versions.");
+  }
   if (body.template_id && template?.organization_id !== organization.id) throw notFound();
   const given = variablesOf(body.user_variable_values ?? []);
   const before = template ? await valuesOfActive(ctx, template.active_version_id) : {};

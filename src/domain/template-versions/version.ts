@@ -8,7 +8,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isActive } from "#schema/workspaces/job.ts";
-import { mayManageTemplates, mayReadTemplates } from "../access.ts";
+import { mayManageTemplate, mayManageTemplates, mayReadTemplate, mayReadTemplates } from "../access.ts";
 import { matchedProvisioners, presentJob } from "../builds/job.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -19,14 +19,21 @@ export const versionPath = t.Object({
 /** The version, when the caller may see it; 404 otherwise. */
 export const versionAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownVersion> => {
   const found = await ctx.store.get(findVersionShown({ id: id.toLowerCase() }));
-  if (!found || !mayReadTemplates(caller, found.version.organization_id)) throw notFound();
+  if (!found || !mayRead(caller, found)) throw notFound();
   return found;
 };
+
+const mayRead = (caller: UserCaller, { version, template }: ShownVersion): boolean =>
+  template ? mayReadTemplate(caller, template) : mayReadTemplates(caller, version.organization_id);
+
+/** Changing it: that of its template; one without a template by those who look after all. */
+export const mayManageVersion = (caller: UserCaller, { version, template }: ShownVersion): boolean =>
+  template ? mayManageTemplate(caller, template) : mayManageTemplates(caller, version.organization_id);
 
 /** The same for those who may change it; 403 for those who may only see it. */
 export const managedVersionAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownVersion> => {
   const found = await versionAt(ctx, id, caller);
-  if (!mayManageTemplates(caller, found.version.organization_id)) {
+  if (!mayManageVersion(caller, found)) {
     throw forbidden("Only those who look after templates change their versions.");
   }
   return found;

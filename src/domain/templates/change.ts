@@ -65,6 +65,8 @@ export const makeTemplate = async (
     max_port_share_level: body.max_port_share_level ?? "public",
     use_classic_parameter_flow: body.use_classic_parameter_flow ?? true,
     cors_behavior: body.cors_behavior ?? "simple",
+    user_acl: {},
+    group_acl: null,
   });
   return id;
 };

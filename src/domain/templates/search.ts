@@ -1,8 +1,8 @@
 // The lists of templates and what `q` narrows them by (facts/platform 9.3).
 import { SearchQuery } from "#base/query.ts";
-import { listTemplates, type ShownTemplate } from "#db/templates/templates.ts";
+import { listTemplates, type ShownTemplate, type TemplateRow } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayManageTemplates, mayReadTemplates } from "../access.ts";
+import { mayManageTemplate, mayReadTemplate } from "../access.ts";
 import { LOCAL_PROVISIONER, mayHaveLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -14,14 +14,14 @@ export const searchTemplates = async (
   organization_id?: string,
 ): Promise<ShownTemplate[]> => {
   const matches = matcherOf(q, caller);
-  const seesLocal = (who: UserCaller, organization: string): boolean =>
-    mayHaveLocal(ctx.config, who.roles) || mayManageTemplates(who, organization);
+  const seesLocal = (template: TemplateRow): boolean =>
+    mayHaveLocal(ctx.config, caller.roles) || mayManageTemplate(caller, template);
   const rows = await ctx.store.scan(listTemplates());
   return rows.filter(
     (row) =>
       (organization_id === undefined || row.template.organization_id === organization_id) &&
-      mayReadTemplates(caller, row.template.organization_id) &&
-      (row.template.provisioner !== LOCAL_PROVISIONER || seesLocal(caller, row.template.organization_id)) &&
+      mayReadTemplate(caller, row.template) &&
+      (row.template.provisioner !== LOCAL_PROVISIONER || seesLocal(row.template)) &&
       matches(row),
   );
 };

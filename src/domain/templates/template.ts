@@ -5,7 +5,7 @@ import { forbidden, notFound } from "#base/errors.ts";
 import { findTemplateByName, findTemplateShown, type ShownTemplate } from "#db/templates/templates.ts";
 import type { BuildTimeStats, Template } from "#schema/templates/template.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayManageTemplates, mayReadTemplates } from "../access.ts";
+import { mayManageTemplate, mayReadTemplate } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
 
@@ -14,7 +14,7 @@ export const templatePath = t.Object({ template: t.String({ format: "uuid", desc
 /** The template, when the caller may see it; 404 otherwise. */
 export const templateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
   const found = await ctx.store.get(findTemplateShown({ id: id.toLowerCase() }));
-  if (!found || !mayReadTemplates(caller, found.template.organization_id)) throw notFound();
+  if (!found || !mayReadTemplate(caller, found.template)) throw notFound();
   return found;
 };
 
@@ -33,7 +33,7 @@ export const templateNamed = async (
 /** The same for those who may change it; 403 for those who may only see it. */
 export const managedTemplateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
   const found = await templateAt(ctx, id, caller);
-  if (!mayManageTemplates(caller, found.template.organization_id)) {
+  if (!mayManageTemplate(caller, found.template)) {
     throw forbidden("Only those who look after templates change them.");
   }
   return found;

@@ -2,9 +2,17 @@
 import { notFound } from "#base/errors.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import { type FileRow, findFile, findFileByHash, insertFile, listOrganizationsOfFile } from "#db/templates/files.ts";
+import {
+  type FileRow,
+  findFile,
+  findFileByHash,
+  insertFile,
+  listOrganizationsOfFile,
+  listTemplatesOfFile,
+} from "#db/templates/files.ts";
+import { listTemplateAccess } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayManageTemplates } from "../access.ts";
+import { mayManageTemplate, mayManageTemplates } from "../access.ts";
 
 /** The id under which the user has this content; the row is on disk. */
 export const remember = async (store: Store, row: FileRow): Promise<{ id: string; isNew: boolean }> => {
@@ -38,5 +46,11 @@ export const fileAt = async (store: Store, id: string, caller: UserCaller): Prom
 export const mayReadFile = async (store: Store, caller: UserCaller, file: FileRow): Promise<boolean> => {
   if (file.created_by === caller.user_id || mayManageTemplates(caller, "")) return true;
   const used = await store.scan(listOrganizationsOfFile({ file_id: file.id }));
-  return used.some(({ organization_id }) => mayManageTemplates(caller, organization_id));
+  if (used.some(({ organization_id }) => mayManageTemplates(caller, organization_id))) return true;
+  return (await store.scan(listTemplatesOfFile({ file_id: file.id }))).some((one) => mayManageTemplate(caller, one));
 };
+
+/** Whoever may make versions of some template. */
+export const mayUpload = async (store: Store, caller: UserCaller): Promise<boolean> =>
+  ["", ...Object.keys(caller.organizations)].some((id) => mayManageTemplates(caller, id)) ||
+  (await store.scan(listTemplateAccess())).some((template) => mayManageTemplate(caller, template));

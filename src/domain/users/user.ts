@@ -4,7 +4,7 @@ import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
-import { listMemberships } from "#db/users/members.ts";
+import { readMemberships } from "#db/users/members.ts";
 import { findUser, findUserByName, type User as UserRow } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { RoleName, User } from "#schema/users/user.ts";
@@ -35,11 +35,8 @@ export const userAt = async (store: Store, text: string, caller: UserCaller): Pr
 };
 
 const withOrganizations = async (store: Store, user: UserRow): Promise<KnownUser> => {
-  const memberships = await store.all(listMemberships({ user_id: user.id }));
-  return {
-    ...user,
-    organizations: Object.fromEntries(memberships.map(({ organization_id, roles }) => [organization_id, roles])),
-  };
+  const { organizations } = await readMemberships(store, user.id);
+  return { ...user, organizations };
 };
 
 const ROLE_WORDS: Record<string, string> = {

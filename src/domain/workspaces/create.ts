@@ -4,7 +4,7 @@ import { uuid } from "#base/ids.ts";
 import { findTemplate, findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
-import { mayCreateWorkspaceFor, mayReadTemplates } from "../access.ts";
+import { mayCreateWorkspaceFor, mayReadTemplates, mayUseTemplate } from "../access.ts";
 import { type KnownVersion, newBuild, usableManifest, versionOf } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
 import type { KnownUser } from "../users/user.ts";
@@ -90,7 +90,7 @@ const templateFor = async (
   const unknown = (field: string): AppError => invalidField(field, "does not exist, or you may not use it");
   if (body.template_id !== undefined) {
     const template = await store.get(findTemplate({ id: body.template_id.toLowerCase() }));
-    if (!template || !mayReadTemplates(caller, template.organization_id)) throw unknown("template_id");
+    if (!template || !mayUseTemplate(caller, template)) throw unknown("template_id");
     const version = await versionOf(store, template.active_version_id);
     if (!version) throw unknown("template_id");
     return { template, version };
@@ -101,6 +101,7 @@ const templateFor = async (
     throw invalidField("template_version_id", "belongs to no template");
   }
   const template = await store.get(findTemplateEvenDeleted({ id: version.row.template_id }));
+  if (template && !mayUseTemplate(caller, template)) throw unknown("template_version_id");
   if (!template || template.deleted) throw notFound();
   return { template, version };
 };

@@ -53,5 +53,5 @@ export const scopeOf = (caller: UserCaller): Scope => {
   if (maySeeWorkspace(caller, foreign(""))) return "all";
   const member_of = Object.keys(caller.organizations);
   const organizations = member_of.filter((id) => maySeeWorkspace(caller, foreign(id)));
-  return { user_id: caller.user_id, organizations, member_of };
+  return { user_id: caller.user_id, organizations, member_of, groups: caller.groups };
 };

@@ -1,9 +1,10 @@
-// With whom workspaces are shared, as their answers show it. A user who is gone is left out.
+// With whom workspaces are shared, as their answers show it. A user or group that is gone is left out.
 import type { Store } from "#db/engine/store.ts";
 import { listMinimalUsers } from "#db/users/users.ts";
 import type { MinimalUser } from "#schema/users/user.ts";
-import { type Acl, EVERYONE } from "#schema/workspaces/acl.ts";
+import type { Acl } from "#schema/workspaces/acl.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { type GroupsById, groupsById, nameIn } from "../groups/acl.ts";
 
 /** Users by id, in the order of their names. */
 export type People = ReadonlyMap<string, MinimalUser>;
@@ -18,21 +19,38 @@ export const peopleOf = async (store: Pick<Store, "all">, acls: readonly Acl[]):
   return new Map(users.map((user) => [user.id, user]));
 };
 
-/** Users by name, then the group of everybody. */
+/** With whom something may be shared. */
+export type Subjects = { readonly people: People; readonly groups: GroupsById };
+
+type Shared = { readonly organization_id: string; readonly user_acl: Acl; readonly group_acl: Acl };
+
+/** Everybody and every group that these workspaces are shared with. */
+export const subjectsOf = async (store: Pick<Store, "all">, workspaces: readonly Shared[]): Promise<Subjects> => ({
+  people: await peopleOf(
+    store,
+    workspaces.map(({ user_acl }) => user_acl),
+  ),
+  groups: await groupsById(
+    store,
+    workspaces.flatMap(({ group_acl }) => Object.keys(group_acl)),
+  ),
+});
+
+/** Users by name, then groups. */
 export const sharedWith = (
-  { user_acl, group_acl }: { readonly user_acl: Acl; readonly group_acl: Acl },
-  people: People,
+  { organization_id, user_acl, group_acl }: Shared,
+  { people, groups }: Subjects,
 ): Workspace["shared_with"] => {
   const users = [...people.values()].flatMap(({ id, username, avatar_url }) => {
     const role = user_acl[id];
     if (role === undefined) return [];
     return [{ id, actor_type: "user" as const, name: username, avatar_url: avatar_url || undefined, roles: [role] }];
   });
-  const groups = Object.entries(group_acl).map(([id, role]) => ({
-    id,
-    actor_type: "group" as const,
-    name: EVERYONE,
-    roles: [role],
-  }));
-  return [...users, ...groups];
+  const shown = Object.entries(group_acl).flatMap(([id, role]) => {
+    const name = nameIn(groups, organization_id, id);
+    if (name === undefined) return [];
+    const avatar_url = groups.get(id)?.avatar_url || undefined;
+    return [{ id, actor_type: "group" as const, name, avatar_url, roles: [role] }];
+  });
+  return [...users, ...shown];
 };

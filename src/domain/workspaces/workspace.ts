@@ -17,7 +17,7 @@ import { agentView } from "../agents/present.ts";
 import { presentBuild } from "../builds/build.ts";
 import { resourcesOf } from "../builds/resources.ts";
 import type { DomainContext } from "../context.ts";
-import { type People, peopleOf, sharedWith } from "./shared-with.ts";
+import { type Subjects, sharedWith, subjectsOf } from "./shared-with.ts";
 
 /** The path parameter of every route of one workspace. */
 export const workspacePath = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
@@ -64,17 +64,17 @@ export const presentWorkspaces = async (
 ): Promise<Workspace[]> => {
   const jobs = views.map(({ job }) => job);
   const resources = await resourcesOf(agentView(ctx, viewer, store), jobs);
-  const people = await peopleOf(
+  const subjects = await subjectsOf(
     store,
-    views.map(({ workspace }) => workspace.user_acl),
+    views.map(({ workspace }) => workspace),
   );
-  return views.map((view) => presentWorkspace(view, resources.get(view.job.id) ?? [], people, viewer, ctx));
+  return views.map((view) => presentWorkspace(view, resources.get(view.job.id) ?? [], subjects, viewer, ctx));
 };
 
 const presentWorkspace = (
   view: WorkspaceView,
   resources: Resource[],
-  people: People,
+  subjects: Subjects,
   viewer: Viewer,
   { jobs, config }: Pick<DomainContext, "jobs" | "config">,
 ): Workspace => {
@@ -112,7 +112,7 @@ const presentWorkspace = (
     allow_renames: config.allow_workspace_renames,
     favorite: workspace.favorite && workspace.owner_id === viewer.user_id,
     is_prebuild: workspace.owner_id === PREBUILDS_USER_ID,
-    shared_with: sharedWith(workspace, people),
+    shared_with: sharedWith(workspace, subjects),
     task_id: nullableUuid(null, viewer.compat),
   };
 };

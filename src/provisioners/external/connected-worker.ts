@@ -1,7 +1,7 @@
 // One connected worker as the server sees it: its slots, the jobs it works on, when it was last heard of. What it says about a job
 // reaches whoever waits for that job; when it is lost, all of them hear it (rules PV-10 to PV-12).
 import type { Clock } from "#base/clock.ts";
-import type { Made, ProvisionRequest, Report } from "../provisioner.ts";
+import { type BuildReport, type Made, ProvisionError, type ProvisionRequest, type Report } from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
 import { STATE_LIMIT } from "../terraform/session.ts";
 import { FOUND_LIMIT } from "./found.ts";
@@ -32,11 +32,13 @@ export type Outcome =
 /** What is there all the same, though the build did not end well. */
 type WhatIsLeft = { readonly state: string | null };
 
+/** Dry runs and imports cost nothing. */
+type WorkReport = Report & Partial<BuildReport>;
 type Handed = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
 
 type Job = {
   readonly source: JobSource;
-  readonly report: Report;
+  readonly report: WorkReport;
   readonly end: (outcome: Outcome) => void;
   readonly left: Left;
   timings: number;
@@ -83,7 +85,12 @@ export class ConnectedWorker {
   }
 
   /** Sends the job, or only asks whether it could be done; resolves with what came of it. */
-  work(request: ProvisionRequest, provisioner: string, report: Report, type: "job" | "plan" = "job"): Promise<Outcome> {
+  work(
+    request: ProvisionRequest,
+    provisioner: string,
+    report: WorkReport,
+    type: "job" | "plan" = "job",
+  ): Promise<Outcome> {
     const message: Handed = { type, provisioner, request: withoutFiles(request) };
     return this.#hand(message, sourceOf(request), report, STATE_LIMIT);
   }
@@ -99,7 +106,7 @@ export class ConnectedWorker {
     return this.#hand(message, { archive: path }, report, FOUND_LIMIT);
   }
 
-  #hand(message: Handed, source: JobSource, report: Report, most: number): Promise<Outcome> {
+  #hand(message: Handed, source: JobSource, report: WorkReport, most: number): Promise<Outcome> {
     const text = JSON.stringify(message);
     if (Buffer.byteLength(text) > JOB_LIMIT) {
       const error = "The template is too large to be sent to a worker.";
@@ -148,6 +155,9 @@ export class ConnectedWorker {
         else this.#link.close("a file was asked for that the job does not have");
         return;
       }
+      case "charge":
+        this.#charge(message.job_id, job.report, message.daily_cost);
+        return;
       case "left":
         if (!job.left.add(message.text)) this.#link.close("a build leaves more than a state may have");
         return;
@@ -169,6 +179,16 @@ export class ConnectedWorker {
       case "canceled":
         this.#end(message.job_id, { kind: "canceled", left: message.has_left ? { state: job.left.text } : undefined });
     }
+  }
+
+  #charge(job_id: string, report: Partial<BuildReport>, daily_cost: number): void {
+    (report.charge?.(daily_cost) ?? Promise.resolve()).then(
+      () => this.#send({ type: "charged", job_id }),
+      (error: unknown) => {
+        const words = error instanceof ProvisionError ? error.message : "The cost of the build could not be noted.";
+        this.#send({ type: "charged", job_id, refused: words.slice(0, 4_096) });
+      },
+    );
   }
 
   /** It is gone: whoever waits for one of its jobs hears why. */

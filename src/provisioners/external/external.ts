@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import {
+  type BuildReport,
   type Made,
   ProvisionError,
   type Provisioned,
@@ -38,7 +39,7 @@ export class ExternalProvisioner implements Provisioner {
     this.#clock = clock;
   }
 
-  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
+  async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {
     const { provisioner, worker, outcome } = await this.#ask("job", request, report, signal);
     // Everything of Terraform's is in its state, so that any worker can go on with it once a build has ended.
     if (provisioner === TERRAFORM) return { state: outcome.state, ...(outcome.made ? { made: outcome.made } : {}) };

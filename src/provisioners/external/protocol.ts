@@ -69,6 +69,8 @@ export const WorkerMessage = t.Union([
     file: t.Union(JOB_FILES.map((file) => t.Literal(file))),
     offset: t.Integer({ minimum: 0 }),
   }),
+  /** What the build will cost a day; nothing is made until the server has answered. */
+  t.Object({ type: t.Literal("charge"), job_id: id, daily_cost: t.Integer({ minimum: 0 }) }),
   /** The next piece of what the build leaves; its end says whether that counts. */
   t.Object({ type: t.Literal("left"), job_id: id, text: t.String({ maxLength: PIECE_BYTES }) }),
 ]);
@@ -93,6 +95,8 @@ export type ServerMessage =
       readonly data: string;
       readonly size: number;
     }
+  /** The answer to what a build costs: `refused` says in words why it may not. */
+  | { readonly type: "charged"; readonly job_id: string; readonly refused?: string }
   /** What the build has left is stored: the worker needs no copy of its own. */
   | { readonly type: "forget"; readonly provisioner: string; readonly request: ProvisionRequest };
 
@@ -120,6 +124,7 @@ const serverMessage = TypeCompiler.Compile(
     t.Object({ type: t.Literal("import"), provisioner: short, request: importRequest }),
     t.Object({ type: t.Literal("cancel"), job_id: id }),
     t.Object({ type: t.Literal("forget"), provisioner: short, request }),
+    t.Object({ type: t.Literal("charged"), job_id: id, refused: t.Optional(short) }),
     t.Object({
       type: t.Literal("piece"),
       job_id: id,

@@ -3,7 +3,7 @@
 import { type Clock, holdProcess } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
-import { ProvisionError, type Provisioned, type Provisioner, type Report } from "../provisioner.ts";
+import { type BuildReport, ProvisionError, type Provisioned, type Provisioner } from "../provisioner.ts";
 import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
 import { readTerraformSource } from "../terraform/source.ts";
 import { TerraformProvisioner } from "../terraform/terraform.ts";
@@ -64,6 +64,8 @@ class Connection {
   readonly #jobs = new Map<string, { abort: AbortController; done: Promise<void> }>();
   /** Who waits for a piece of a file, by job. */
   readonly #asked = new Map<string, (piece: AskedPiece) => void>();
+  /** What waits for the answer to its cost, by job. */
+  readonly #charged = new Map<string, (refused: string | undefined) => void>();
   #heard: number;
 
   constructor(options: WorkerOptions) {
@@ -124,6 +126,7 @@ class Connection {
     if (message.type === "welcome") this.#options.connected?.(message.name);
     if (message.type === "cancel") this.#jobs.get(message.job_id)?.abort.abort(new Error("the build was cancelled"));
     if (message.type === "piece") this.#asked.get(message.job_id)?.(message);
+    if (message.type === "charged") this.#charged.get(message.job_id)?.(message.refused);
     if (message.type === "forget") this.#options.provisioners.get(message.provisioner)?.forget?.(message.request);
     if (message.type === "job" || message.type === "plan" || message.type === "import") this.#begin(message);
   }
@@ -180,7 +183,7 @@ class Connection {
   ): Promise<void> {
     const { job_id } = asked;
     const request = await files.complete(asked);
-    const report = this.#reportOf(job_id);
+    const report = this.#reportOf(job_id, signal);
     const { state, made }: Provisioned =
       type === "plan"
         ? { state: null, made: await provisioner.plan?.(request, report, signal) }
@@ -204,7 +207,7 @@ class Connection {
     const archive = await files.archive(asked.archive);
     const source = await readTerraformSource(archive);
     if (!source) throw new ProvisionError("The upload is no template of Terraform.");
-    return provisioner.importTemplate({ ...asked, archive }, source, this.#reportOf(asked.job_id), signal);
+    return provisioner.importTemplate({ ...asked, archive }, source, this.#reportOf(asked.job_id, signal), signal);
   }
 
   /** In pieces, before the end that says they count. */
@@ -231,7 +234,23 @@ class Connection {
     });
   }
 
-  #reportOf(job_id: string): Report {
+  /** Rejects when the server refuses the cost, and with the reason of `signal`. */
+  #charge(job_id: string, daily_cost: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = (): void => reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    this.#charged.set(job_id, (refused) =>
+      refused === undefined ? resolve() : reject(new ProvisionError(refused, "INSUFFICIENT_QUOTA")),
+    );
+    if (signal.aborted) leave();
+    else this.#outbox.say({ type: "charge", job_id, daily_cost });
+    return promise.finally(() => {
+      this.#charged.delete(job_id);
+      signal.removeEventListener("abort", leave);
+    });
+  }
+
+  #reportOf(job_id: string, signal: AbortSignal): BuildReport {
     const limit = new OutputLimit();
     let timings = 0;
     return {
@@ -242,6 +261,7 @@ class Connection {
       timing: (timing) => {
         if (timings++ < TIMING_LIMIT) this.#outbox.say({ type: "timing", job_id, timing });
       },
+      charge: (daily_cost) => this.#charge(job_id, daily_cost, signal),
     };
   }
 }

@@ -1,5 +1,11 @@
 // One build: the template unpacked, the state before and behind it, plan and apply (facts/terraform 1.3 to 1.10, 1.23 to 1.26).
-import { type Made, ProvisionError, type Provisioned, type ProvisionRequest, type Report } from "../provisioner.ts";
+import {
+  type BuildReport,
+  type Made,
+  ProvisionError,
+  type Provisioned,
+  type ProvisionRequest,
+} from "../provisioner.ts";
 import type { Engine } from "./engine.ts";
 import { buildVariables } from "./environment.ts";
 import { mapped } from "./import.ts";
@@ -25,7 +31,7 @@ const STAGES = {
 
 export type BuildRun = {
   readonly request: ProvisionRequest;
-  readonly report: Report;
+  readonly report: BuildReport;
   readonly signal: AbortSignal;
   readonly session: Session;
   readonly engine: Engine;
@@ -69,6 +75,7 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
   await engine.init(STAGES.init);
   const env = buildVariables(request, work, initScript, request.claimed ? onlyToken(state) : undefined);
   const planned = await plan(run, env);
+  await run.report.charge(planned);
   await engine.apply(STAGES[transition], appliedWith(env));
   const left = session.state() ?? null;
   if (transition === "delete") return { state: null };
@@ -124,7 +131,7 @@ const plan = async (run: BuildRun, env: Record<string, string>): Promise<number>
 };
 
 /** What was kept ready should be taken as it is: whatever is made anew costs its owner the wait (facts/terraform 1.29). */
-const tellReplaced = ({ resource_changes = [] }: PlanDocument, report: Report): void => {
+const tellReplaced = ({ resource_changes = [] }: PlanDocument, report: BuildReport): void => {
   for (const { address, change } of resource_changes) {
     if (!change.actions.includes("delete") || !change.actions.includes("create")) continue;
     const because = (change.replace_paths ?? []).map((path) => path.join(".")).join(", ");

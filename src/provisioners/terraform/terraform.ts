@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import {
+  type BuildReport,
   type Made,
   ProvisionError,
   type Provisioned,
@@ -57,7 +58,7 @@ export class TerraformProvisioner implements Provisioner {
     this.forms = new Forms(join(options.root, "forms"), () => this.#engineOptions());
   }
 
-  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
+  async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {
     const session = this.#sessionOf(request.workspace.id);
     const { engine, mask } = await this.#engineFor(session, report, signal, request.verbose);
     // A server before this one may have died while its Terraform went on: what that leaves must be on disk before it is read.

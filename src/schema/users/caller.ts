@@ -8,6 +8,8 @@ export type UserCaller = {
   readonly roles: readonly string[];
   /** Organization id -> roles there; `organization-member` is implied. */
   readonly organizations: Readonly<Record<string, readonly string[]>>;
+  /** Ids of groups; the group of all members of an organization has the organization's. */
+  readonly groups: readonly string[];
   readonly key_id: string;
   /** What the key may be used for (src/schema/users/scopes.ts). */
   readonly scopes: readonly string[];

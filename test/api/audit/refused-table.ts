@@ -53,7 +53,13 @@ export const ABSENT: ReadonlySet<string> = new Set([
 
 const MAKES = [
   ...["POST /api/v2/users", `POST ${U}/keys`, `POST ${U}/keys/tokens`, `POST ${U}/skills`, "POST /api/v2/files"],
-  ...["POST /api/v2/organizations", `POST ${O}/mcp-servers`, `POST ${O}/provisionerkeys`, `POST ${O}/templates`],
+  ...[
+    "POST /api/v2/organizations",
+    `POST ${O}/mcp-servers`,
+    `POST ${O}/groups`,
+    `POST ${O}/provisionerkeys`,
+    `POST ${O}/templates`,
+  ],
   ...[`POST ${O}/templateversions`, `POST ${U}/workspaces`, `POST ${O}/members/{user}/workspaces`],
   ...["POST /api/v2/chats", "POST /api/v2/chats/{chat}/fork"],
   ...["POST /api/v2/chats/providers", "POST /api/v2/chats/model-configs"],

@@ -149,6 +149,7 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
   const { token: otherAgent } = await addWorkspace(bob, "dev");
   const { id: key } = await addKey(people.ada.user_id, "ci");
   await admin.post("/api/v2/organizations/default/provisionerkeys", { name: "worker" });
+  const { id: group } = await admin.post<{ id: string }>("/api/v2/organizations/default/groups", { name: "makers" });
   const headers = { "Content-Type": "application/x-tar" };
   const { hash: file } = await admin.post<{ hash: string }>("/api/v2/files", new Uint8Array(1024), { headers });
 
@@ -172,6 +173,8 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     zoe: people.zoe.user_id,
     bob: people.bob.user_id,
     organization_id,
+    group,
+    groupName: "makers",
     file,
     task: uuid(),
     name: "ci",
@@ -220,6 +223,12 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
       const name = `spare${++made}`;
       await admin.post("/api/v2/organizations", { name });
       return { organization: name };
+    },
+    group: async () => {
+      const { id } = await admin.post<{ id: string }>("/api/v2/organizations/default/groups", {
+        name: `spare${++made}`,
+      });
+      return { group: id };
     },
     template: async () => {
       const { template_id, version_id } = await seedTemplate(server);

@@ -13,7 +13,9 @@ import { tags } from "../paths.ts";
 const user = true;
 const userPath = t.Object({ user: t.String({ description: "User id, username or `me`." }) });
 const groupPath = t.Object({
-  group: t.String({ description: "The id or name of an organization: the group of its members." }),
+  group: t.String({
+    description: "The id of a group, or the id or name of an organization: the group of its members.",
+  }),
 });
 
 /** Routes below `/chats/usage-limits`. */
@@ -45,7 +47,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
           operationId: "setUsageLimits",
           summary: "Set everybody's spend limit",
           description:
-            "A user's own limit counts before it, then the lowest of the user's organizations. It is looked at before each model call and each message: calls that run at the same time may go beyond it by what they cost. Calls of models without a price are not counted.",
+            "A user's own limit counts before it, then the lowest of the user's groups. It is looked at before each model call and each message: calls that run at the same time may go beyond it by what they cost. Calls of models without a price are not counted.",
           audit: setting.writesSetting("usage_limit"),
         }),
       },
@@ -106,8 +108,8 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setGroupUsageLimit",
-          summary: "Set the spend limit of each member of an organization",
-          description: "Of several organizations the lowest counts.",
+          summary: "Set the spend limit of each member of a group",
+          description: "Of several groups the lowest counts.",
           audit: target.writes(setting.newGroupLimit),
         }),
       },
@@ -125,7 +127,7 @@ export const chatUsageLimits = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "deleteGroupUsageLimit",
-          summary: "Take the spend limit of an organization's members away",
+          summary: "Take the spend limit of a group's members away",
           audit: target.writes(setting.groupLimit),
         }),
       },

@@ -8,6 +8,7 @@ export const TAGS: { name: string; description: string }[] = [
   { name: "API keys", description: "Session keys and tokens: make, list, expire, delete." },
   { name: "External accounts", description: "Accounts at git hosts and other services that people link." },
   { name: "Organizations", description: "Who owns templates and workspaces together." },
+  { name: "Groups", description: "Members who are given access together, and what their workspaces may cost." },
   { name: "Members", description: "Members of an organization and their roles there." },
   { name: "Templates", description: "What workspaces are made from: uploads, versions, templates." },
   { name: "Workspaces", description: "Workspaces and how to watch them." },

@@ -1,0 +1,27 @@
+// The report of a build: what a job says, and what the build will cost.
+import type { Clock } from "#base/clock.ts";
+import type { BuildReport } from "#src/provisioners/provisioner.ts";
+import { askPatiently } from "../job/patience.ts";
+import { JobReport } from "../job/report.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { WorkspaceActor } from "./actor.ts";
+
+export class WorkspaceBuildReport extends JobReport implements BuildReport {
+  readonly #charge: (daily_cost: number) => Promise<unknown>;
+
+  constructor(
+    clock: Clock,
+    workspaces: Directory<WorkspaceActor>,
+    workspace_id: string,
+    job_id: string,
+    signal: AbortSignal,
+  ) {
+    super(clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
+    const ask = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { job_id, daily_cost });
+    this.#charge = (daily_cost) => askPatiently(clock, signal, () => ask(daily_cost));
+  }
+
+  async charge(daily_cost: number): Promise<void> {
+    await this.#charge(daily_cost);
+  }
+}

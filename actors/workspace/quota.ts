@@ -1,0 +1,44 @@
+// Whether the owner of a workspace may add what a build costs a day: the sum of what the owner's groups allow (rule GR-7). Nothing is
+// limited in an organization without any allowance, nor what is kept ready for everybody.
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findAnyAllowance, sumAllowance } from "#db/users/groups.ts";
+import { guardQuota, sumDailyCost } from "#db/workspaces/quota.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import type { WorkspaceState } from "./decision.ts";
+
+type Reader = Pick<Store, "get">;
+
+/** Credits a day; `budget` -1: nothing is limited there. */
+export const quotaOf = async (
+  store: Reader,
+  owner: { readonly organization_id: string; readonly owner_id: string },
+): Promise<{ readonly consumed: number; readonly budget: number }> => {
+  const { organization_id, owner_id } = owner;
+  const consumed = (await store.get(sumDailyCost(owner)))?.consumed ?? 0;
+  const isLimited = (await store.get(findAnyAllowance({ organization_id }))) !== undefined;
+  if (!isLimited) return { consumed, budget: -1 };
+  const allowed = await store.get(sumAllowance({ organization_id, user_id: owner_id }));
+  return { consumed, budget: allowed?.budget ?? 0 };
+};
+
+/**
+ * What a batch that makes the latest build cost this much has to hold, so that two workspaces together do not pass what one may. Throws
+ * ProvisionError with INSUFFICIENT_QUOTA.
+ */
+export const quotaGuards = async (
+  store: Reader,
+  { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
+  daily_cost: number,
+): Promise<Statement[]> => {
+  if (daily_cost === 0 || build.transition === "delete" || workspace.owner_id === PREBUILDS_USER_ID) return [];
+  const { consumed, budget } = await quotaOf(store, workspace);
+  if (budget < 0) return [];
+  const total = consumed - build.daily_cost + daily_cost;
+  if (total > budget) {
+    const words = `The build would cost ${daily_cost} credits a day. With it the owner's workspaces cost ${total}, and ${budget} are allowed.`;
+    throw new ProvisionError(words, "INSUFFICIENT_QUOTA");
+  }
+  return [guardQuota({ workspace_id: workspace.id, daily_cost })];
+};

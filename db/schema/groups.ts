@@ -1,0 +1,44 @@
+// Groups: some members of an organization, who are given access together.
+import { sql } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { tableTouching } from "./touching.ts";
+import { organizations, users } from "./users.ts";
+
+/** The group of all members has the organization's id, and a row only once something of it was set. */
+export const groups = sqliteTable(
+  "groups",
+  {
+    id: text().primaryKey(),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+    name: text().notNull(),
+    display_name: text().notNull().default(""),
+    avatar_url: text().notNull().default(""),
+    /** What each member may add to the daily cost of their workspaces. */
+    quota_allowance: integer().notNull().default(0),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+  },
+  (table) => [uniqueIndex("groups_name").on(table.organization_id, sql`lower(${table.name})`)],
+);
+
+/** Nobody is listed in the group of all members. */
+export const group_members = tableTouching("callers", "workspaces")(
+  "group_members",
+  {
+    group_id: text()
+      .notNull()
+      .references(() => groups.id),
+    user_id: text()
+      .notNull()
+      .references(() => users.id),
+    organization_id: text()
+      .notNull()
+      .references(() => organizations.id),
+  },
+  (table) => [
+    primaryKey({ columns: [table.group_id, table.user_id] }),
+    index("group_members_user").on(table.user_id, table.organization_id),
+  ],
+);

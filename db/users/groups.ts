@@ -1,0 +1,129 @@
+// Groups of an organization and who is in them. The group of all members has no rows of members: that is whoever is in the organization.
+import { and, asc, count, eq, ne, sql } from "drizzle-orm";
+import { build, deleteBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { group_members, groups } from "../schema/groups.ts";
+import { organization_members, users } from "../schema/users.ts";
+
+export type GroupRow = typeof groups.$inferSelect;
+
+/** {id}. The group of all members is found only when something of it was set. */
+export const findGroup = query(build.select().from(groups).where(given(groups.id)));
+
+/** Without letter case: {organization_id, name}. */
+export const findGroupByName = query(
+  build
+    .select()
+    .from(groups)
+    .where(and(given(groups.organization_id), sql`lower(${groups.name}) = lower(${sql.placeholder("name")})`)),
+);
+
+/** By name: {organization_id}. */
+export const listGroupsOf = query(
+  build
+    .select()
+    .from(groups)
+    .where(given(groups.organization_id))
+    .orderBy(asc(sql`lower(${groups.name})`))
+    .limit(1000),
+);
+
+/** Several by their ids: {ids} is a JSON array. */
+export const listGroups = query(
+  build
+    .select()
+    .from(groups)
+    .where(sql`${groups.id} in (select value from json_each(${sql.placeholder("ids")}))`)
+    .orderBy(asc(sql`lower(${groups.name})`)),
+);
+
+/** Its members who are not deleted, by username: {group_id, limit, offset}. Not for the group of all members. */
+export const listGroupMembers = query(
+  build
+    .select({ user: users })
+    .from(group_members)
+    .innerJoin(users, eq(users.id, group_members.user_id))
+    .where(and(given(group_members.group_id), eq(users.deleted, false)))
+    .orderBy(asc(sql`lower(${users.username})`))
+    .limit(sql.placeholder("limit"))
+    .offset(sql.placeholder("offset")),
+);
+
+/** {group_id}. */
+export const countGroupMembers = query(
+  build
+    .select({ count: count() })
+    .from(group_members)
+    .innerJoin(users, eq(users.id, group_members.user_id))
+    .where(and(given(group_members.group_id), eq(users.deleted, false))),
+);
+
+/** Ids of all its members: {group_id}. */
+export const listGroupMemberIds = query(
+  build.select({ user_id: group_members.user_id }).from(group_members).where(given(group_members.group_id)),
+);
+
+export const insertGroup = insertInto(groups);
+export const updateGroup = updateBy(groups, groups.id);
+
+const deleteMembers = deleteBy(group_members, group_members.group_id);
+const deleteOne = deleteBy(groups, groups.id);
+
+/** The group with its memberships. */
+export const deleteGroup = (id: string): Statement[] => [deleteMembers(id), deleteOne(id)];
+
+/** The groups of an organization that is deleted; after their members are gone. */
+export const deleteGroupsOf = deleteBy(groups, groups.organization_id);
+
+type Membership = { readonly group_id: string; readonly organization_id: string; readonly user_id: string };
+
+const insertMember = statement<Membership>(
+  build
+    .insert(group_members)
+    .values({
+      group_id: sql.placeholder("group_id") as never,
+      user_id: sql.placeholder("user_id") as never,
+      organization_id: sql.placeholder("organization_id") as never,
+    })
+    .onConflictDoNothing(),
+);
+
+/** Changes nothing; refuses the batch as stale when the user is no member of the organization. */
+const guardMember = statement<Membership>(
+  build
+    .update(organization_members)
+    .set({ updated_at: sql`updated_at` })
+    .where(and(given(organization_members.organization_id), given(organization_members.user_id))),
+  { expect: 1 },
+);
+
+/** Puts members of the organization into the group; who is there already stays. Refused as stale when one is no member. */
+export const addToGroup = (memberships: readonly Membership[]): Statement[] =>
+  memberships.length === 0 ? [] : [guardMember(memberships), insertMember(memberships)];
+
+/** Takes a user out; no change is no error. */
+export const takeFromGroup = statement<{ readonly group_id: string; readonly user_id: string }>(
+  build.delete(group_members).where(and(given(group_members.group_id), given(group_members.user_id))),
+);
+
+/** What somebody's groups allow in an organization, the group of all members included: {organization_id, user_id}. */
+export const sumAllowance = query(
+  build
+    .select({ budget: sql<number>`coalesce(sum(${groups.quota_allowance}), 0)` })
+    .from(groups)
+    .where(
+      and(
+        given(groups.organization_id),
+        sql`(${groups.id} = ${groups.organization_id} or ${groups.id} in (select group_id from group_members
+          where user_id = ${sql.placeholder("user_id")}))`,
+      ),
+    ),
+);
+
+/** One row when any group of the organization has an allowance, so that costs are counted there: {organization_id}. */
+export const findAnyAllowance = query(
+  build
+    .select({ id: groups.id })
+    .from(groups)
+    .where(and(given(groups.organization_id), ne(groups.quota_allowance, 0)))
+    .limit(1),
+);

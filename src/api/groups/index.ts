@@ -1,0 +1,129 @@
+// Groups by their id: reading, changing, deleting, and who is in them. Those of an organization are in api/organizations/groups.ts.
+import { Elysia, t } from "elysia";
+import { readMemberships } from "#db/users/members.ts";
+import { listOrganizations } from "#db/users/organizations.ts";
+import { maySeeGroups } from "#domain/access.ts";
+import { changeGroup, removeGroup } from "#domain/groups/change.ts";
+import { findGroupFor, groupPath, groupsOf, membersOf, presentGroup } from "#domain/groups/find.ts";
+import { organizationAt } from "#domain/organizations/find.ts";
+import { anyUserAt } from "#domain/users/user.ts";
+import { Generic } from "#schema/generic.ts";
+import { Group, GroupMembers, PatchGroup } from "#schema/users/group.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers, type UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["Groups"];
+const user = true;
+const params = groupPath;
+
+const listQuery = t.Object({
+  organization: t.Optional(t.String({ description: "Of this organization only: its id or name." })),
+  has_member: t.Optional(t.String({ description: "Only groups this user is in: an id, a username or `me`." })),
+  group_ids: t.Optional(t.String({ maxLength: 4_000, description: "Only these, separated by commas." })),
+});
+
+export const groups = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/groups" })
+    .use(callers)
+    .get("", ({ caller, query }) => list(ctx, caller, query), {
+      user,
+      query: listQuery,
+      response: { 200: t.Array(Group), ...fails(400, 401, 404) },
+      detail: {
+        tags,
+        operationId: "listGroups",
+        summary: "List groups",
+        description: "Those of the organizations the caller may see.",
+      },
+    })
+    .get(
+      "/:group",
+      async ({ caller, params }) =>
+        presentGroup(ctx.store, await findGroupFor(ctx.store, params.group, caller), caller),
+      {
+        user,
+        params,
+        response: { 200: Group, ...fails(400, 401, 404) },
+        detail: { tags, operationId: "getGroup", summary: "Get a group" },
+      },
+    )
+    .get(
+      "/:group/members",
+      async ({ caller, params, query }) => {
+        const { group } = await findGroupFor(ctx.store, params.group, caller);
+        return membersOf(ctx.store, group, caller, pageOf(query));
+      },
+      {
+        user,
+        params,
+        query: t.Object({ limit: pageQuery.limit, offset: pageQuery.offset }),
+        response: { 200: GroupMembers, ...fails(400, 401, 404) },
+        detail: { tags, operationId: "listGroupMembers", summary: "List the members of a group in pages" },
+      },
+    )
+    .patch(
+      "/:group",
+      async ({ caller, params, body }) => {
+        const found = await findGroupFor(ctx.store, params.group, caller);
+        return presentGroup(ctx.store, await changeGroup(ctx, found, caller, body), caller);
+      },
+      {
+        user,
+        params,
+        body: PatchGroup,
+        response: { 200: Group, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "updateGroup",
+          summary: "Change a group",
+          description: "What is left out stays. Who comes into it or leaves it has other rights at once.",
+          example: { display_name: "Front end", add_users: ["ada"] },
+          audit: target.writes(target.group),
+        }),
+      },
+    )
+    .delete(
+      "/:group",
+      async ({ caller, params }) => {
+        await removeGroup(ctx, await findGroupFor(ctx.store, params.group, caller), caller);
+        return { message: "The group has been deleted." };
+      },
+      {
+        user,
+        params,
+        response: { 200: Generic, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "deleteGroup",
+          summary: "Delete a group",
+          description: "Its members lose what was shared with it.",
+          audit: target.deletes(target.group),
+        }),
+      },
+    );
+
+const list = async (
+  { store }: ApiContext,
+  caller: UserCaller,
+  { organization, has_member, group_ids }: typeof listQuery.static,
+): Promise<Group[]> => {
+  const organizations = organization
+    ? [await organizationAt(store, organization, caller)]
+    : (await store.all(listOrganizations())).filter(({ id }) => maySeeGroups(caller, id));
+  const wanted = group_ids === undefined ? undefined : new Set(group_ids.toLowerCase().split(","));
+  const member = has_member ? (await anyUserAt(store, has_member, caller)).id : undefined;
+  const own = member === undefined ? undefined : new Set((await readMemberships(store, member)).groups);
+  const shown: Group[] = [];
+  for (const one of organizations) {
+    for (const group of await groupsOf(store, one)) {
+      if (wanted && !wanted.has(group.id)) continue;
+      if (own && !own.has(group.id)) continue;
+      shown.push(await presentGroup(store, { group, organization: one }, caller));
+    }
+  }
+  return shown;
+};

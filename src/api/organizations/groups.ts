@@ -1,0 +1,72 @@
+// The groups of an organization, and one by its name.
+import { Elysia, t } from "elysia";
+import { createGroup } from "#domain/groups/change.ts";
+import { findNamedGroup, groupsOf, presentGroup } from "#domain/groups/find.ts";
+import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
+import { CreateGroup, Group } from "#schema/users/group.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["Groups"];
+const user = true;
+
+export const groupsOfOrganization = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:organization/groups",
+      async ({ caller, params }) => {
+        const organization = await organizationAt(ctx.store, params.organization, caller);
+        const rows = await groupsOf(ctx.store, organization);
+        return Promise.all(rows.map((group) => presentGroup(ctx.store, { group, organization }, caller)));
+      },
+      {
+        user,
+        params: organizationPath,
+        response: { 200: t.Array(Group), ...fails(401, 404) },
+        detail: {
+          tags,
+          operationId: "listOrganizationGroups",
+          summary: "List the groups of an organization",
+          description: "That of all members first, then the others by name.",
+        },
+      },
+    )
+    .post(
+      "/:organization/groups",
+      async ({ caller, params, body, status }) => {
+        const organization = await organizationAt(ctx.store, params.organization, caller);
+        const made = await createGroup(ctx, organization, caller, body);
+        return status(201, await presentGroup(ctx.store, made, caller));
+      },
+      {
+        user,
+        params: organizationPath,
+        body: CreateGroup,
+        response: { 201: Group, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "createGroup",
+          summary: "Create a group",
+          example: { name: "frontend", display_name: "Front end" },
+        }),
+      },
+    )
+    .get(
+      "/:organization/groups/:groupName",
+      async ({ caller, params }) => {
+        const organization = await organizationAt(ctx.store, params.organization, caller);
+        return presentGroup(ctx.store, await findNamedGroup(ctx.store, organization, params.groupName, caller), caller);
+      },
+      {
+        user,
+        params: t.Object({
+          organization: organizationPath.properties.organization,
+          groupName: t.String({ description: "Group name or id." }),
+        }),
+        response: { 200: Group, ...fails(401, 404) },
+        detail: { tags, operationId: "getGroupByName", summary: "Get a group by name" },
+      },
+    );

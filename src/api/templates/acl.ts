@@ -1,0 +1,73 @@
+// Who may use a template, and who it could be given to.
+import { Elysia } from "elysia";
+import { changeAccess, checkMayManage, presentAccess, presentAvailable } from "#domain/templates/access-list.ts";
+import { templateAt, templatePath } from "#domain/templates/template.ts";
+import { Generic } from "#schema/generic.ts";
+import { PatchTemplateAcl, TemplateAcl, TemplateAclAvailable } from "#schema/templates/template-acl.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { ANY_ID } from "../http/document/example-ids.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["Templates"];
+const user = true;
+const params = templatePath;
+
+export const templateAcl = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/templates" })
+    .use(callers)
+    .get(
+      "/:template/acl",
+      async ({ caller, params }) => {
+        const { template } = await templateAt(ctx, params.template, caller);
+        checkMayManage(template, caller);
+        return presentAccess(ctx, template, caller);
+      },
+      {
+        user,
+        params,
+        response: { 200: TemplateAcl, ...fails(400, 401, 403, 404) },
+        detail: { tags, operationId: "getTemplateAcl", summary: "See who may use a template" },
+      },
+    )
+    .get(
+      "/:template/acl/available",
+      async ({ caller, params }) => {
+        const { template } = await templateAt(ctx, params.template, caller);
+        checkMayManage(template, caller);
+        return presentAvailable(ctx, template, caller);
+      },
+      {
+        user,
+        params,
+        response: { 200: TemplateAclAvailable, ...fails(400, 401, 403, 404) },
+        detail: { tags, operationId: "listTemplateAclAvailable", summary: "List whom a template could be given to" },
+      },
+    )
+    .patch(
+      "/:template/acl",
+      async ({ caller, params, body }) => {
+        const { template } = await templateAt(ctx, params.template, caller);
+        checkMayManage(template, caller);
+        const again = async () => (await templateAt(ctx, template.id, caller)).template;
+        await changeAccess(ctx, template, caller, body, again);
+        return { message: "The list of who may use the template has been changed." };
+      },
+      {
+        user,
+        params,
+        body: PatchTemplateAcl,
+        response: { 200: Generic, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "updateTemplateAcl",
+          summary: "Choose who may use a template",
+          description:
+            "At first all members of its organization may: take the role from the group with the organization's id to keep it for some. Who is named gets the role `use` (make workspaces of it) or `admin` (also change it); an empty text takes it away. Workspaces that exist stay their owners'.",
+          example: { group_perms: { [ANY_ID]: "use" } },
+          audit: target.writes(target.template),
+        }),
+      },
+    );

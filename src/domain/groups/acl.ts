@@ -1,0 +1,87 @@
+// Lists of who has access to something: what a request changes in them, checked, and the groups in them as they are shown.
+import type { Validation } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findGroup, type GroupRow, listGroups } from "#db/users/groups.ts";
+import type { OrganizationRow } from "#db/users/organizations.ts";
+import { EVERYONE } from "#schema/workspaces/acl.ts";
+
+/** Id -> the new role, or an empty text to take it away. */
+export type RoleChanges<R extends string> = Readonly<Record<string, R | "">>;
+
+/** What is asked for, with ids in lower case; notes ids and roles that are none. */
+export const readRoleChanges = <R extends string>(
+  field: string,
+  input: Readonly<Record<string, string>> = {},
+  roles: readonly R[],
+  problems: Validation[],
+): RoleChanges<R> => {
+  const changes: Record<string, R | ""> = {};
+  for (const [id, text] of Object.entries(input)) {
+    const role = roles.find((known) => known === text) ?? (text === "" ? "" : undefined);
+    if (!isUuid(id)) problems.push({ field: `${field}.${id.slice(0, 64)}`, detail: "must be a UUID" });
+    else if (role === undefined)
+      problems.push({ field: `${field}.${id}`, detail: `must be ${roles.join(", ")} or empty` });
+    else changes[id.toLowerCase()] = role;
+  }
+  return changes;
+};
+
+/** Notes those that are to get a role and are no groups of this organization. */
+export const checkGroups = async (
+  store: Pick<Store, "get">,
+  organization_id: string,
+  field: string,
+  changes: RoleChanges<string>,
+  problems: Validation[],
+): Promise<void> => {
+  for (const [id, role] of Object.entries(changes)) {
+    if (role === "" || id === organization_id) continue;
+    const group = await store.get(findGroup({ id }));
+    if (group?.organization_id === organization_id) continue;
+    problems.push({ field: `${field}.${id}`, detail: "is not a group of this organization" });
+  }
+};
+
+/** Groups by their ids, as far as they have rows: one that has been deleted has none. */
+export type GroupsById = ReadonlyMap<string, GroupRow>;
+
+const NONE: GroupsById = new Map();
+
+export const groupsById = async (store: Pick<Store, "all">, ids: readonly string[]): Promise<GroupsById> => {
+  if (ids.length === 0) return NONE;
+  const rows = await store.all(listGroups({ ids: JSON.stringify([...new Set(ids)]) }));
+  return new Map(rows.map((row) => [row.id, row]));
+};
+
+/** The name of a group in a list; undefined for one that has been deleted. The group of all members may have no row. */
+export const nameIn = (groups: GroupsById, organization_id: string, id: string): string | undefined =>
+  groups.get(id)?.name ?? (id === organization_id ? EVERYONE : undefined);
+
+/** The groups of a list with their roles, those of all members first, then by name. */
+export const presentGroupRoles = async <R extends string>(
+  store: Pick<Store, "all">,
+  organization: OrganizationRow,
+  roles: Readonly<Record<string, R>>,
+) => {
+  const groups = await groupsById(store, Object.keys(roles));
+  return Object.entries(roles)
+    .flatMap(([id, role]) => {
+      const name = nameIn(groups, organization.id, id);
+      if (name === undefined) return [];
+      const { display_name = "", avatar_url = "" } = groups.get(id) ?? {};
+      return {
+        id,
+        name,
+        display_name,
+        avatar_url,
+        organization_id: organization.id,
+        organization_name: organization.name,
+        organization_display_name: organization.display_name,
+        role,
+      };
+    })
+    .sort(
+      (a, b) => Number(b.id === organization.id) - Number(a.id === organization.id) || a.name.localeCompare(b.name),
+    );
+};

@@ -1,0 +1,131 @@
+// Finding the group a path names, and showing groups.
+import { Type as t } from "@sinclair/typebox";
+import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { notFound } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import type { Store } from "#db/engine/store.ts";
+import {
+  countGroupMembers,
+  findGroup,
+  findGroupByName,
+  type GroupRow,
+  listGroupMembers,
+  listGroupsOf,
+} from "#db/users/groups.ts";
+import { countMembers, listMembers } from "#db/users/members.ts";
+import { findOrganization, type OrganizationRow } from "#db/users/organizations.ts";
+import type { User } from "#db/users/users.ts";
+import type { Page } from "#schema/page.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { Group, GroupMember } from "#schema/users/group.ts";
+import { EVERYONE } from "#schema/workspaces/acl.ts";
+import { mayReadMembers, maySeeGroups } from "../access.ts";
+
+/** The path parameter of every route of one group. */
+export const groupPath = t.Object({ group: t.String({ format: "uuid", description: "Group id." }) });
+
+/** A group with its organization. */
+export type FoundGroup = { readonly group: GroupRow; readonly organization: OrganizationRow };
+
+export const isEveryone = (group: Pick<GroupRow, "id" | "organization_id">): boolean =>
+  group.id === group.organization_id;
+
+/** The group of all members as long as nothing of it was set. */
+const everyoneOf = ({ id, created_at }: OrganizationRow): GroupRow => ({
+  id,
+  organization_id: id,
+  name: EVERYONE,
+  display_name: "",
+  avatar_url: "",
+  quota_allowance: 0,
+  created_at,
+  updated_at: created_at,
+});
+
+/** 404 when there is none, or the caller sees nothing of its organization. */
+export const findGroupFor = async (store: Store, id: string, caller: UserCaller): Promise<FoundGroup> => {
+  const row = await store.get(findGroup({ id: id.toLowerCase() }));
+  const organization = await store.get(findOrganization({ id: row?.organization_id ?? id.toLowerCase() }));
+  if (!organization || !maySeeGroups(caller, organization.id)) throw notFound();
+  return { group: row ?? everyoneOf(organization), organization };
+};
+
+/** By id or name within an organization the caller may see. 404. */
+export const findNamedGroup = async (
+  store: Store,
+  organization: OrganizationRow,
+  named: string,
+  caller: UserCaller,
+): Promise<FoundGroup> => {
+  const row = await store.get(findGroupByName({ organization_id: organization.id, name: named }));
+  if (row) return { group: row, organization };
+  if (named.toLowerCase() === EVERYONE.toLowerCase()) return findGroupFor(store, organization.id, caller);
+  const found = isUuid(named) ? await findGroupFor(store, named, caller) : undefined;
+  if (found?.organization.id !== organization.id) throw notFound();
+  return found;
+};
+
+/** The groups of an organization: that of all members, then the others by name. */
+export const groupsOf = async (store: Store, organization: OrganizationRow): Promise<GroupRow[]> => {
+  const rows = await store.all(listGroupsOf({ organization_id: organization.id }));
+  const everyone = rows.find(isEveryone) ?? everyoneOf(organization);
+  return [everyone, ...rows.filter((row) => !isEveryone(row))];
+};
+
+const MOST_MEMBERS = 1000;
+
+/** As the caller may see it. */
+export const presentGroup = async (
+  store: Store,
+  { group, organization }: FoundGroup,
+  caller: UserCaller,
+): Promise<Group> => {
+  const { users, count } = await membersOf(store, group, caller, { limit: MOST_MEMBERS, offset: 0 });
+  return {
+    id: group.id,
+    name: group.name,
+    display_name: group.display_name,
+    organization_id: organization.id,
+    organization_name: organization.name,
+    organization_display_name: organization.display_name,
+    members: users,
+    total_member_count: count,
+    avatar_url: group.avatar_url,
+    quota_allowance: group.quota_allowance,
+    source: "user",
+  };
+};
+
+/** A page of its members by username, and how many there are. Those who may not read members see only themselves. */
+export const membersOf = async (
+  store: Store,
+  group: GroupRow,
+  caller: UserCaller,
+  { limit, offset }: Page,
+): Promise<{ users: GroupMember[]; count: number }> => {
+  const everyone = isEveryone(group);
+  const of = { organization_id: group.organization_id, group_id: group.id };
+  const [counted] = await store.scan(everyone ? countMembers(of) : countGroupMembers(of));
+  const seesAll = mayReadMembers(caller, group.organization_id);
+  const page = seesAll ? { limit, offset } : { limit: 10_000, offset: 0 };
+  const rows: { user: User }[] = await store.scan(
+    everyone ? listMembers({ ...of, ...page }) : listGroupMembers({ ...of, ...page }),
+  );
+  const shown = seesAll ? rows : rows.filter(({ user }) => user.id === caller.user_id);
+  return { users: shown.map(({ user }) => presentGroupMember(user)), count: counted?.count ?? 0 };
+};
+
+const presentGroupMember = (user: User): GroupMember => ({
+  id: user.id,
+  username: user.username,
+  name: user.name,
+  email: user.email,
+  avatar_url: user.avatar_url,
+  theme_preference: user.theme_preference,
+  login_type: user.login_type,
+  status: user.status,
+  created_at: rfc3339(user.created_at),
+  updated_at: rfc3339(user.updated_at),
+  last_seen_at: rfc3339OrAbsent(user.last_seen_at),
+  is_service_account: user.login_type === "none",
+});

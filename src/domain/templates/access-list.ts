@@ -1,0 +1,150 @@
+// Who may use a template: its list of people and groups, and what a request changes in it (rules TA-1 to TA-6).
+import { conflict, forbidden, invalid, type Validation } from "#base/errors.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { setTemplateAccess, type TemplateRow } from "#db/templates/templates.ts";
+import { findMemberWithUser, listMembers } from "#db/users/members.ts";
+import { listUsersByIds, type User as UserRow } from "#db/users/users.ts";
+import type { PatchTemplateAcl, TemplateAcl, TemplateAclAvailable } from "#schema/templates/template-acl.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { type Acl, WORKSPACE_ROLES, type WorkspaceRole } from "#schema/workspaces/acl.ts";
+import { mayManageTemplate, mayReadMembers } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { checkGroups, type RoleChanges, readRoleChanges } from "../groups/acl.ts";
+import { groupsOf, presentGroup } from "../groups/find.ts";
+import { getOrganization } from "../organizations/find.ts";
+import { presentUser } from "../users/user.ts";
+
+const ACL_LIMIT = 500;
+/** Somebody else may change the list at the same moment; each try reads it anew. */
+const TRIES = 5;
+
+/** The groups' part as it counts: until it is set, all members of the organization may use the template. */
+export const groupAclOf = ({ organization_id, group_acl }: TemplateRow): Acl =>
+  group_acl ?? { [organization_id]: "use" };
+
+/** 403 for those who may not change it. */
+export const checkMayManage = (template: TemplateRow, caller: UserCaller): void => {
+  if (!mayManageTemplate(caller, template))
+    throw forbidden("Only those who look after the template see who may use it.");
+};
+
+/** People by username, then groups. What has been deleted is left out. */
+export const presentAccess = async (
+  ctx: DomainContext,
+  template: TemplateRow,
+  caller: UserCaller,
+): Promise<TemplateAcl> => {
+  const { store } = ctx;
+  const organization = await getOrganization(store, template.organization_id);
+  const users = await store.all(listUsersByIds({ ids: JSON.stringify(Object.keys(template.user_acl)) }));
+  const roles = groupAclOf(template);
+  const groups = (await groupsOf(store, organization)).filter(({ id }) => id in roles);
+  return {
+    users: users.map((user) => ({
+      ...shown(user, organization.id),
+      role: template.user_acl[user.id] as WorkspaceRole,
+    })),
+    group: await Promise.all(
+      groups.map(async (group) => ({
+        ...(await presentGroup(store, { group, organization }, caller)),
+        role: roles[group.id] as WorkspaceRole,
+      })),
+    ),
+  };
+};
+
+const AVAILABLE = 1000;
+
+/** Members and groups of the template's organization, as far as the caller may see them. */
+export const presentAvailable = async (
+  { store }: DomainContext,
+  template: TemplateRow,
+  caller: UserCaller,
+): Promise<TemplateAclAvailable> => {
+  const organization = await getOrganization(store, template.organization_id);
+  const members = mayReadMembers(caller, organization.id)
+    ? await store.scan(listMembers({ organization_id: organization.id, limit: AVAILABLE, offset: 0 }))
+    : [];
+  return {
+    users: members.map(({ user }) => shown(user, organization.id)),
+    groups: await Promise.all(
+      (await groupsOf(store, organization)).map((group) => presentGroup(store, { group, organization }, caller)),
+    ),
+  };
+};
+
+/** Of somebody's organizations only that of the template is told. */
+const shown = (user: UserRow, organization_id: string) => presentUser(user, [organization_id]);
+
+/** 400 for strangers to the organization, unknown groups and roles; nothing is changed then. */
+export const changeAccess = async (
+  ctx: DomainContext,
+  found: TemplateRow,
+  caller: UserCaller,
+  body: PatchTemplateAcl,
+  again: () => Promise<TemplateRow>,
+): Promise<void> => {
+  const problems: Validation[] = [];
+  const user_perms = readRoleChanges("user_perms", body.user_perms, WORKSPACE_ROLES, problems);
+  const group_perms = readRoleChanges("group_perms", body.group_perms, WORKSPACE_ROLES, problems);
+  await checkUsers(ctx, found, user_perms, problems);
+  await checkGroups(ctx.store, found.organization_id, "group_perms", group_perms, problems);
+  if (problems.length > 0) throw invalid("Validation failed.", problems);
+  for (let template = found, left = TRIES; ; template = await again(), left -= 1) {
+    checkMayManage(template, caller);
+    const written = await tryChange(ctx, template, user_perms, group_perms);
+    if (written) return;
+    if (left <= 1) throw conflict("The list is being changed by others. Please retry.");
+  }
+};
+
+const tryChange = async (
+  { store, clock, topics }: DomainContext,
+  template: TemplateRow,
+  user_perms: RoleChanges<WorkspaceRole>,
+  group_perms: RoleChanges<WorkspaceRole>,
+): Promise<boolean> => {
+  const before = { user_acl: template.user_acl, group_acl: groupAclOf(template) };
+  const after = { user_acl: merged(before.user_acl, user_perms), group_acl: merged(before.group_acl, group_perms) };
+  if (Object.keys(after.user_acl).length + Object.keys(after.group_acl).length > ACL_LIMIT) {
+    throw invalid(`A template can be given to at most ${ACL_LIMIT} users and groups.`);
+  }
+  const now = clock.now();
+  const entry = audited({
+    now,
+    action: "write",
+    resource_type: "template",
+    resource_id: template.id,
+    target: template.name,
+    icon: template.icon,
+    organization_id: template.organization_id,
+    before,
+    after,
+  });
+  try {
+    await store.commit([setTemplateAccess(template, { ...after, updated_at: now }), entry]);
+  } catch (error) {
+    if (error instanceof CommitError && error.reason === "stale") return false;
+    throw error;
+  }
+  topics.publish("shown_changed", template.id, {});
+  return true;
+};
+
+const merged = (acl: Acl, changes: RoleChanges<WorkspaceRole>): Acl => {
+  const next = { ...acl, ...changes };
+  return Object.fromEntries(Object.entries(next).filter((entry): entry is [string, WorkspaceRole] => entry[1] !== ""));
+};
+
+const checkUsers = async (
+  { store }: DomainContext,
+  { organization_id }: TemplateRow,
+  changes: RoleChanges<WorkspaceRole>,
+  problems: Validation[],
+): Promise<void> => {
+  for (const [user_id, role] of Object.entries(changes)) {
+    if (role === "" || (await store.get(findMemberWithUser({ organization_id, user_id })))) continue;
+    problems.push({ field: `user_perms.${user_id}`, detail: "is not a member of the template's organization" });
+  }
+};

@@ -1,0 +1,184 @@
+// Groups of an organization: who makes them, who is in them, and what is shared with them.
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Static } from "@sinclair/typebox";
+import { uuid } from "#base/ids.ts";
+import type { AuditLogs } from "#schema/audit.ts";
+import type { Group } from "#schema/users/group.ts";
+import type { Organization } from "#schema/users/organization.ts";
+import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { createWorkspace, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
+import { statusOf } from "../users/people.ts";
+
+let world: World;
+let organization_id: string;
+let template_id: string;
+let stranger: Client;
+const clients: Record<string, Client> = {};
+const ids: Record<string, string> = {};
+const O = "/api/v2/organizations/default";
+
+beforeAll(async () => {
+  world = await openWorld();
+  const seeded = await seedTemplate(world.server, ECHO);
+  template_id = seeded.template_id;
+  const organization = await world.admin.get<Organization>(O);
+  organization_id = seeded.organization_id;
+  expect(organization.id).toBe(organization_id);
+  for (const name of ["ada", "bob", "uma"]) {
+    const { token, user_id } = await seedUser(world.server, { username: name, organization_id });
+    clients[name] = world.admin.as(token);
+    ids[name] = user_id;
+  }
+  stranger = world.admin.as((await seedUser(world.server, { username: "eve" })).token);
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const as = (name: string): Client => clients[name] as Client;
+const idOf = (name: string): string => ids[name] as string;
+let made = 0;
+const newGroup = (more: object = {}): Promise<Group> => {
+  made += 1;
+  return world.admin.post<Group>(`${O}/groups`, { name: `group-${made}`, ...more });
+};
+const change = (group: Group, body: object) => world.admin.patch<Group>(`/api/v2/groups/${group.id}`, body);
+
+test("[GR-1] every organization has a group of all its members that cannot be renamed, filled, emptied or deleted", async () => {
+  const everyone = await world.admin.get<Group>(`/api/v2/groups/${organization_id}`);
+  expect(everyone).toMatchObject({ id: organization_id, name: "Everyone", organization_id, quota_allowance: 0 });
+  expect(everyone.members.map(({ username }) => username)).toEqual(expect.arrayContaining(["ada", "bob", "uma"]));
+  expect(everyone.total_member_count).toBe(everyone.members.length);
+  const path = `/groups/${organization_id}`;
+  expect(await statusOf(world.admin, "PATCH", path, { name: "all" })).toBe(400);
+  expect(await statusOf(world.admin, "PATCH", path, { add_users: ["ada"] })).toBe(400);
+  expect(await statusOf(world.admin, "PATCH", path, { remove_users: ["ada"] })).toBe(400);
+  expect(await statusOf(world.admin, "DELETE", path)).toBe(400);
+  expect(await statusOf(world.admin, "POST", "/organizations/default/groups", { name: "everyone" })).toBe(400);
+  for (const display_name of ["All of us", ""]) {
+    expect(await change(everyone, { display_name })).toMatchObject({ name: "Everyone", display_name });
+  }
+  expect((await world.admin.get<Group[]>(`${O}/groups`)).filter(({ name }) => name === "Everyone")).toHaveLength(1);
+});
+
+test("[GR-2] who manages members makes and changes groups; members see their own part, strangers nothing", async () => {
+  const group = await newGroup({ display_name: "Front end", quota_allowance: 3, avatar_url: "/emojis/1f310.png" });
+  expect(group).toMatchObject({ display_name: "Front end", quota_allowance: 3, members: [], total_member_count: 0 });
+  await change(group, { add_users: ["ada", idOf("bob").toUpperCase()] });
+  const path = `/groups/${group.id}`;
+  const seen = await as("ada").get<Group>(`/api/v2${path}`);
+  expect([seen.members.map(({ username }) => username), seen.total_member_count]).toEqual([["ada"], 2]);
+  expect((await world.admin.get<Group>(`${O}/groups/${group.name.toUpperCase()}`)).members).toHaveLength(2);
+  const page = await world.admin.get<{ users: { username: string }[]; count: number }>(
+    `/api/v2${path}/members?limit=1&offset=1`,
+  );
+  expect([page.users.map(({ username }) => username), page.count]).toEqual([["bob"], 2]);
+  expect(await statusOf(as("ada"), "PATCH", path, { add_users: ["uma"] })).toBe(403);
+  expect(await statusOf(as("ada"), "DELETE", path)).toBe(403);
+  expect(await statusOf(as("ada"), "POST", "/organizations/default/groups", { name: "mine" })).toBe(403);
+  for (const [method, body] of [["GET"], ["PATCH", {}], ["DELETE"]] as const) {
+    expect([method, await statusOf(stranger, method, path, body)]).toEqual([method, 404]);
+  }
+  expect((await stranger.get<Group[]>("/api/v2/groups")).map(({ name }) => name)).toEqual(["Everyone"]);
+  const own = await as("ada").get<Group[]>("/api/v2/groups?has_member=me&organization=default");
+  expect(own.map(({ name }) => name)).toEqual(["Everyone", group.name]);
+  expect((await world.admin.get<Group[]>(`/api/v2/groups?group_ids=${group.id}`)).map(({ id }) => id)).toEqual([
+    group.id,
+  ]);
+});
+
+test("[GR-2] bad names, a taken one, unknown members and users who come and go at once are refused by name", async () => {
+  const group = await newGroup();
+  const post = (body: object) => statusOf(world.admin, "POST", "/organizations/default/groups", body);
+  expect(await post({ name: group.name.toUpperCase() })).toBe(409);
+  for (const body of [{}, { name: "" }, { name: " a" }, { name: "b", quota_allowance: -1 }, { name: "b", colour: 1 }]) {
+    expect([body, await post(body)]).toEqual([body, 400]);
+  }
+  const path = `/groups/${group.id}`;
+  for (const body of [
+    { add_users: ["nobody"] },
+    { add_users: ["ada"], remove_users: ["ada"] },
+    { add_users: ["eve"] },
+  ]) {
+    expect([body, await statusOf(world.admin, "PATCH", path, body)]).toEqual([body, 400]);
+  }
+  expect((await world.admin.get<Group>(`/api/v2${path}`)).members).toEqual([]);
+  expect(await statusOf(world.admin, "GET", `/groups/${uuid()}`)).toBe(404);
+});
+
+test("[GR-3] who leaves the organization leaves its groups, and comes back into none of them", async () => {
+  const { user_id } = await seedUser(world.server, { username: "lea", organization_id });
+  const group = await newGroup();
+  await change(group, { add_users: [user_id] });
+  await world.admin.delete(`${O}/members/lea`);
+  await world.admin.post(`${O}/members/lea`);
+  expect((await world.admin.get<Group>(`/api/v2/groups/${group.id}`)).members).toEqual([]);
+});
+
+test("[GR-4] what is shared with a group is its members' while they are in it, and nobody's once it is deleted", async () => {
+  const ada = as("ada");
+  const { id } = await createWorkspace(ada, template_id, "shared");
+  const path = `/api/v2/workspaces/${id}`;
+  const group = await newGroup();
+  await ada.patch(`${path}/acl`, { group_roles: { [group.id]: "use" } });
+  expect((await ada.get<Workspace>(path)).shared_with.map(({ actor_type, name }) => [actor_type, name])).toEqual([
+    ["group", group.name],
+  ]);
+  const names = async (who: Client, q = "") =>
+    (await who.get<Workspaces>(`/api/v2/workspaces?q=${q}`)).workspaces.map(({ name }) => name);
+  expect([await statusOf(as("uma"), "GET", `/workspaces/${id}`), await names(as("uma"))]).toEqual([404, []]);
+  await change(group, { add_users: ["uma"] });
+  expect([await statusOf(as("uma"), "GET", `/workspaces/${id}`), await names(as("uma"))]).toEqual([200, ["shared"]]);
+  for (const q of [group.name, group.id, `default/${group.name}`]) {
+    expect(await names(ada, `shared_with_group:${q}`)).toEqual(["shared"]);
+  }
+  expect(await names(ada, "shared_with_group:Everyone")).toEqual([]);
+  using watching = await as("uma").socket(`${path}/watch-ws`);
+  await change(group, { remove_users: ["uma"], name: "renamed" });
+  for await (const _ of watching);
+  expect((await watching.closed).code).toBe(1008);
+  expect((await ada.get<Workspace>(path)).shared_with.map(({ name }) => name)).toEqual(["renamed"]);
+  await change(group, { add_users: ["uma"] });
+  expect((await world.admin.fetch("DELETE", `/api/v2/groups/${group.id}`)).status).toBe(200);
+  expect(await statusOf(as("uma"), "GET", `/workspaces/${id}`)).toBe(404);
+  expect((await ada.get<Workspace>(path)).shared_with).toEqual([]);
+  const refused = await ada.fetch("PATCH", `${path}/acl`, { group_roles: { [group.id]: "use" } });
+  expect(refused.status).toBe(400);
+  expect((await ada.fetch("PATCH", `${path}/acl`, { group_roles: { [group.id]: "" } })).status).toBe(204);
+});
+
+test("[GR-5] the audit log tells of groups, and who came and went", async () => {
+  const group = await newGroup();
+  await change(group, { add_users: ["bob"] });
+  await world.admin.fetch("PATCH", `/api/v2/groups/${group.id}`, { add_users: ["nobody"] });
+  await world.admin.fetch("DELETE", `/api/v2/groups/${group.id}`);
+  const { audit_logs } = await world.admin.get<Static<typeof AuditLogs>>(
+    `/api/v2/audit?q=resource_id:${group.id}&limit=10`,
+  );
+  expect(audit_logs.map(({ action, status_code }) => [action, status_code])).toEqual([
+    ["delete", 200],
+    ["write", 400],
+    ["write", 200],
+    ["create", 201],
+  ]);
+  expect(audit_logs[2]?.diff.members).toMatchObject({ old: [], new: [idOf("bob")] });
+});
+
+test("[GR-6] a group's spend limit is each member's, the lowest of several, after one's own", async () => {
+  const [wide, tight] = [await newGroup(), await newGroup()];
+  for (const group of [wide, tight]) await change(group, { add_users: ["bob"] });
+  const put = (group: Group, spend_limit_micros: number) =>
+    statusOf(world.admin, "PUT", `/chats/usage-limits/group-overrides/${group.id}`, { spend_limit_micros });
+  expect([await put(wide, 9_000_000), await put(tight, 4_000_000)]).toEqual([204, 204]);
+  const limit = async () =>
+    (await as("bob").get<{ spend_limit_micros: number | null }>("/api/v2/chats/usage-limits/status"))
+      .spend_limit_micros;
+  expect(await limit()).toBe(4_000_000);
+  const all = await world.admin.get<{ group_overrides: { group_name: string }[] }>("/api/v2/chats/usage-limits");
+  expect(all.group_overrides.map(({ group_name }) => group_name).sort()).toEqual([tight.name, wide.name].sort());
+  await change(tight, { remove_users: ["bob"] });
+  expect(await limit()).toBe(9_000_000);
+  await world.admin.fetch("DELETE", `/api/v2/chats/usage-limits/group-overrides/${wide.id}`);
+  expect(await limit()).toBeNull();
+});

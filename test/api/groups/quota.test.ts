@@ -1,0 +1,46 @@
+// What workspaces cost a day, and that groups limit it.
+import { expect, test } from "bun:test";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Group, WorkspaceQuota } from "#schema/users/group.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+const COSTLY: Manifest = { ...ECHO, resources: ECHO.resources.map((one) => ({ ...one, daily_cost: 4 })) };
+
+test("[GR-7] builds beyond what the owner's groups allow together do not start; two at once cannot pass it either", async () => {
+  await using world = await openWorld();
+  const { template_id, organization_id } = await seedTemplate(world.server, COSTLY);
+  const { token, user_id } = await seedUser(world.server, { username: "ada", organization_id });
+  const ada = world.admin.as(token);
+  const cost = 4 * COSTLY.resources.length;
+  const quota = () => ada.get<WorkspaceQuota>(`/api/v2/organizations/${organization_id}/members/me/workspace-quota`);
+  const start = async (name: string) =>
+    (await awaitBuild(ada, (await createWorkspace(ada, template_id, name)).id)).latest_build;
+
+  expect((await start("free")).job.status).toBe("succeeded");
+  expect(await quota()).toEqual({ credits_consumed: cost, budget: -1 });
+
+  await world.admin.patch(`/api/v2/groups/${organization_id}`, { quota_allowance: cost });
+  expect(await quota()).toEqual({ credits_consumed: cost, budget: cost });
+  const refused = await start("second");
+  expect([refused.job.status, refused.job.error_code, refused.daily_cost]).toEqual(["failed", "INSUFFICIENT_QUOTA", 0]);
+  expect(refused.job.error).toContain(`${2 * cost}, and ${cost} are allowed`);
+
+  const group = await world.admin.post<Group>(`/api/v2/organizations/${organization_id}/groups`, {
+    name: "builders",
+    quota_allowance: 2 * cost,
+  });
+  await world.admin.patch(`/api/v2/groups/${group.id}`, { add_users: [user_id] });
+  const several = await Promise.all(["c", "d", "e", "f"].map(start));
+  const outcomes = several.map(({ job }) => job.error_code ?? "").sort();
+  expect(outcomes).toEqual(["", "", "INSUFFICIENT_QUOTA", "INSUFFICIENT_QUOTA"]);
+  expect(await quota()).toEqual({ credits_consumed: 3 * cost, budget: 3 * cost });
+
+  const running = several.find(({ job }) => job.status === "succeeded");
+  await createBuild(ada, running?.workspace_id ?? "", "stop");
+  await awaitBuild(ada, running?.workspace_id ?? "");
+  expect((await quota()).credits_consumed).toBe(2 * cost);
+  // A build that is made again counts once.
+  await createBuild(ada, running?.workspace_id ?? "", "start");
+  expect((await awaitBuild(ada, running?.workspace_id ?? "")).latest_build.job.status).toBe("succeeded");
+});

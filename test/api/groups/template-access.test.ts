@@ -1,0 +1,138 @@
+// Who may use a template: all members of its organization at first, and whoever its list names later.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateAcl, TemplateAclAvailable } from "#schema/templates/template-acl.ts";
+import type { Group } from "#schema/users/group.ts";
+import type { Client } from "#src/client.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { ECHO, importVersion, makeTemplate, unique } from "#test/support/templates.ts";
+import { awaitBuild, createBuild, createWorkspace, openWorld, type World } from "#test/support/workspaces.ts";
+import { statusOf } from "../users/people.ts";
+
+let world: World;
+let organization_id: string;
+const clients: Record<string, Client> = {};
+const ids: Record<string, string> = {};
+beforeAll(async () => {
+  world = await openWorld();
+  organization_id = (await world.admin.get<{ id: string }>("/api/v2/organizations/default")).id;
+  for (const name of ["ada", "bob"]) {
+    const { token, user_id } = await seedUser(world.server, { username: name, organization_id });
+    clients[name] = world.admin.as(token);
+    ids[name] = user_id;
+  }
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const as = (name: string): Client => clients[name] as Client;
+const idOf = (name: string): string => ids[name] as string;
+const change = (template: Template, body: object, by = world.admin) =>
+  statusOf(by, "PATCH", `/templates/${template.id}/acl`, body);
+const seen = async (who: Client): Promise<string[]> =>
+  (await who.get<Template[]>("/api/v2/templates")).map(({ id }) => id);
+
+test("[TA-1] a template is for every member until its list says for whom; who is not on it sees nothing of it", async () => {
+  const template = await makeTemplate(world.admin, unique() + ECHO);
+  const path = `/api/v2/templates/${template.id}`;
+  const first = await world.admin.get<TemplateAcl>(`${path}/acl`);
+  expect([first.users, first.group.map(({ name, role }) => [name, role])]).toEqual([[], [["Everyone", "use"]]]);
+  expect(await seen(as("ada"))).toContain(template.id);
+
+  expect(await change(template, { group_perms: { [organization_id]: "" }, user_perms: { [idOf("bob")]: "use" } })).toBe(
+    200,
+  );
+  expect([await seen(as("ada")), await seen(as("bob"))]).toEqual([[], [template.id]]);
+  const tails = ["", "/versions", "/acl", "/daus?tz_offset=0", "/acl/available"];
+  for (const tail of tails) expect((await as("ada").fetch("GET", `${path}${tail}`)).status).toBe(404);
+  const version = `/api/v2/templateversions/${template.active_version_id}`;
+  for (const tail of ["", "/rich-parameters", "/presets"]) {
+    expect((await as("ada").fetch("GET", `${version}${tail}`)).status).toBe(404);
+    expect((await as("bob").fetch("GET", `${version}${tail}`)).status).not.toBe(404);
+  }
+  for (const how of [{ template_id: template.id }, { template_version_id: template.active_version_id }]) {
+    expect(await statusOf(as("ada"), "POST", "/users/me/workspaces", { name: "no", ...how })).toBe(400);
+  }
+  expect(
+    (await awaitBuild(as("bob"), (await createWorkspace(as("bob"), template.id, "yes")).id)).latest_build.status,
+  ).toBe("running");
+  // Auditors and those who look after templates are on no list and see it all the same.
+  expect(await seen(world.admin)).toContain(template.id);
+});
+
+test("[TA-1] a group gives it to who is in it, and takes it with them when they go", async () => {
+  const template = await makeTemplate(world.admin, unique() + ECHO);
+  const group = await world.admin.post<Group>("/api/v2/organizations/default/groups", { name: "makers" });
+  await change(template, { group_perms: { [organization_id]: "", [group.id]: "use" } });
+  expect(await seen(as("ada"))).not.toContain(template.id);
+  await world.admin.patch(`/api/v2/groups/${group.id}`, { add_users: ["ada"] });
+  expect(await seen(as("ada"))).toContain(template.id);
+  await world.admin.patch(`/api/v2/groups/${group.id}`, { remove_users: ["ada"] });
+  expect(await seen(as("ada"))).not.toContain(template.id);
+  const acl = await world.admin.get<TemplateAcl>(`/api/v2/templates/${template.id}/acl`);
+  expect(acl.group.map(({ name, role }) => [name, role])).toEqual([["makers", "use"]]);
+  await world.admin.fetch("DELETE", `/api/v2/groups/${group.id}`);
+  expect((await world.admin.get<TemplateAcl>(`/api/v2/templates/${template.id}/acl`)).group).toEqual([]);
+});
+
+test("[TA-2] the role admin changes the template, its versions and its list, uploads for them, and nothing else", async () => {
+  const [template, other] = [
+    await makeTemplate(world.admin, unique() + ECHO),
+    await makeTemplate(world.admin, unique() + ECHO),
+  ];
+  const ada = as("ada");
+  await expect(importVersion(ada, unique() + ECHO)).rejects.toThrow();
+  expect(await statusOf(ada, "PATCH", `/templates/${template.id}`, { description: "mine" })).toBe(403);
+  expect(await change(template, { user_perms: { [idOf("ada")]: "admin" } })).toBe(200);
+  expect(await statusOf(ada, "PATCH", `/templates/${template.id}`, { description: "mine" })).toBe(200);
+  const version = await importVersion(ada, unique() + ECHO, { template_id: template.id });
+  expect(version.job.status).toBe("succeeded");
+  const active = { id: version.id };
+  expect(await statusOf(ada, "PATCH", `/templates/${template.id}/versions`, active)).toBe(200);
+  expect(await change(template, { user_perms: { [idOf("bob")]: "use" } }, ada)).toBe(200);
+  const available = await world.admin.get<TemplateAclAvailable>(`/api/v2/templates/${template.id}/acl/available`);
+  expect(available.users.map(({ username }) => username)).toEqual(expect.arrayContaining(["ada", "bob"]));
+  expect(available.groups[0]).toMatchObject({ id: organization_id, name: "Everyone" });
+  expect((await ada.get<TemplateAclAvailable>(`/api/v2/templates/${template.id}/acl/available`)).users).toEqual([]);
+  expect(await statusOf(ada, "PATCH", `/templates/${other.id}`, { description: "mine" })).toBe(403);
+  await expect(importVersion(ada, unique() + ECHO)).rejects.toThrow();
+});
+
+test("[TA-3] strangers, unknown groups and roles are refused by name, and nothing is changed", async () => {
+  const template = await makeTemplate(world.admin, unique() + ECHO);
+  const eve = await seedUser(world.server, { username: "eve" });
+  const path = `/api/v2/templates/${template.id}/acl`;
+  const before = await world.admin.get<object>(path);
+  const wrong = [
+    { user_perms: { [eve.user_id]: "use" } },
+    { user_perms: { [uuid()]: "use" } },
+    { user_perms: { ada: "use" } },
+    { user_perms: { [idOf("ada")]: "owner" } },
+    { group_perms: { [eve.organization_id]: "use" } },
+    { group_perms: { [uuid()]: "use" } },
+    { groups: {} },
+  ];
+  for (const body of wrong) {
+    const response = await world.admin.fetch("PATCH", path, { ...body });
+    const { validations = [] } = (await response.json()) as { validations?: { field: string }[] };
+    const [[field, roles = {}] = ["", {}]] = Object.entries(body);
+    const [id] = Object.keys(roles);
+    expect([response.status, validations[0]?.field]).toEqual([400, id === undefined ? field : `${field}.${id}`]);
+  }
+  expect(await world.admin.get<object>(path)).toEqual(before);
+  // Taking from whoever is not there is no error: lists are cleared in one go.
+  expect(await change(template, { user_perms: { [uuid()]: "" } })).toBe(200);
+});
+
+test("[TA-4] whoever may no longer use a template keeps the workspaces made of it", async () => {
+  const template = await makeTemplate(world.admin, unique() + ECHO);
+  const { id } = await createWorkspace(as("ada"), template.id, "kept");
+  await awaitBuild(as("ada"), id);
+  await change(template, { group_perms: { [organization_id]: "" } });
+  for (const transition of ["stop", "start", "delete"]) {
+    await createBuild(as("ada"), id, transition);
+    if (transition !== "delete") {
+      expect((await awaitBuild(as("ada"), id)).latest_build.job.status).toBe("succeeded");
+    }
+  }
+});
