@@ -17,6 +17,7 @@ const RETIRED: Readonly<Record<string, RegExp>> = {
     /\b(?:type|interface|class) \w*(?:Silences|Beats|Rounds)\b|\b(?:const|readonly) #?(?:silences|beats|rounds)\b/,
   "`told...`": /\b(?:const|let|function|type|interface|class|get) (?:\w*Told|told|TOLD)\w*|#\w*[tT]old\b/,
   "`aside`": /^(?!src\/web\/)[^\n]*(?:aside\/|\n[\s\S]*\b(?:const|function|class|type) \w*(?:[aA]side|ASIDE)\b)/,
+  "`place...`": /\b(?:const|function) place(?:Of|For|At)(?:App|Agent|Chat|Workspace)\w*/,
   "`stranger`": /\b(?:const|function|class|type) \w*[sS]trangers?\b|#\w*[sS]trangers?\b/,
 };
 

@@ -12,7 +12,7 @@ import type { McpOffer } from "./mcp.ts";
 import { withServer } from "./mcp-turn.ts";
 import type { Reporter } from "./reporter.ts";
 
-export const assistant = (
+const assistant = (
   content: readonly MessagePart[],
   usage: Usage | null,
   model_config_id: string | null,
@@ -26,7 +26,7 @@ export const assistant = (
 });
 
 /** The answer to a call that is not run. */
-export const resultOf = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
+const resultOf = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
   toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });
 
 /** What the model has said of an answer that has no end; `missing` answers its calls. */

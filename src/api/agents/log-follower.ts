@@ -2,7 +2,7 @@
 // (rules LG-6 to LG-10). Refuses clients that speak.
 import type { Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { type AgentPlace, isSignedIn, placeOf } from "#domain/agents/find.ts";
+import { type AgentPlace, findAgentById, isSignedIn } from "#domain/agents/find.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
@@ -99,7 +99,7 @@ export class LogFollower implements SocketHandler {
       cursor = last ?? cursor;
       if (isFull) continue;
       if (settling) return socket.close(CLOSE.normal, "the agent is no longer in use");
-      const place = await placeOf(this.#ctx.store, agent_id);
+      const place = await findAgentById(this.#ctx.store, agent_id);
       if (!place || !isSignedIn(place)) reading.ending = true;
       if (!reading.ending && !reading.missed) return this.#goLive(socket, reading, cursor);
     }

@@ -7,7 +7,7 @@ import { AppError, conflict } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
-import { isLatest, placeOf } from "#domain/agents/find.ts";
+import { findAgentById, isLatest } from "#domain/agents/find.ts";
 import { ReinitEvent } from "#schema/agents/reinit.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
@@ -132,7 +132,7 @@ class Claim {
   /** By the latest build of the workspace: the one that was the caller's own may have been replaced by the claim just now. */
   async #find(): Promise<Found> {
     const { store } = this.#ctx;
-    const place = await placeOf(store, this.#caller.agent_id);
+    const place = await findAgentById(store, this.#caller.agent_id);
     if (!place || place.deleted) return { phase: "none" };
     if (place.owner_id === PREBUILDS_USER_ID) return { phase: isLatest(place) ? "waiting" : "none" };
     const build = await store.get(findBuild({ id: place.latest_build_id }));

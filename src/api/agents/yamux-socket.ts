@@ -1,7 +1,7 @@
 // A WebSocket of an agent's daemon as a yamux session: bytes in and out, how it is sent away, and its end when the agent's build is no
 // longer the latest. Both connections of a daemon stand on one (connection.ts and tunnel-connection.ts).
 import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
-import { isSignedIn, placeOf } from "#domain/agents/find.ts";
+import { findAgentById, isSignedIn } from "#domain/agents/find.ts";
 import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../context.ts";
@@ -67,7 +67,7 @@ export class YamuxSocket {
 
   /** The build may have changed between signing in and listening for it. */
   async checkBuild(): Promise<void> {
-    const place = await placeOf(this.#ctx.store, this.#agent_id);
+    const place = await findAgentById(this.#ctx.store, this.#agent_id);
     if (!place || !isSignedIn(place)) this.goAway(TAKEN_OVER);
   }
 

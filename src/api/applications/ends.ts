@@ -2,7 +2,7 @@
 // have changed, or the workspace's build is another by now (rule AX-9).
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { readMemberships } from "#db/users/members.ts";
-import { type AppPlace, placeOfApp } from "#domain/applications/find.ts";
+import { type AppPlace, findApp } from "#domain/applications/find.ts";
 import type { AppName } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
@@ -31,7 +31,7 @@ export const whenAppLost = (ctx: ApiContext, opened: Opened, end: (reason: strin
   const lost = (): void => gone(LOST);
   const look = async (): Promise<void> => {
     const caller = by && (await personNow(ctx, by.caller));
-    const now = by && !caller ? undefined : await placeOfApp(ctx, name, caller);
+    const now = by && !caller ? undefined : await findApp(ctx, name, caller);
     const isSame = typeof now === "object" && now.agent_id === place.agent_id && now.port === place.port;
     if (!isSame) lost();
   };

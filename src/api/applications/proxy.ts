@@ -1,7 +1,7 @@
 // Passes requests on to apps and ports of workspaces, below the access URL and on hosts of their own (facts/platform 8.4, rules AX-1 to
 // AX-14). Decides who may and where it goes; how HTTP passes is in pass.ts, how a WebSocket does in bridge.ts.
 import { AppError } from "#base/errors.ts";
-import { type AppPlace, placeOfApp } from "#domain/applications/find.ts";
+import { type AppPlace, findApp } from "#domain/applications/find.ts";
 import { AppHosts, type AppName, appPath, labelOf } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
 import { pathOf } from "../http/errors.ts";
@@ -95,7 +95,7 @@ export class AppProxy {
   async #serve(request: Request, asked: Asked): Promise<Response> {
     const { name, prefix, rest, by, byCookie } = asked;
     const query = appQuery(queryOf(request.url));
-    const place = await placeOfApp(this.#ctx, name, by?.caller);
+    const place = await findApp(this.#ctx, name, by?.caller);
     if (place === "signed_out" && wantsPage(request)) return this.#signIn(asked, query);
     if (typeof place === "string") return this.#trouble(request, place);
     const { accessUrl } = this.#ctx;

@@ -29,7 +29,7 @@ const CHAT_ROLES = ["read"] as const;
 export const chatAcl = (ctx: ApiContext) =>
   new Elysia()
     .use(callers)
-    .get("/:chat/acl", async ({ caller, params }) => show(ctx, await shareable(ctx, params.chat, caller)), {
+    .get("/:chat/acl", async ({ caller, params }) => presentAcl(ctx, await shareable(ctx, params.chat, caller)), {
       user,
       params,
       response: { 200: ChatAcl, ...fails(400, 401, 403, 404) },
@@ -85,7 +85,7 @@ const shareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promi
   return place;
 };
 
-const show = async ({ store }: ApiContext, place: ChatPlace): Promise<ChatAcl> => {
+const presentAcl = async ({ store }: ApiContext, place: ChatPlace): Promise<ChatAcl> => {
   const shares = await store.all(listChatShares({ chat: place.key }));
   const named = (kind: "user" | "group") => shares.filter((one) => one.kind === kind);
   const rolesOf = (kind: "user" | "group") => Object.fromEntries(named(kind).map((one) => [one.subject, one.role]));

@@ -44,7 +44,7 @@ export const dryRuns = (ctx: ApiContext) =>
       async ({ caller, params, body, status }) => {
         const found = await versionAt(ctx, params.templateversion, caller);
         const job = await create(ctx, found, body, caller);
-        return status(201, show(ctx, found, job));
+        return status(201, presentDryRun(ctx, found, job));
       },
       {
         user,
@@ -64,7 +64,7 @@ export const dryRuns = (ctx: ApiContext) =>
       "/:job",
       async ({ caller, params }) => {
         const { found, job } = await dryRunAt(ctx, params, caller);
-        return show(ctx, found, job);
+        return presentDryRun(ctx, found, job);
       },
       {
         user,
@@ -205,7 +205,7 @@ const dryRunAt = async (
   return { found, job };
 };
 
-const show = (ctx: ApiContext, { version, template }: ShownVersion, job: JobRow): ProvisionerJob => {
+const presentDryRun = (ctx: ApiContext, { version, template }: ShownVersion, job: JobRow): ProvisionerJob => {
   const metadata = {
     template_version_name: version.name,
     template_id: version.template_id ?? NIL_UUID,

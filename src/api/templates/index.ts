@@ -45,19 +45,19 @@ const list = {
 
 export const templates = (ctx: ApiContext) => {
   const times = new BuildTimes(ctx.store, ctx.clock);
-  const show = async (shown: ShownTemplate): Promise<Template> =>
+  const present = async (shown: ShownTemplate): Promise<Template> =>
     presentTemplate(shown, await times.of(shown.template.id));
   return new Elysia({ name: "templates" })
     .use(manifestSchema())
     .use(examples())
-    .use(inOrganization(ctx, show))
-    .use(oneTemplate(ctx, show))
+    .use(inOrganization(ctx, present))
+    .use(oneTemplate(ctx, present))
     .use(templateAcl(ctx))
     .use(templateVersionsOf(ctx))
     .use(templateDaus(ctx));
 };
 
-type Show = (shown: ShownTemplate) => Promise<Template>;
+type Present = (shown: ShownTemplate) => Promise<Template>;
 
 const MANIFEST_SCHEMA = JSON.stringify({ $schema: "http://json-schema.org/draft-07/schema#", ...Manifest }, null, 2);
 
@@ -102,14 +102,14 @@ const examples = () =>
     },
   );
 
-const inOrganization = (ctx: ApiContext, show: Show) =>
+const inOrganization = (ctx: ApiContext, present: Present) =>
   new Elysia({ prefix: "/organizations" })
     .use(callers)
     .get(
       "/:organization/templates",
       async ({ caller, params, query }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
-        return Promise.all((await searchTemplates(ctx, caller, query.q ?? "", id)).map(show));
+        return Promise.all((await searchTemplates(ctx, caller, query.q ?? "", id)).map(present));
       },
       {
         ...list,
@@ -121,7 +121,7 @@ const inOrganization = (ctx: ApiContext, show: Show) =>
     .get(
       "/:organization/templates/:name",
       async ({ caller, params }) => {
-        return show(await templateNamed(ctx, params, caller));
+        return present(await templateNamed(ctx, params, caller));
       },
       {
         user: true,
@@ -137,7 +137,7 @@ const inOrganization = (ctx: ApiContext, show: Show) =>
         const organization = await organizationAt(ctx.store, params.organization, caller);
         mustManage(caller, organization);
         const id = await makeTemplate(ctx, organization, caller.user_id, body);
-        return status(201, await show(await templateAt(ctx, id, caller)));
+        return status(201, await present(await templateAt(ctx, id, caller)));
       },
       {
         user: true,
@@ -154,20 +154,24 @@ const inOrganization = (ctx: ApiContext, show: Show) =>
       },
     );
 
-const oneTemplate = (ctx: ApiContext, show: Show) =>
+const oneTemplate = (ctx: ApiContext, present: Present) =>
   new Elysia({ prefix: "/templates" })
     .use(callers)
-    .get("", async ({ caller, query }) => Promise.all((await searchTemplates(ctx, caller, query.q ?? "")).map(show)), {
-      ...list,
-      user: true,
-      detail: {
-        tags,
-        operationId: "listTemplates",
-        summary: "List templates",
-        description: "Those the caller may see, by name.",
+    .get(
+      "",
+      async ({ caller, query }) => Promise.all((await searchTemplates(ctx, caller, query.q ?? "")).map(present)),
+      {
+        ...list,
+        user: true,
+        detail: {
+          tags,
+          operationId: "listTemplates",
+          summary: "List templates",
+          description: "Those the caller may see, by name.",
+        },
       },
-    })
-    .get("/:template", async ({ caller, params }) => show(await templateAt(ctx, params.template, caller)), {
+    )
+    .get("/:template", async ({ caller, params }) => present(await templateAt(ctx, params.template, caller)), {
       user: true,
       params: templatePath,
       response: { 200: Template, ...fails(400, 401, 404) },
@@ -178,7 +182,7 @@ const oneTemplate = (ctx: ApiContext, show: Show) =>
       async ({ caller, params, body }) => {
         const { template } = await managedTemplateAt(ctx, params.template, caller);
         await changeTemplate(ctx, template, body);
-        return show(await templateAt(ctx, template.id, caller));
+        return present(await templateAt(ctx, template.id, caller));
       },
       {
         user: true,

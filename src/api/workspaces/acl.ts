@@ -36,12 +36,16 @@ export const acl = (ctx: ApiContext) => {
   };
   return new Elysia()
     .use(callers)
-    .get("/:workspace/acl", async ({ caller, params }) => show(ctx, await sharedPlace(params.workspace, caller)), {
-      user,
-      params,
-      response: { 200: WorkspaceAcl, ...fails(400, 401, 403, 404, 410) },
-      detail: { tags, operationId: "getWorkspaceAcl", summary: "See with whom a workspace is shared" },
-    })
+    .get(
+      "/:workspace/acl",
+      async ({ caller, params }) => presentAcl(ctx, await sharedPlace(params.workspace, caller)),
+      {
+        user,
+        params,
+        response: { 200: WorkspaceAcl, ...fails(400, 401, 403, 404, 410) },
+        detail: { tags, operationId: "getWorkspaceAcl", summary: "See with whom a workspace is shared" },
+      },
+    )
     .patch(
       "/:workspace/acl",
       async ({ caller, params, body, status }) => {
@@ -92,7 +96,7 @@ export const acl = (ctx: ApiContext) => {
     );
 };
 
-const show = async ({ store }: ApiContext, place: WorkspacePlace): Promise<WorkspaceAcl> => {
+const presentAcl = async ({ store }: ApiContext, place: WorkspacePlace): Promise<WorkspaceAcl> => {
   const { user_acl, group_acl } = place;
   const people = await peopleOf(store, [user_acl]);
   const organization = await getOrganization(store, place.organization_id);

@@ -6,14 +6,14 @@ import type { Store } from "#db/engine/store.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { maySeeWorkspace, mayUseWorkspace } from "../access.ts";
 
-export type AgentPlace = NonNullable<Awaited<ReturnType<typeof placeOf>>>;
+export type AgentPlace = NonNullable<Awaited<ReturnType<typeof findAgentById>>>;
 
 /** Where an agent belongs; undefined when there is no such agent. */
-export const placeOf = (store: Store, id: string) => store.get(findAgentPlace({ id: id.toLowerCase() }));
+export const findAgentById = (store: Store, id: string) => store.get(findAgentPlace({ id: id.toLowerCase() }));
 
 /** The agent with this id in a workspace the caller may see. 404 otherwise, also when the workspace is deleted. */
 export const agentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
-  const place = await placeOf(store, id);
+  const place = await findAgentById(store, id);
   if (!place || place.deleted || !maySeeWorkspace(caller, place)) throw notFound();
   return place;
 };
@@ -23,7 +23,7 @@ export const agentAt = async (store: Store, id: string, caller: UserCaller): Pro
  * of it is used then (facts/platform 2.6).
  */
 export const usableAgentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
-  const place = await placeOf(store, id);
+  const place = await findAgentById(store, id);
   if (!place || place.deleted || !mayUseWorkspace(caller, place)) throw notFound();
   if (isDormant(place)) throw conflict("The workspace is dormant. Wake it up first.");
   return place;

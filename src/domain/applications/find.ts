@@ -32,7 +32,7 @@ type Deps = { readonly store: Store };
 type Target = { level: ShareLevel } & Pick<AppPlace, "port" | "tls" | "base" | "isPort">;
 
 /** Finds it for this caller (undefined: nobody is signed in). */
-export const placeOfApp = async (
+export const findApp = async (
   { store }: Deps,
   name: AppName,
   caller: UserCaller | undefined,

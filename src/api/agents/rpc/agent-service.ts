@@ -4,7 +4,7 @@ import type { AgentReport } from "#actors/usage/usage.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
-import { isLatest, placeOf } from "#domain/agents/find.ts";
+import { findAgentById, isLatest } from "#domain/agents/find.ts";
 import { readAppearance } from "#domain/deployment/appearance.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agents/agent.ts";
 import type { Banner } from "#schema/deployment/appearance.ts";
@@ -95,7 +95,7 @@ export const agentService = (
       icon: "",
       needs_user_attention: false,
     };
-    const place = await placeOf(ctx.store, agent_id);
+    const place = await findAgentById(ctx.store, agent_id);
     if (place) await reportAppStatus(ctx, { agent_id, workspace_id: place.workspace_id }, report);
     return {};
   },
@@ -160,7 +160,7 @@ const hasConnections = ({ connection_count, session_counts }: ReturnType<typeof 
 
 /** Open connections count as activity (facts/platform 2.7); a report is not refused because that could not be noted. */
 const noteUse = async (ctx: ApiContext, agent_id: string, stats: AgentReport): Promise<void> => {
-  const place = await placeOf(ctx.store, agent_id);
+  const place = await findAgentById(ctx.store, agent_id);
   if (!place || !isLatest(place)) return;
   ctx.usage.noteReport(place.workspace_id, agent_id, stats);
   const report = { reason: "agent_stats" as const, at: ctx.clock.now(), agent_id };
