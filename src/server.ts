@@ -20,6 +20,7 @@ import { health } from "./api/health.ts";
 import { AgentTokens } from "./api/http/agent-tokens.ts";
 import { ALWAYS_FITS, bodyLimit, NO_BODY, readBody, tooLarge } from "./api/http/body/body.ts";
 import { BodyReaders } from "./api/http/body/body-shape.ts";
+import { refuseNulIn } from "./api/http/body/nul.ts";
 import { isCompat, remember } from "./api/http/caller.ts";
 import { swaggerPage } from "./api/http/document/swagger.ts";
 import { compressed } from "./api/http/encoding.ts";
@@ -150,6 +151,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       checkOrigin(request, credential, hosts, ctx.accessUrl);
       if (isProbe(request)) return await app.fetch(request);
       checkDeclaredLength(request, operations);
+      refuseNulIn(request.url);
       return await ctx.requests.run(request, async () => {
         const identity = withinScope(request, await identify(credential, request, who));
         rates?.count(request, identity, operations);

@@ -8,6 +8,7 @@ export const FLUSH_MS = 60_000;
 export class Uses {
   readonly #write: (workspace_id: string) => Promise<unknown>;
   #used = new Set<string>();
+  #writing: Promise<unknown> = Promise.resolve();
   #ticking: Timer | undefined;
 
   /** `write` notes in the workspace's row that it has been used. */
@@ -29,17 +30,18 @@ export class Uses {
     this.#ticking = clock.every(FLUSH_MS, () => void this.flush());
   }
 
-  /** Writes all that has been collected; what fails comes again with the next use. */
+  /** Resolves when all that has been collected is written, also by a call before; what fails comes again with the next use. */
   async flush(): Promise<void> {
     const used = this.#used;
     this.#used = new Set();
-    await Promise.all(
-      [...used].map((id) =>
-        this.#write(id).catch((error) => {
-          log("workspaces").warn("the use of workspace {id} was not noted: {error}", { id, error });
-        }),
-      ),
+    const before = this.#writing;
+    const written = [...used].map((id) =>
+      this.#write(id).catch((error) => {
+        log("workspaces").warn("the use of workspace {id} was not noted: {error}", { id, error });
+      }),
     );
+    this.#writing = Promise.all([before, ...written]);
+    await this.#writing;
   }
 
   stop(): void {

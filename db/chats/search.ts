@@ -120,7 +120,7 @@ const chatMatches = (key: SQL, { messages, titles }: Matching): SQL => {
     and rowid between (${key} << 32) and ((${key} << 32) | 4294967295))`;
   const named = sql`exists (select 1 from title_search where title_search match ${titles} and rowid in (${key}, -${key}))`;
   const ways = [...(messages === null ? [] : [said]), ...(titles === null ? [] : [named])];
-  return ways.length === 0 ? sql`0` : sql`(${sql.join(ways, sql` or `)})`;
+  return ways.length === 0 ? sql`false` : sql`(${sql.join(ways, sql` or `)})`;
 };
 
 /**
@@ -132,7 +132,7 @@ export const matchingRoots = (owner_id: string, { messages, titles }: Matching):
     ...(messages === null ? [] : [sql`select rowid >> 32 from message_search where message_search match ${messages}`]),
     ...(titles === null ? [] : [sql`select abs(rowid) from title_search where title_search match ${titles}`]),
   ];
-  if (ways.length === 0) return sql`select 0 where 0`;
+  if (ways.length === 0) return sql`select 0 where false`;
   return sql`with hits (key) as materialized (${sql.join(ways, sql` union all `)})
     select key from hits union all
     select root.key from chats sub join chats root on root.id = sub.parent_chat_id

@@ -94,7 +94,7 @@ export const sumSpendByModel = (of: SpendOf) =>
       .leftJoin(model_configs, eq(model_configs.id, model_spend.model_config_id))
       .leftJoin(model_providers, eq(model_providers.id, model_configs.provider_id))
       .where(matching(of))
-      .groupBy(model_spend.model_config_id)
+      .groupBy(model_spend.model_config_id, model_configs.id, model_providers.id)
       .orderBy(desc(sql`total_cost_micros`), model_spend.model_config_id)
       .limit(LONGEST),
   )();
@@ -111,7 +111,7 @@ export const sumSpendByChat = (of: SpendOf) =>
       .from(model_spend)
       .leftJoin(chats, eq(chats.id, model_spend.root_chat_id))
       .where(matching(of))
-      .groupBy(model_spend.root_chat_id)
+      .groupBy(model_spend.root_chat_id, chats.key)
       .orderBy(desc(sql`total_cost_micros`), model_spend.root_chat_id)
       .limit(LONGEST),
   )();
@@ -157,7 +157,7 @@ export const sumSpendByUser = (of: Everybody, page: { readonly limit: number; re
       .from(model_spend)
       .innerJoin(users, eq(users.id, model_spend.user_id))
       .where(everybody(of))
-      .groupBy(model_spend.user_id)
+      .groupBy(model_spend.user_id, users.id)
       .orderBy(desc(sql`total_cost_micros`), users.username)
       .limit(page.limit)
       .offset(page.offset),
@@ -186,7 +186,7 @@ export const listTurnCosts = (of: { chat: number; limit: number }) =>
         unpriced_request_count: sql<number>`count(*) - count(cost)`.as("unpriced_request_count"),
       })
       .from(
-        sql`(select ${messages.usage} ->> 'cost_micros' as cost, ${messages.usage} as usage,
+        sql`(select cast(${messages.usage} ->> 'cost_micros' as bigint) as cost, ${messages.usage} as usage,
           max(case when ${messages.role} = 'user' and ${messages.visibility} <> 'model' then ${messages.id} end)
             over (order by ${messages.id}) as turn
           from ${messages} where ${messages.chat} = ${of.chat})`,

@@ -1,5 +1,6 @@
 // Statements of a batch as what is sent to PostgreSQL: texts and their parameters. Pure.
 import type { Statement, Value } from "../engine/sql.ts";
+import { storableValue } from "./stored-value.ts";
 import { tableConfigs } from "./tables.ts";
 import { toPostgres } from "./text.ts";
 
@@ -34,7 +35,7 @@ export const sentOf = ({ sql, rows, expect }: Statement): Sent[] => {
   const whole = rows.length >= MANY_ROWS && expect === undefined ? unnested(sql, rows) : undefined;
   if (whole) return [whole];
   const text = textOf(sql, expect);
-  return rows.map((row) => ({ text, params: [...row] }));
+  return rows.map((row) => ({ text, params: row.map(storableValue) }));
 };
 
 /** Types of columns by table. */
@@ -72,7 +73,7 @@ const arrayText = (values: readonly Value[]): string => `{${values.map(elementTe
 
 const elementText = (value: Value): string => {
   if (value === null) return "null";
-  if (typeof value === "string") return `"${value.replace(/[\\"]/g, "\\$&")}"`;
+  if (typeof value === "string") return `"${String(storableValue(value)).replace(/[\\"]/g, "\\$&")}"`;
   if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value).toString("hex")}"`;
   return String(value);
 };

@@ -14,7 +14,9 @@ create or replace function max(a bigint, b bigint) returns bigint language sql i
 --> statement-breakpoint
 create or replace function min(a bigint, b bigint) returns bigint language sql immutable parallel safe as $$ select case when a is null or b is null then null when a < b then a else b end $$;
 --> statement-breakpoint
-create or replace function text_json_field(text, text) returns text language sql immutable parallel safe as $$ select $1::json ->> $2 $$;
+create or replace function text_json_field(text, text) returns text language sql immutable parallel safe as $$
+  select case when left($2, 1) = '$' then $1::json #>> string_to_array(ltrim(regexp_replace(substr($2, 2), '\[(\d+)\]', '.\1', 'g'), '.'), '.')
+    else $1::json ->> $2 end $$;
 --> statement-breakpoint
 do $$ begin create operator ->> (leftarg = text, rightarg = text, function = text_json_field); exception when duplicate_function then null; end $$;
 --> statement-breakpoint
@@ -23,6 +25,12 @@ create or replace function join_text(acc text, v text) returns text language sql
 create or replace aggregate group_concat(text) (sfunc = join_text, stype = text);
 --> statement-breakpoint
 create or replace function total_add(acc double precision, v bigint) returns double precision language sql immutable as $$ select acc + coalesce(v, 0) $$;
+--> statement-breakpoint
+create or replace aggregate whole_sum(bigint) (sfunc = int8pl, stype = bigint);
+--> statement-breakpoint
+-- Of its formats those that are asked for; the time is in seconds since 1970.
+create or replace function strftime(format text, at bigint, unit text) returns text language sql immutable strict parallel safe as $$
+  select to_char(to_timestamp(at) at time zone 'utc', replace(replace(replace(format, '%Y', 'YYYY'), '%m', 'MM'), '%d', 'DD')) $$;
 --> statement-breakpoint
 create or replace aggregate total(bigint) (sfunc = total_add, stype = double precision, initcond = '0');
 --> statement-breakpoint

@@ -5,12 +5,12 @@ import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { CommitError } from "../engine/store.ts";
+import { CONNECT_SECONDS, findPrimary } from "./find-primary.ts";
 import { hostsOf } from "./hosts.ts";
 
 /** Milliseconds between two rounds over the hosts, and how long writes wait for a primary before they are refused. */
 const AGAIN_MS = 100;
 const WAIT_MS = 15_000;
-const CONNECT_SECONDS = 2;
 const READERS = 4;
 
 /**
@@ -68,25 +68,17 @@ export class Primary {
   async #connect(): Promise<ReservedSQL> {
     const until = systemClock.monotonic() + this.#wait_ms;
     let reason: unknown;
-    for (let i = 0; systemClock.monotonic() < until && !this.#closed; i++) {
-      const host = this.#hosts[i % this.#hosts.length] as string;
-      const sql = new SQL(host, { max: 1, bigint: true, connectionTimeout: CONNECT_SECONDS, idleTimeout: 0 });
+    while (systemClock.monotonic() < until && !this.#closed) {
       try {
-        const connection = await sql.reserve();
-        const [row] = await connection.unsafe("select pg_is_in_recovery() as standby");
-        if (!row.standby) {
-          await connection.unsafe(WRITER_SETTINGS).simple();
-          this.#sql = sql;
-          this.#readers = new SQL(host, { max: READERS, bigint: true, connectionTimeout: CONNECT_SECONDS });
-          return connection;
-        }
-        reason = "it is a standby";
-        connection.release();
+        const { host, sql, connection } = await findPrimary(this.#hosts);
+        await connection.unsafe(WRITER_SETTINGS).simple();
+        this.#sql = sql;
+        this.#readers = new SQL(host, { max: READERS, bigint: true, connectionTimeout: CONNECT_SECONDS });
+        return connection;
       } catch (error) {
         reason = error;
       }
-      await sql.close({ timeout: 0 }).catch(() => {});
-      if (i % this.#hosts.length === this.#hosts.length - 1) await pause(systemClock, AGAIN_MS);
+      await pause(systemClock, AGAIN_MS);
     }
     log("db").warn("no primary of PostgreSQL answers: {reason}", { reason });
     throw new CommitError("overloaded", "no primary of the database answers", { cause: reason });

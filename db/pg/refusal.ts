@@ -16,14 +16,18 @@ export const sqlState = (error: unknown): string => {
   return [errno, code].map(String).find((text) => /^[0-9A-Z]{5}$/.test(text)) ?? "";
 };
 
-/** The same group may succeed when it is sent again: a deadlock, or a transaction that met another. */
-export const isWorthRepeating = (error: unknown): boolean => /^40(001|P01)$/.test(sqlState(error));
+/** The database has ended a transaction that stood still before its COMMIT, and the connection with it: nothing of it was written. */
+const STOOD_STILL = "25P03";
+
+/** The same group may succeed when it is sent again: a deadlock, a transaction that met another, or one in which this process stood still. */
+export const isWorthRepeating = (error: unknown): boolean =>
+  /^40(001|P01)$/.test(sqlState(error)) || sqlState(error) === STOOD_STILL;
 
 /** PostgreSQL refused this statement; the connection goes on. Anything else is a broken connection, whose commit may have arrived. */
 export const isAnswer = (error: unknown): boolean => {
   const state = sqlState(error);
   // Class 57: the server is going down or has ended this connection.
-  return state !== "" && !/^(08|57)/.test(state);
+  return state !== "" && state !== STOOD_STILL && !/^(08|57)/.test(state);
 };
 
 /** What PostgreSQL said, as one of our reasons. */

@@ -8,7 +8,7 @@ import { conditionsOf } from "../reports/audit/plan.ts";
 import { Deps } from "../reports/usage/parts.ts";
 import { REPORTS } from "../reports/usage/reports.ts";
 import { queryText } from "./bind.ts";
-import { storedValue } from "./stored-value.ts";
+import { storableValue, storedValue } from "./stored-value.ts";
 
 /** Reports that are computed at once; the others wait. */
 const AT_ONCE = 2;
@@ -50,7 +50,7 @@ export class PgReports {
 const rowsIn =
   (connection: ReservedSQL): Rows =>
   async (sql, params = []) => {
-    const rows = await connection.unsafe(queryText(sql), params as never[]).values();
+    const rows = await connection.unsafe(queryText(sql), params.map(storableValue) as never[]).values();
     return (rows as unknown as unknown[][]).map((row) => row.map(storedValue));
   };
 

@@ -9,7 +9,7 @@ import { migratePostgres } from "./migrate.ts";
 import { Primary } from "./primary.ts";
 import { refusalOf } from "./refusal.ts";
 import { PgReports } from "./reports.ts";
-import { storedValue } from "./stored-value.ts";
+import { storableValue, storedValue } from "./stored-value.ts";
 import { PgWriter } from "./writer.ts";
 
 export type PgStoreOptions = {
@@ -84,7 +84,7 @@ export class PgStore implements Store {
     if (this.#closing) throw new CommitError("closed", "the store is closing");
     try {
       const readers = await this.#primary.readers();
-      const rows = await readers.unsafe(queryText(query.sql), query.params as never[]).values();
+      const rows = await readers.unsafe(queryText(query.sql), query.params.map(storableValue) as never[]).values();
       return (rows as unknown as unknown[][]).map((row) => query.map(row.map(storedValue)));
     } catch (error) {
       throw refusalOf(error);

@@ -7,3 +7,7 @@ export const storedValue = (value: unknown): Value => {
   if (typeof value === "boolean") return Number(value);
   return value as Value;
 };
+
+/** As PostgreSQL takes it: no text with NUL. People's are refused before; what machines say and nobody has cleaned must not fail a commit. */
+export const storableValue = (value: Value): Value =>
+  typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\uFFFD") : value;

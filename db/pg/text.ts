@@ -20,6 +20,11 @@ const FORMS: readonly (readonly [RegExp, string | ((...found: string[]) => strin
   ],
   [/\blimit -1\b/g, "limit all"],
   [/\bjson_object\(/g, "json_build_object("],
+  // PostgreSQL's own sum of integers is no integer.
+  [/\bsum\(/g, "whole_sum("],
+  // Beside a number PostgreSQL takes a parameter for one of 32 bits.
+  [/(\$\d+) (<<|[-+*/%=]) (?=\d)/g, "$1::bigint $2 "],
+  [/(?<!\|)\| (\$\d+)/g, "| $1::bigint"],
   // A limit that is bound may be -1, which is none.
   [/\blimit (\$\d+)/g, "limit nullif($1::bigint, -1)"],
   // PostgreSQL chooses indices and the order of joins itself.

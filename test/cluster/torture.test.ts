@@ -2,10 +2,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { Primary } from "#db/pg/primary.ts";
-import { openPgStore } from "#db/pg/store.ts";
+import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { until } from "#test/support/until.ts";
 import { judge, type Outcome, type Row, type Write } from "../crash/cluster/cluster-oracle.ts";
 import { tortureCluster } from "../crash/cluster/server-cluster.ts";
 
@@ -78,6 +79,50 @@ describe("on a real database", () => {
     },
   );
 });
+
+/** What an older node writes that has passed its guard when a newer one begins; the guard takes its row in this way. */
+const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
+  const database = await createDatabase();
+  const { url } = database;
+  const sql = new SQL(url, { max: 2 });
+  await sql.unsafe("create table written (number bigserial primary key, name text not null, epoch bigint not null)");
+  const first = await openPgStore({ url, now: 0, fatal: () => {} });
+  const older = await sql.reserve();
+  await older.unsafe("begin");
+  await older.unsafe(`select 1 from epoch where id = 1 and value = ${first.epoch} for ${lock}`);
+  let second: PgStore | undefined;
+  const opened = openPgStore({ url, now: 0, fatal: () => {} }).then((store) => {
+    second = store;
+  });
+  const waits = async (): Promise<boolean> =>
+    (await sql.unsafe("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"))
+      .length > 0;
+  await until(async () => second !== undefined || (await waits()), { what: "the newer node to begin, or to wait" });
+  const write = (epoch: number, name: string) => ({
+    sql: "insert into written (name, epoch) values (?, ?)",
+    rows: [[name, epoch]],
+  });
+  await second?.commit([write(second.epoch, "newer")]);
+  await older.unsafe("insert into written (name, epoch) values ('older', $1)", [first.epoch]);
+  await older.unsafe("commit");
+  older.release();
+  await opened;
+  await second?.commit([write(second.epoch, "last")]);
+  const rows = (await sql.unsafe("select name, epoch::int as epoch from written order by number")) as Row[];
+  for (const one of [first, second]) await one?.close();
+  await sql.close();
+  await database.remove();
+  return judge([], [...rows]).map((one) => one.replace(/\d+/g, "N"));
+};
+
+testNeeding(
+  [needs.postgres],
+  "[CL-7] [PQ-5] a guard that takes its row for sharing holds the next node up, and with a weaker lock the oracle sees what happens",
+  async () => {
+    expect(await pastItsGuard("share")).toEqual([]);
+    expect(await pastItsGuard("key share")).toEqual(["older was written by epoch N after one of epoch N"]);
+  },
+);
 
 testNeeding(
   [needs.postgres],

@@ -27,6 +27,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
         const known = await tokenOf(ctx, caller, provider);
         if (known) return known;
         ctx.requests.exempt(request);
+        if (request.signal.aborted) wait.end();
         request.signal.addEventListener("abort", () => wait.end(), { once: true });
         while (await wait.next()) {
           const token = await tokenOf(ctx, caller, provider);

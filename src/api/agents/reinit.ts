@@ -150,6 +150,7 @@ class Claim {
 
   /** The event. 503 when the wait ended without one: the server stops, another build took over, or the caller hung up. */
   async answered(signal: AbortSignal): Promise<ReinitEvent> {
+    if (signal.aborted) this.#settle(undefined);
     signal.addEventListener("abort", () => this.#settle(undefined), { once: true });
     const event = await this.settled;
     if (event) return event;

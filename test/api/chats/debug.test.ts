@@ -29,7 +29,7 @@ const settled = async (world: ChatWorld, id: string, ends: number): Promise<Chat
     const runs = await runsOf(world.owner, id);
     if (runs.filter(({ status }) => status !== "in_progress").length >= ends) return runs;
     // The record is written behind the turn's back: each empty commit lets what was submitted before it through.
-    await store.commit([interruptOpenRuns(-1)].map((one) => ({ ...one, sql: `${one.sql} and 0` })));
+    await store.commit([interruptOpenRuns(-1)].map((one) => ({ ...one, sql: `${one.sql} and false` })));
   }
 };
 const turn = async (world: ChatWorld, text: string): Promise<string> => {

@@ -15,7 +15,7 @@ const openWorld = async () => {
       (await (await owner.fetch("POST", path, new TextEncoder().encode(text), { headers })).json()) as { id: string }
     ).id;
   };
-  const count = async (table: string, where = "1"): Promise<number> => {
+  const count = async (table: string, where = "true"): Promise<number> => {
     const sql = `select count(*) from ${table} where ${where}`;
     return (await contextOf(world.server).store.get({ sql, params: [], map: ([value]) => Number(value) })) ?? 0;
   };

@@ -6,6 +6,7 @@ import { mergeSearch, readPieces } from "#db/chats/search.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
+import { onPostgres } from "#test/support/postgres-server.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 
 setDefaultTimeout(30_000);
@@ -147,26 +148,30 @@ test("[FS-5] one finds one's own chats, in the order of the list, with the list'
   expect(await find(world.owner, "secret")).toEqual([]);
 });
 
-test("[FS-6] the index is merged in slices until there is nothing to merge, and finds the same before and after", async () => {
-  await using world = await openChatWorld();
-  const context = contextOf(world.server);
-  const ids: string[] = [];
-  for (let index = 0; index < 20; index++) ids.unshift((await createChat(world, `lemur number${index}`)).id);
-  const pieces = () => context.store.get(readPieces("message_search"));
-  const before = await pieces();
-  expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
-  context.chatUpkeep.sweep();
-  // Done when a slice of ours changes nothing any more.
-  for (let last = before; ; ) {
-    await context.store.commit([mergeSearch("message_search")]);
-    const now = await pieces();
-    if (now === last) break;
-    last = now;
-  }
-  expect(await pieces()).not.toBe(before);
-  expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
-  expect(await find(world.owner, "number7")).toEqual([ids[12] as string]);
-});
+// PostgreSQL merges its index by itself.
+test.skipIf(onPostgres)(
+  "[FS-6] the index is merged in slices until there is nothing to merge, and finds the same before and after",
+  async () => {
+    await using world = await openChatWorld();
+    const context = contextOf(world.server);
+    const ids: string[] = [];
+    for (let index = 0; index < 20; index++) ids.unshift((await createChat(world, `lemur number${index}`)).id);
+    const pieces = () => context.store.get(readPieces("message_search"));
+    const before = await pieces();
+    expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
+    context.chatUpkeep.sweep();
+    // Done when a slice of ours changes nothing any more.
+    for (let last = before; ; ) {
+      await context.store.commit([mergeSearch("message_search")]);
+      const now = await pieces();
+      if (now === last) break;
+      last = now;
+    }
+    expect(await pieces()).not.toBe(before);
+    expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
+    expect(await find(world.owner, "number7")).toEqual([ids[12] as string]);
+  },
+);
 
 // A naive search in memory: every document is looked at, word by word.
 

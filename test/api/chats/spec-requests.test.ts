@@ -159,7 +159,8 @@ describeInside("the specification", () => {
     const sent = await sendMessage(world, id, "c", { busy_behavior: "queue" });
     expect([keys(sent), sent.queued]).toEqual([["message", "messages", "queued", "warnings"], false]);
     const stopped = await world.owner.post<Chat>(`${path}/interrupt`);
-    expect([stopped.id, stopped.status]).toEqual([id, "interrupting"]);
+    // Nothing had been said yet: it may have come to rest by the time it is read.
+    expect([stopped.id, ["interrupting", "waiting"].includes(stopped.status)]).toEqual([id, true]);
     (await world.models.next()).finish();
     await over(id);
   });

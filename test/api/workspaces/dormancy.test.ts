@@ -107,8 +107,14 @@ test("[TI-23] a dormant workspace is deleted in the end; after a failed delete a
   const broughtToLifeBy = (provisioner: string) =>
     store.commit([
       {
-        sql: "update template_versions set manifest = json_set(manifest, '$.provisioner', ?) where id = ?",
-        rows: [[provisioner, time.version_id]],
+        sql: "update template_versions set manifest = replace(manifest, ?, ?) where id = ?",
+        rows: [
+          [
+            `"provisioner":"${provisioner === "echo" ? "nobody" : "echo"}"`,
+            `"provisioner":"${provisioner}"`,
+            time.version_id,
+          ],
+        ],
       },
     ]);
   expect((await time.activity(easy.id)).next).toMatchObject({ what: "delete", at: "2030-01-04T12:00:00.000Z" });

@@ -121,9 +121,7 @@ test.each([
     const { context } = world.server;
     if (!context) return;
     const sql = "select lifecycle_state from agents where id = ?";
-    const { Database } = await import("bun:sqlite");
-    using database = new Database(join(world.server.directory, "slipway.db"), { readonly: true });
-    expect(database.query(sql).get(agent.id)).toEqual({ lifecycle_state: lifecycle });
+    expect(await context.store.all({ sql, params: [agent.id], map: ([state]) => state })).toEqual([lifecycle]);
   },
   60_000,
 );

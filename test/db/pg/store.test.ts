@@ -86,6 +86,26 @@ testNeeding([needs.postgres], "[PQ-7] rows that bring null in place of their num
   expect(keys).toEqual(Array.from({ length: 22 }, (_, i) => i + 1));
 });
 
+testNeeding([needs.postgres], "[PQ-8] what the database gave up before its commit is sent again", async () => {
+  const { url } = await database();
+  const store = await open(url);
+  await using sql = new SQL(url, { max: 1 });
+  await sql.unsafe("create sequence refusals");
+  for (const [n, state] of ["25P03", "40001", "40P01"].entries()) {
+    // Numbers of a sequence stay used when their transaction is taken back: only the first try meets the error.
+    await sql.unsafe(`create or replace function refuse_once() returns trigger language plpgsql as $$ begin
+      if nextval('refusals') = 1 then raise exception 'given up' using errcode = '${state}'; end if; return new; end $$`);
+    if (n === 0) {
+      await sql.unsafe("create trigger refuse before insert on settings for each row execute function refuse_once()");
+    }
+    await sql.unsafe("alter sequence refusals restart");
+    await store.commit([putSetting({ key: state, value: "" })]);
+    expect(store.writer.counts.repeats).toBe(n + 1);
+  }
+  await sql.close();
+  expect((await store.all(allSettings())).map(({ key }) => key)).toEqual(["25P03", "40001", "40P01"]);
+});
+
 describe("two nodes on one database", () => {
   testNeeding(
     [needs.postgres],

@@ -17,6 +17,7 @@ describe("a statement for PostgreSQL", () => {
     ["select 1 limit -1", "select 1 limit all"],
     ["select json_object('a', 1)", "select json_build_object('a', 1)"],
     ["select 1 limit ? offset ?", "select 1 limit nullif($1::bigint, -1) offset $2"],
+    ["delete from a where k between (?1 << 32) | ?2 and 9", "delete from a where k between ($1::bigint << 32) | $2::bigint and 9"],
     ["select 1 from (select 2) where true", "select 1 from (select 2) as subquery_0 where true"],
     ["select 1 from (select 2 from (select 3)) x", "select 1 from (select 2 from (select 3) as subquery_0) x"],
     ["select 1 from message_search where message_search match ?", "select 1 from message_search where words @@ fts_query($1)"],

@@ -27,6 +27,8 @@ export class AgentConnection implements SocketHandler {
   readonly #options: AgentConnectionOptions;
   readonly #id = uuid();
   #open: YamuxSocket | undefined;
+  /** The agent's actor has told all that this connection speaks for the agent now. */
+  #hasSpoken = false;
 
   constructor(ctx: ApiContext, options: AgentConnectionOptions) {
     this.#ctx = ctx;
@@ -46,7 +48,9 @@ export class AgentConnection implements SocketHandler {
     if (daemon) open.onEnd(() => daemon.gone());
     if (speaks) {
       const taken = ({ connection_id }: { connection_id: string }): void => {
-        if (connection_id !== this.#id) open.goAway("a newer connection of this agent has taken over");
+        // Until this one has spoken, others that do are those before it, whose words were still on their way to the disk.
+        if (connection_id === this.#id) this.#hasSpoken = true;
+        else if (this.#hasSpoken) open.goAway("a newer connection of this agent has taken over");
       };
       open.onEnd(topics.subscribe("agent_connection", agent_id, taken));
     }
@@ -61,11 +65,13 @@ export class AgentConnection implements SocketHandler {
       log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });
     // The first figure is there at once, not with the first sign of life.
     if (daemon) void open.session.ping();
-    void serveSession(open.session, router, { clock, onError });
-    this.#begin(open).catch((error) => {
-      log("agents").warn("agent {agent_id} could not be noted as connected: {error}", { agent_id, error });
-      open.tryLater();
-    });
+    // Nothing is answered before it is on disk that the agent is here.
+    this.#begin(open)
+      .then(() => serveSession(open.session, router, { clock, onError }))
+      .catch((error) => {
+        log("agents").warn("agent {agent_id} could not be noted as connected: {error}", { agent_id, error });
+        open.tryLater();
+      });
   }
 
   message(_socket: Socket, data: string | Uint8Array): void {

@@ -2,8 +2,10 @@
 // it will send. A body is read only after its sender is known (rules HT-5 to HT-7, HT-24).
 import { AppError } from "#base/errors.ts";
 import { mustBeKnown } from "../caller.ts";
+import { pathOf } from "../errors.ts";
 import type { Declared } from "../operation.ts";
 import { CHEAP_BYTES, tooCostly } from "./json-cost.ts";
+import { refuseNul } from "./nul.ts";
 
 /** The default of the specification. */
 const DEFAULT_LIMIT = 4_194_304;
@@ -59,7 +61,9 @@ const readJson = async (request: Request, limit: number): Promise<object | typeo
       detail: "Send it with the header Content-Type: application/json.",
     });
   }
-  const value = isSmall(request, limit) ? parsed(await request.arrayBuffer()) : await parsedWithCare(request, limit);
+  const value = isSmall(request, limit)
+    ? parsed(request, await request.arrayBuffer())
+    : await parsedWithCare(request, limit);
   if (value === undefined) return NO_BODY;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new AppError("invalid", "The request body must be a JSON object.");
@@ -81,18 +85,28 @@ const parsedWithCare = async (request: Request, limit: number): Promise<unknown>
   if (bytes.byteLength === 0) return undefined;
   const costly = tooCostly(bytes);
   if (costly) throw new AppError("invalid", `The request body ${costly}`);
-  return parsed(bytes);
+  return parsed(request, bytes);
 };
 
 /** Bytes that are no UTF-8 are refused: Bun's own reading would put other characters in their place. */
-const parsed = (bytes: ArrayBuffer | Uint8Array): unknown => {
+const parsed = (request: Request, bytes: ArrayBuffer | Uint8Array): unknown => {
+  const { text, value } = parsedJson(bytes);
+  if (!isOfAgent(request)) refuseNul(text, value);
+  return value;
+};
+
+const parsedJson = (bytes: ArrayBuffer | Uint8Array): { text: string; value: unknown } => {
   try {
-    return JSON.parse(utf8.decode(bytes));
+    const text = utf8.decode(bytes);
+    return { text, value: JSON.parse(text) };
   } catch (error) {
     const detail = error instanceof Error ? error.message.slice(0, 200) : "";
     throw new AppError("invalid", "The request body must be valid JSON.", { detail });
   }
 };
+
+/** What programs print comes through these routes, which clean it (rule LG-2). */
+const isOfAgent = ({ url }: Request): boolean => pathOf(url).startsWith("/api/v2/workspaceagents/me/");
 
 /** The most bytes that a body may have which is sent to an operation that has declared this; undefined: there is no such operation. */
 export const bodyLimit = (declared: Declared | undefined): number =>

@@ -1,0 +1,154 @@
+// The primary of the database dies while writes are on their way, and its standby takes its place: two real PostgreSQL with streaming
+// replication, started by the test. And whether the oracle sees what a wrong set-up loses.
+import { afterEach, expect } from "bun:test";
+import { SQL } from "bun";
+import { findPrimary } from "#db/pg/find-primary.ts";
+import { hostsOf } from "#db/pg/hosts.ts";
+import { inspectPostgres } from "#db/pg/inspect.ts";
+import { isStandbyMissing } from "#db/pg/lease.ts";
+import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { type PostgresPair, startPair } from "#test/support/postgres-pair.ts";
+import { until } from "#test/support/until.ts";
+import { judge, type Outcome, type Row, type Write } from "../crash/cluster/cluster-oracle.ts";
+import { putSetting } from "../db/batches.ts";
+import { outcomeOf } from "../db/contract.ts";
+
+const CLIENTS = 8;
+const pairs: PostgresPair[] = [];
+afterEach(async () => {
+  for (const pair of pairs.splice(0)) await pair[Symbol.asyncDispose]();
+});
+
+const pairOf = async (options: { synchronous?: boolean } = {}): Promise<PostgresPair> => {
+  const pair = await startPair(options);
+  pairs.push(pair);
+  return pair;
+};
+
+const storeOf = (url: string): Promise<PgStore> => openPgStore({ url, now: 0, fatal: () => {} });
+
+/** Clients that write one row after the other, and what they were told. */
+const writing = (store: PgStore) => {
+  const told: Write[] = [];
+  let going = true;
+  const client = async (n: number): Promise<void> => {
+    for (let i = 0; going; i++) {
+      const name = `w-${n}-${i}`;
+      const said = await outcomeOf(store.commit([putSetting({ key: name, value: "" })]));
+      const outcome: Outcome = said === "done" ? "done" : said === "unknown" ? "unknown" : "refused";
+      told.push({ name, outcome });
+      if (outcome !== "done") await Bun.sleep(5);
+    }
+  };
+  const clients = Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(n)));
+  const done = (): number => told.filter(({ outcome }) => outcome === "done").length;
+  return {
+    told,
+    done,
+    /** Resolves when so many more writes were acknowledged. */
+    more: async (count: number): Promise<void> => {
+      const enough = done() + count;
+      await until(() => done() >= enough, { what: "writes to go on" });
+    },
+    end: async (): Promise<void> => {
+      going = false;
+      await clients;
+    },
+  };
+};
+
+const rowsIn = async (url: string): Promise<Row[]> => {
+  await using sql = new SQL(url, { max: 1 });
+  const rows = (await sql.unsafe("select key as name from settings where key like 'w-%'")) as { name: string }[];
+  return rows.map(({ name }) => ({ name, epoch: 1 }));
+};
+
+testNeeding(
+  [needs.postgres, needs.root],
+  "[CL-13] the primary is killed and its synchronous standby promoted: writes go on, and nothing acknowledged is lost; the old one, back, acknowledges nothing and is not taken for the primary",
+  async () => {
+    const pair = await pairOf();
+    const store = await storeOf(pair.url);
+    const load = writing(store);
+    await load.more(200);
+    pair.primary.kill();
+    await pair.standby.promote();
+    await load.more(200);
+    await load.end();
+    expect(judge(load.told, await rowsIn(pair.standby.url()))).toEqual([]);
+    await pair.primary.start();
+    expect((await findPrimary(hostsOf(pair.url))).host).toBe(pair.standby.url());
+    const old = new SQL(pair.primary.url(), { max: 1 });
+    let isAnswered = false;
+    void old.unsafe("insert into settings (key, value) values ('lost', '')").then(
+      () => {
+        isAnswered = true;
+      },
+      () => {},
+    );
+    await until(
+      async () => (await pair.primary.ask("select 1 from pg_stat_activity where wait_event = 'SyncRep'")).length > 0,
+      { what: "the commit to wait for a standby" },
+    );
+    expect(isAnswered).toBe(false);
+    void old.close({ timeout: 0 });
+    await store.close();
+  },
+  120_000,
+);
+
+testNeeding(
+  [needs.postgres, needs.root],
+  "[CL-13] with an asynchronous standby acknowledged writes are lost, and the oracle says so",
+  async () => {
+    const pair = await pairOf({ synchronous: false });
+    const store = await storeOf(pair.url);
+    await until(async () => (await pair.standby.ask("select to_regclass('settings') as there"))[0] !== undefined);
+    const load = writing(store);
+    await load.more(50);
+    // Behind, as one over a slow line is.
+    await pair.standby.ask("alter system set primary_conninfo = ''");
+    await pair.standby.ask("select pg_reload_conf()");
+    await until(async () => (await pair.primary.ask("select 1 from pg_stat_replication")).length === 0, {
+      what: "the standby to fall behind",
+    });
+    await load.more(50);
+    pair.primary.kill();
+    await pair.standby.promote();
+    await load.end();
+    const wrong = judge(load.told, await rowsIn(pair.standby.url()));
+    expect(wrong.filter((one) => one.endsWith("was acknowledged and is lost")).length).toBeGreaterThan(0);
+    await store.close();
+  },
+  120_000,
+);
+
+testNeeding(
+  [needs.postgres, needs.root],
+  "[CL-14] while the synchronous standby is away writes wait, and it is said; when it is back they are acknowledged",
+  async () => {
+    const pair = await pairOf();
+    const store = await storeOf(pair.url);
+    await store.commit([putSetting({ key: "before", value: "" })]);
+    pair.standby.kill();
+    let isAcknowledged = false;
+    const waiting = store.commit([putSetting({ key: "waits", value: "" })]).then(() => {
+      isAcknowledged = true;
+    });
+    const seen = await until(
+      async () => {
+        const { view } = await inspectPostgres(pair.url);
+        return isStandbyMissing(view) && view;
+      },
+      { what: "the standby to be missed" },
+    );
+    expect(seen.standby).toEqual({ required: true, synchronous: 0 });
+    expect(isAcknowledged).toBe(false);
+    await pair.standby.start();
+    await waiting;
+    expect(isStandbyMissing((await inspectPostgres(pair.url)).view)).toBe(false);
+    await store.close();
+  },
+  120_000,
+);

@@ -1,0 +1,174 @@
+// A PostgreSQL and its standby by streaming replication, which a test kills, promotes and brings back. They run as the user `postgres`
+// from the programs of the Debian package; the server of `.ci/postgres`, which all tests share, is left alone.
+import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { tempDirectory } from "./server.ts";
+import { until } from "./until.ts";
+
+const PLACE = "/usr/lib/postgresql";
+const SETTINGS = { listen_addresses: "*", max_connections: "100", autovacuum: "off", wal_sender_timeout: "2s" };
+
+/** The programs of the newest version on this machine. */
+const programs = (): string => {
+  const [newest] = readdirSync(PLACE).sort((a, b) => Number(b) - Number(a));
+  return join(PLACE, newest ?? "", "bin");
+};
+
+const run = async (program: string, args: readonly string[], as = "postgres"): Promise<void> => {
+  const through = ["setpriv", "--reuid", as, "--regid", as, "--init-groups"];
+  const child = Bun.spawn([...through, join(programs(), program), ...args], {
+    cwd: "/",
+    env: { PATH: process.env.PATH ?? "", LC_ALL: "C" },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const said = await new Response(child.stderr).text();
+  if ((await child.exited) !== 0) throw new Error(`${program} ended with ${child.exitCode}: ${said.slice(-2000)}`);
+};
+
+const freePort = (): number => {
+  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = probe;
+  probe.stop(true);
+  return port;
+};
+
+export class PostgresServer {
+  readonly data: string;
+  readonly host: string;
+  readonly port = freePort();
+
+  constructor(folder: string, name: string, host = "127.0.0.1") {
+    this.data = join(folder, name);
+    this.host = host;
+  }
+
+  /** The address of a database in it. */
+  url(database = "postgres"): string {
+    return `postgres://postgres@${this.host}:${this.port}/${database}`;
+  }
+
+  async start(): Promise<void> {
+    const settings = Object.entries({ ...SETTINGS, port: String(this.port), unix_socket_directories: this.data });
+    const options = settings.map(([name, value]) => `-c ${name}='${value}'`).join(" ");
+    const log = join(this.data, "server.log");
+    // What a killed one has left keeps the next from starting for a moment, until its processes have gone.
+    for (let tries = 0; ; tries++) {
+      try {
+        await run("pg_ctl", ["--pgdata", this.data, "--log", log, "--wait", "--options", options, "start"]);
+        return;
+      } catch (error) {
+        if (tries > 20) throw error;
+        await Bun.sleep(100);
+      }
+    }
+  }
+
+  /** Ends the whole server as the end of its machine would. */
+  kill(): void {
+    for (const pid of this.#pids()) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It has ended by itself.
+      }
+    }
+  }
+
+  /** Stops or continues all its processes. */
+  signal(name: "SIGSTOP" | "SIGCONT"): void {
+    for (const pid of this.#pids()) process.kill(pid, name);
+  }
+
+  promote(): Promise<void> {
+    return run("pg_ctl", ["--pgdata", this.data, "--wait", "promote"]);
+  }
+
+  async ask<T>(text: string): Promise<T[]> {
+    await using sql = new SQL(this.url(), { max: 1 });
+    return [...((await sql.unsafe(text)) as T[])];
+  }
+
+  /** The server and its processes. */
+  #pids(): number[] {
+    const file = join(this.data, "postmaster.pid");
+    if (!existsSync(file)) return [];
+    const first = Number(readFileSync(file, "utf8").split("\n")[0]);
+    const children = readdirSync("/proc").filter((name) => {
+      if (!/^\d+$/.test(name)) return false;
+      try {
+        return (
+          Number(
+            readFileSync(`/proc/${name}/stat`, "latin1")
+              .replace(/^.*\) /s, "")
+              .split(" ")[1],
+          ) === first
+        );
+      } catch {
+        return false;
+      }
+    });
+    return [first, ...children.map(Number)];
+  }
+}
+
+export type PostgresPair = AsyncDisposable & {
+  readonly primary: PostgresServer;
+  readonly standby: PostgresServer;
+  /** One address with both hosts. */
+  readonly url: string;
+};
+
+/** `synchronous`: a commit is answered when the standby has it. `hosts`: where the two listen, beside loopback. */
+export const startPair = async ({
+  synchronous = true,
+  hosts = ["127.0.0.1", "127.0.0.1"],
+} = {}): Promise<PostgresPair> => {
+  const place = tempDirectory();
+  chmodSync(place.path, 0o777);
+  const primary = new PostgresServer(place.path, "primary", hosts[0]);
+  const standby = new PostgresServer(place.path, "standby", hosts[1]);
+  const options = ["--auth", "trust", "--username", "postgres", "--encoding", "utf8", "--locale", "C", "--no-sync"];
+  await run("initdb", ["--pgdata", primary.data, ...options]);
+  await Bun.write(
+    join(primary.data, "pg_hba.conf"),
+    "local all all trust\nhost all all all trust\nhost replication all all trust\n",
+  );
+  await primary.start();
+  const from = `host=${primary.host} port=${primary.port} user=postgres application_name=standby`;
+  await run("pg_basebackup", [
+    "--pgdata",
+    standby.data,
+    "--dbname",
+    from,
+    "--checkpoint=fast",
+    "--write-recovery-conf",
+  ]);
+  await standby.start();
+  if (synchronous) {
+    await primary.ask("alter system set synchronous_standby_names = 'standby'");
+    await primary.ask("select pg_reload_conf()");
+  }
+  const state = synchronous ? "sync" : "async";
+  await until(
+    async () =>
+      (await primary.ask(`select 1 from pg_stat_replication where sync_state = '${state}' and state = 'streaming'`))
+        .length > 0,
+    { what: "the standby to follow" },
+  );
+  return {
+    ...{ primary, standby },
+    url: `postgres://postgres@${primary.host}:${primary.port},${standby.host}:${standby.port}/postgres`,
+    async [Symbol.asyncDispose]() {
+      for (const one of [primary, standby]) one.kill();
+      await until(() => {
+        try {
+          place[Symbol.dispose]();
+          return true;
+        } catch {
+          return false;
+        }
+      });
+    },
+  };
+};
