@@ -53,15 +53,19 @@ export class PostgresServer {
     const options = settings.map(([name, value]) => `-c ${name}='${value}'`).join(" ");
     const log = join(this.data, "server.log");
     // What a killed one has left keeps the next from starting for a moment, until its processes have gone.
-    for (let tries = 0; ; tries++) {
-      try {
-        await run("pg_ctl", ["--pgdata", this.data, "--log", log, "--wait", "--options", options, "start"]);
-        return;
-      } catch (error) {
-        if (tries > 20) throw error;
-        await Bun.sleep(100);
-      }
-    }
+    const args = ["--pgdata", this.data, "--log", log, "--wait", "--options", options, "start"];
+    let why: unknown;
+    const isUp = (): Promise<boolean> =>
+      run("pg_ctl", args).then(
+        () => true,
+        (error: unknown) => {
+          why = error;
+          return false;
+        },
+      );
+    await until(isUp, { what: "PostgreSQL to start" }).catch(() => {
+      throw why;
+    });
   }
 
   /** Ends the whole server as the end of its machine would. */
