@@ -1,5 +1,6 @@
 // Nodes of a cluster as processes of their own, which tests kill, stop and start again.
 import { join } from "node:path";
+import type { NetworkPlace } from "./networks.ts";
 import { createDatabase, type TestDatabase } from "./postgres.ts";
 import { programCommand } from "./program.ts";
 import { ADMIN, tempDirectory } from "./server.ts";
@@ -36,16 +37,24 @@ const freePort = (): number => {
   return port;
 };
 
-export const startCluster = async (): Promise<TestCluster> => {
-  const database = await createDatabase();
+type ClusterPlaces = {
+  /** Another database than one of its own on the server of `.ci/postgres`. */
+  readonly database?: TestDatabase;
+  /** Where node number `n` runs. */
+  place?(n: number): NetworkPlace;
+};
+
+export const startCluster = async (places: ClusterPlaces = {}): Promise<TestCluster> => {
+  const database = places.database ?? (await createDatabase());
   const place = tempDirectory();
   const nodes = new Map<number, NodeProcess>();
   const ports = new Map<number, number>();
   const start: TestCluster["start"] = async (n, { env = {}, waits = READY } = {}) => {
     const port = ports.get(n) ?? freePort();
     ports.set(n, port);
-    const id = `127.0.0.1:${port}`;
-    const child = Bun.spawn([...programCommand(), "serve"], {
+    const { address, through } = places.place?.(n) ?? { address: "127.0.0.1", through: [] };
+    const id = `${address}:${port}`;
+    const child = Bun.spawn([...through, ...programCommand(), "serve"], {
       cwd: place.path,
       env: {
         PATH: process.env.PATH ?? "",

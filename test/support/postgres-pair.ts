@@ -3,6 +3,7 @@
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import type { NetworkPlace } from "./networks.ts";
 import { tempDirectory } from "./server.ts";
 import { until } from "./until.ts";
 
@@ -15,8 +16,8 @@ const programs = (): string => {
   return join(PLACE, newest ?? "", "bin");
 };
 
-const run = async (program: string, args: readonly string[], as = "postgres"): Promise<void> => {
-  const through = ["setpriv", "--reuid", as, "--regid", as, "--init-groups"];
+const run = async (program: string, args: readonly string[], place: readonly string[] = []): Promise<void> => {
+  const through = [...place, "setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"];
   const child = Bun.spawn([...through, join(programs(), program), ...args], {
     cwd: "/",
     env: { PATH: process.env.PATH ?? "", LC_ALL: "C" },
@@ -33,14 +34,19 @@ const freePort = (): number => {
   return port;
 };
 
+type PlaceOfServer = Pick<NetworkPlace, "address" | "through">;
+const HERE: PlaceOfServer = { address: "127.0.0.1", through: [] };
+
 export class PostgresServer {
   readonly data: string;
   readonly host: string;
   readonly port = freePort();
+  readonly #through: readonly string[];
 
-  constructor(folder: string, name: string, host = "127.0.0.1") {
+  constructor(folder: string, name: string, { address, through }: PlaceOfServer) {
     this.data = join(folder, name);
-    this.host = host;
+    this.host = address;
+    this.#through = through;
   }
 
   /** The address of a database in it. */
@@ -56,7 +62,7 @@ export class PostgresServer {
     const args = ["--pgdata", this.data, "--log", log, "--wait", "--options", options, "start"];
     let why: unknown;
     const isUp = (): Promise<boolean> =>
-      run("pg_ctl", args).then(
+      run("pg_ctl", args, this.#through).then(
         () => true,
         (error: unknown) => {
           why = error;
@@ -123,15 +129,18 @@ export type PostgresPair = AsyncDisposable & {
   readonly url: string;
 };
 
-/** `synchronous`: a commit is answered when the standby has it. `hosts`: where the two listen, beside loopback. */
+/** `synchronous`: a commit is answered when the standby has it. `places`: where the two run. */
 export const startPair = async ({
   synchronous = true,
-  hosts = ["127.0.0.1", "127.0.0.1"],
+  places = [HERE, HERE],
+}: {
+  synchronous?: boolean;
+  places?: readonly [PlaceOfServer, PlaceOfServer];
 } = {}): Promise<PostgresPair> => {
   const place = tempDirectory();
   chmodSync(place.path, 0o777);
-  const primary = new PostgresServer(place.path, "primary", hosts[0]);
-  const standby = new PostgresServer(place.path, "standby", hosts[1]);
+  const primary = new PostgresServer(place.path, "primary", places[0]);
+  const standby = new PostgresServer(place.path, "standby", places[1]);
   const options = ["--auth", "trust", "--username", "postgres", "--encoding", "utf8", "--locale", "C", "--no-sync"];
   await run("initdb", ["--pgdata", primary.data, ...options]);
   await Bun.write(
@@ -161,7 +170,8 @@ export const startPair = async ({
     { what: "the standby to follow" },
   );
   return {
-    ...{ primary, standby },
+    primary,
+    standby,
     url: `postgres://postgres@${primary.host}:${primary.port},${standby.host}:${standby.port}/postgres`,
     async [Symbol.asyncDispose]() {
       for (const one of [primary, standby]) one.kill();

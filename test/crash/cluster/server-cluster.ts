@@ -3,7 +3,7 @@
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
 import { randomFrom } from "#test/db/deployments.ts";
-import { LEASE_MS, startCluster } from "#test/support/cluster.ts";
+import { LEASE_MS, type NodeProcess, startCluster, type TestCluster } from "#test/support/cluster.ts";
 import { needs } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -35,10 +35,47 @@ const outcomeOf = async (write: Promise<Response>): Promise<Outcome> => {
   }
 };
 
+const hasEnded = (node: NodeProcess): Promise<boolean> =>
+  Promise.race([node.exited.then(() => true), Bun.sleep(20).then(() => false)]);
+
+const isSettled = async (node: NodeProcess): Promise<boolean> => {
+  if (await hasEnded(node)) return true;
+  const answer = await fetch(new URL("/readyz", node.url), { signal: AbortSignal.timeout(2000) }).catch(
+    () => undefined,
+  );
+  await answer?.body?.cancel();
+  return answer?.ok === true;
+};
+
+/** What a run needs beside the nodes: how to do faults that are not of processes, and where to look in the end. */
+export type Torturer<F extends string> = {
+  readonly cluster: TestCluster;
+  /** Does what is more than a signal; answers what ends it, and whether the active node may have ended by it. */
+  fault?(name: F, active: number, spare: number): Promise<{ end?(): void | Promise<void> } | undefined>;
+  /** The address of the database that counts in the end. */
+  truth?(): Promise<string>;
+};
+
+/** Milliseconds for which `stop` lets a node stand still. */
+const STOP_MS: Readonly<Record<string, number>> = {
+  stop: 2 * LEASE_MS,
+  "stop-2": 2000,
+  "stop-6": 6000,
+  "stop-20": 20_000,
+};
+
 /** Each fault once, in this order, under load. */
 export const tortureCluster = async (faults: readonly Fault[], seed: number): Promise<TortureResult> => {
-  const random = randomFrom(seed);
   await using cluster = await startCluster();
+  return torture({ cluster }, faults, seed);
+};
+
+export const torture = async <F extends string>(
+  { cluster, fault: more, truth = async () => cluster.database.url }: Torturer<F>,
+  faults: readonly (F | Fault)[],
+  seed: number,
+): Promise<TortureResult> => {
+  const random = randomFrom(seed);
   const nodes = new Map<number, Awaited<ReturnType<typeof cluster.start>>>();
   for (const n of NODES) nodes.set(n, await cluster.start(n));
   const first = nodes.get(1);
@@ -70,7 +107,10 @@ export const tortureCluster = async (faults: readonly Fault[], seed: number): Pr
   const writing = Promise.all(Array.from({ length: CLIENTS }, (_, i) => write(i)));
   const goesOn = async (): Promise<number> => {
     const [seen, from] = [acknowledged, performance.now()];
-    await until(() => acknowledged >= seen + 10, { what: "writes to go on", patience: 90_000 });
+    await until(() => acknowledged >= seen + 10, { what: "writes to go on", patience: 60_000 }).catch((error) => {
+      const said = [...nodes.values()].map((node) => `${node.id}:\n${node.said().slice(-3000)}`);
+      throw new Error(`${(error as Error).message}; the nodes said\n${said.join("\n")}`);
+    });
     return acknowledged_at - from;
   };
   await goesOn();
@@ -82,23 +122,30 @@ export const tortureCluster = async (faults: readonly Fault[], seed: number): Pr
     if (fault === "kill") active.signal("SIGKILL");
     if (fault === "hand-over") active.signal("SIGTERM");
     if (fault === "kill-spare") nodes.get(spare)?.signal("SIGKILL");
-    if (fault === "stop") active.signal("SIGSTOP");
     if (fault === "cut") await cluster.database.cutConnections();
-    if (fault === "stop") {
-      await Bun.sleep(2 * LEASE_MS);
+    const stands = STOP_MS[fault];
+    if (stands !== undefined) {
+      active.signal("SIGSTOP");
+      await Bun.sleep(stands);
       active.signal("SIGCONT");
     }
+    const other = await more?.(fault as F, number, spare);
     longest_ms = Math.max(longest_ms, await goesOn());
-    const ended = fault === "kill-spare" ? spare : fault === "cut" ? undefined : number;
-    if (ended === undefined) continue;
-    await nodes.get(ended)?.exited;
-    nodes.set(ended, await cluster.start(ended));
+    await other?.end?.();
+    const ended = fault === "kill-spare" ? spare : fault === "kill" || fault === "hand-over" ? number : undefined;
+    if (ended !== undefined) await nodes.get(ended)?.exited;
+    // A node that another has followed ends by itself, as soon as it hears of that.
+    else
+      await until(async () => (await isSettled(active)) === true, { what: "the node to serve, to stand by or to end" });
+    for (const [n, node] of nodes) {
+      if (await hasEnded(node)) nodes.set(n, await cluster.start(n));
+    }
   }
   going = false;
   await writing;
   await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
   // From the database itself: lists over HTTP end after a thousand.
-  const sql = new SQL(cluster.database.url, { max: 1 });
+  const sql = new SQL(await truth(), { max: 1 });
   const found = (await sql.unsafe(
     "select token_name from api_keys where token_name like 'w-%' order by created_at, id",
   )) as {

@@ -1,0 +1,71 @@
+// Places of a network for tests of clusters: a namespace each, joined by a bridge, between which the way can be cut. Needs root and `ip`.
+import { needs } from "./needs.ts";
+
+const ip = (...args: string[]): void => {
+  const { exitCode, stderr } = Bun.spawnSync(["ip", ...args]);
+  if (exitCode !== 0) throw new Error(`ip ${args.join(" ")}: ${stderr.toString().trim()}`);
+};
+
+export type NetworkPlace = {
+  readonly address: string;
+  /** What a command is put behind to run there. */
+  readonly through: readonly string[];
+};
+
+export type Networks = Disposable & {
+  /** A new place. */
+  add(): NetworkPlace;
+  /** Nothing that `from` sends comes to `to` any more; `both`: nor the other way. */
+  cut(from: NetworkPlace, to: NetworkPlace, options?: { both?: boolean }): void;
+  /** All ways are open again. */
+  heal(): void;
+};
+
+export const makeNetworks = (): Networks => {
+  if (!needs.root.found) throw new Error("network namespaces need root");
+  // Two runs at once have different numbers.
+  const net = 1 + (process.pid % 250);
+  // In a namespace of its own, where no rules of this machine's firewall apply.
+  const hub = `sln${process.pid}-hub`;
+  const own = `slv${process.pid}`;
+  const names: string[] = [];
+  const cuts: string[][] = [];
+  ip("netns", "add", hub);
+  ip("-n", hub, "link", "add", "bridge", "type", "bridge");
+  ip("-n", hub, "link", "set", "bridge", "up");
+  ip("link", "add", own, "type", "veth", "peer", "name", "own", "netns", hub);
+  ip("-n", hub, "link", "set", "own", "master", "bridge");
+  ip("-n", hub, "link", "set", "own", "up");
+  ip("addr", "add", `10.213.${net}.1/24`, "dev", own);
+  ip("link", "set", own, "up");
+  return {
+    add() {
+      const n = names.length + 2;
+      const name = `sln${process.pid}-${n}`;
+      const [outside, address] = [`place${n}`, `10.213.${net}.${n}`];
+      ip("netns", "add", name);
+      names.push(name);
+      ip("-n", hub, "link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", name);
+      ip("-n", hub, "link", "set", outside, "master", "bridge");
+      ip("-n", hub, "link", "set", outside, "up");
+      ip("-n", name, "addr", "add", `${address}/24`, "dev", "eth0");
+      ip("-n", name, "link", "set", "eth0", "up");
+      ip("-n", name, "link", "set", "lo", "up");
+      return { address, through: ["ip", "netns", "exec", name] };
+    },
+    cut(from, to, { both = false } = {}) {
+      for (const [here, there] of both ? [[from, to] as const, [to, from] as const] : [[from, to] as const]) {
+        const route = ["-n", here.through.at(-1) ?? "", "route"];
+        ip(...route, "add", "blackhole", `${there.address}/32`);
+        cuts.push([...route, "del", "blackhole", `${there.address}/32`]);
+      }
+    },
+    heal() {
+      for (const one of cuts.splice(0)) ip(...one);
+    },
+    [Symbol.dispose]() {
+      ip("link", "del", own);
+      for (const name of [...names, hub]) ip("netns", "del", name);
+    },
+  };
+};
