@@ -1,6 +1,6 @@
 // Nodes of a cluster as processes of their own, which tests kill, stop and start again.
 import { join } from "node:path";
-import type { NetworkPlace } from "./networks.ts";
+import type { NetworkPlace } from "./cluster/networks.ts";
 import { createDatabase, type TestDatabase } from "./postgres.ts";
 import { programCommand } from "./program.ts";
 import { ADMIN, tempDirectory } from "./server.ts";

@@ -1,5 +1,5 @@
 // Places of a network for tests of clusters: a namespace each, joined by a bridge, between which the way can be cut. Needs root and `ip`.
-import { needs } from "./needs.ts";
+import { needs } from "../needs.ts";
 
 const ip = (...args: string[]): void => {
   const { exitCode, stderr } = Bun.spawnSync(["ip", ...args]);

@@ -3,9 +3,9 @@
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { tempDirectory } from "../server.ts";
+import { until } from "../until.ts";
 import type { NetworkPlace } from "./networks.ts";
-import { tempDirectory } from "./server.ts";
-import { until } from "./until.ts";
 
 const PLACE = "/usr/lib/postgresql";
 const SETTINGS = { listen_addresses: "*", max_connections: "100", autovacuum: "off", wal_sender_timeout: "2s" };
