@@ -94,7 +94,7 @@ export const torture = async <F extends string>(
         "POST",
         "/api/v2/users/me/keys/tokens",
         { token_name: name },
-        { signal: AbortSignal.timeout(20_000) },
+        { signal: AbortSignal.timeout(5000) },
       );
       const outcome = await outcomeOf(request);
       writes.push({ name, outcome });
