@@ -63,6 +63,8 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.keyboard.press("Control+z");
   await shows("Stopped");
   await type("fg");
+  // Typed, stopped, and brought back: an interrupt before that would be the shell's.
+  await page.waitForFunction(() => document.querySelector(".xterm-rows").textContent.split("sleep 1000").length === 4);
   await page.keyboard.press("Control+c");
   await type("echo code-$? kept-$kept");
   await shows("code-130 kept-42");
