@@ -45,16 +45,20 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const result = { wrong };
   await signIn(page, at("/account/notifications"), email, password);
   const toggle = page.getByRole("switch", { name: /Show notifications of the system/ });
+  /** Until the server knows of it. */
+  const toggled = () =>
+    Promise.all([page.waitForResponse((answer) => answer.url().endsWith("/webpush/subscription")), toggle.click()]);
   const turned = (on) =>
     page.waitForFunction(
       (wanted) => document.querySelector("[aria-labelledby=this-browser] input")?.checked === wanted,
       on,
     );
+  await toggle.waitFor();
   await page.evaluate(() => navigator.serviceWorker.ready);
   await page.waitForFunction(() => document.querySelector("[aria-labelledby=this-browser] input")?.disabled === false);
   result.askedBefore = await page.evaluate(() => window.asked);
   result.before = await toggle.isChecked();
-  await toggle.click();
+  await toggled();
   await turned(true);
   result.asked = await page.evaluate(() => window.asked);
   result.key = await page.evaluate(() => sessionStorage.getItem("subscribed"));
@@ -107,11 +111,11 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   await page.goto(at("/account/notifications"));
   await turned(true);
-  await toggle.click();
+  await toggled();
   await turned(false);
   await askTest("off");
   // Whoever signs out takes their notifications along.
-  await toggle.click();
+  await toggled();
   await turned(true);
   await page.locator(".nav .account").click();
   await page.getByRole("button", { name: "Sign out" }).click();

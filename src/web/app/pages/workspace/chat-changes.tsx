@@ -24,7 +24,7 @@ export const ChatChanges = ({ workspace }: { workspace: string }) => {
         </span>
       </div>
       {changed.map(({ repo_root, branch, unified_diff }) => (
-        <section key={repo_root} class="stack" aria-label={repo_root}>
+        <div key={repo_root} class="stack">
           <p class="line mono small clip" title={repo_root}>
             <Icon name="branch" small />
             {branch || "no branch"}
@@ -32,7 +32,7 @@ export const ChatChanges = ({ workspace }: { workspace: string }) => {
           {filesOf(unified_diff).map((file, at) => (
             <DiffFile key={file.path} file={file} isOpen={at < OPEN} />
           ))}
-        </section>
+        </div>
       ))}
     </section>
   );
