@@ -79,14 +79,14 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
     registrationId,
     data: readFileSync(message, "utf8"),
   });
-  const shown = () =>
-    page.evaluate(async () => {
-      const { getNotifications } = ServiceWorkerRegistration.prototype;
-      const all = await getNotifications.call(await navigator.serviceWorker.ready);
-      return all.map(({ title, body, data }) => ({ title, body, data }));
-    });
-  await page.waitForFunction(async () => (await (await navigator.serviceWorker.ready).getNotifications()).length > 0);
-  result.shown = await shown();
+  result.shown = await page.evaluate(async () => {
+    const registration = await navigator.serviceWorker.ready;
+    for (;;) {
+      const all = await registration.getNotifications();
+      if (all.length > 0) return all.map(({ title, body, data }) => ({ title, body, data }));
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    }
+  });
 
   // A click, as the system tells it to the worker: the open page goes there without being loaded anew.
   const [worker] = context.serviceWorkers();
