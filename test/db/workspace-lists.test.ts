@@ -77,7 +77,7 @@ const SEARCHES = [
 const callerOf = (kind: "owner" | "organization_admin" | "member"): UserCaller => {
   const organizations = { [many.organization_id]: kind === "organization_admin" ? ["organization-admin"] : [] };
   const roles = kind === "owner" ? ["owner"] : [];
-  return { user_id: people[kind].id, roles, organizations, compat: false } as unknown as UserCaller;
+  return { user_id: people[kind].id, roles, organizations, groups: [], compat: false } as unknown as UserCaller;
 };
 
 testInside("[WL-1] every search of the list finds workspaces by an index, for whoever asks", () => {
@@ -126,6 +126,7 @@ testInside(
       }
     }
   },
+  30_000,
 );
 
 testInside("[WL-3] each caller sees and counts what is theirs to see, in the same order as everybody", async () => {

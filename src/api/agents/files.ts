@@ -64,7 +64,7 @@ export const agentFiles = (ctx: ApiContext) =>
         response: fails(400, 401, 403, 404, 408, 500, 503),
         detail: operation({
           tags: ["Agents"],
-          operationId: "readAgentFile",
+          operationId: "downloadAgentFile",
           summary: "Read a file of a workspace",
           description: "Its bytes as they are, with its whole size as `X-File-Size`. Regular files only.",
           answers: [BYTES],

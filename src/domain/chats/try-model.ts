@@ -57,9 +57,10 @@ export const tryModel = async (
   } catch (error) {
     stop.throwIfAborted();
     const failure = signal.aborted ? signal.reason : error;
-    const { message, detail } = chatErrorOf(failure, model, clock.now());
-    // Where the words already say why, those of the network would only repeat it.
-    const isSaid = detail === undefined || (failure instanceof ModelError && failure.reason !== undefined);
+    const { kind, message, detail } = chatErrorOf(failure, model, clock.now());
+    // Where the words already say why, those of the network would only repeat it; and who refuses a key may repeat the key.
+    const isSaid =
+      detail === undefined || kind === "auth" || (failure instanceof ModelError && failure.reason !== undefined);
     return {
       works: false,
       answer: "",

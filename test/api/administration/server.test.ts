@@ -8,6 +8,7 @@ import type { Backups } from "#schema/administration/backup.ts";
 import type { ServerLog, ServerLogLine } from "#schema/administration/server-log.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
+import { testInside } from "#test/support/inside.ts";
 import { newPerson } from "../users/people.ts";
 
 const { admin: owner } = await serverForFile();
@@ -39,7 +40,7 @@ test("[AD-3] lines that somebody has made up to be dear are read as quickly as o
   expect(performance.now() - begun).toBeLessThan(5_000);
 });
 
-test.skipIf(process.env.SLIPWAY_TEST_BINARY !== undefined)(
+testInside(
   "[AD-3] [AD-2] the log is read by level and text and followed, without secrets, until one is an owner no more",
   async () => {
     configureLogging({ level: "info", format: "text", write: () => {} });

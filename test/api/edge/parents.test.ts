@@ -22,6 +22,7 @@ beforeAll(async () => {
   other = await seedAgent(server);
   await admin.post("/api/v2/users/me/keys/tokens", { token_name: "mine" });
   await admin.post("/api/v2/organizations/default/provisionerkeys", { name: "mine" });
+  await admin.post("/api/v2/organizations/default/groups", { name: "crew" });
   const entry = { slug: "mine", url: "https://mcp.invalid/" };
   mcpId = (await admin.post<{ id: string }>("/api/v2/organizations/default/mcp-servers", entry)).id;
   keyId = (admin.token as string).split("-")[0] as string;
@@ -83,6 +84,12 @@ const CASES: Record<string, Case> = {
     path: () => `${mcp()}/oauth2/callback`,
   },
   "DELETE /api/v2/organizations/{organization}/mcp-servers/{server}/oauth2": { path: () => `${mcp()}/oauth2` },
+  "GET /api/v2/organizations/{organization}/members/{user}/workspace-quota": {
+    path: () => `${member()}/workspace-quota`,
+  },
+  "GET /api/v2/organizations/{organization}/groups/{groupName}": {
+    path: () => `/api/v2/organizations/${other.organization_id}/groups/crew`,
+  },
   "GET /api/v2/users/{user}/organizations/{organization}": {
     path: () => `/api/v2/users/me/organizations/${other.organization_id}`,
   },

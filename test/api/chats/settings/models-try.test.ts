@@ -15,7 +15,7 @@ test("[MO-60] a model that answers is told with its words, its time and its toke
   expect(answer.first_ms).toBeLessThanOrEqual(answer.total_ms);
 });
 
-test("[MO-60] a model that refuses is told in words, without the provider's own text; a disabled one is a conflict", async () => {
+test("[MO-60] a model that refuses its key is told in words, without the provider's text, which may repeat the key; a disabled one is a conflict", async () => {
   await using world = await openModelWorld();
   const { model } = await addModel(world);
   const asked = world.owner.post<TriedModel>(`/api/v2/chats/model-configs/${model.id}/try`);
