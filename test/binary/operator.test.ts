@@ -1,6 +1,7 @@
 // The operator's story, told with the compiled binary on a machine where nothing is: install, first user, template, workspace, backup,
 // restore elsewhere, a forgotten password, the stop of it all, and the upgrade of what the build before has left. Every command is one
-// that the documentation tells of. What "the build before" has left is made by older-data.ts; previous-build.ts is that build, refusing what is newer.
+// that the documentation tells of. What "the build before" has left is made by older-data.ts; next-build.ts is a newer build, whose data the
+// binary refuses until the documented steps have brought back what was there before.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import { tempDirectory } from "#test/support/server.ts";
 import { takeBackNewestStep } from "./older-data.ts";
 
 const BINARY = process.env.SLIPWAY_TEST_BINARY;
-const PREVIOUS = fileURLToPath(new URL("previous-build.ts", import.meta.url));
+const NEXT = fileURLToPath(new URL("next-build.ts", import.meta.url));
 const DOCUMENTATION = userPages().map(page).join("\n");
 const ADA = { email: "ada@example.com", username: "ada", password: "correct horse, battery" };
 const TEMPLATE = "provisioner: local\nresources:\n  - name: home\n    agents: [{name: main}]\n";
@@ -140,7 +141,7 @@ const fromNothing = async (): Promise<void> => {
   expect(await second.stop()).toBe(0);
 };
 
-/** OS-2: a data directory of the build before, and the way back. */
+/** OS-2: a data directory of the build before, and the way back from a newer one. */
 const upgrade = async (): Promise<void> => {
   const before = await serve(["slipway"], "older");
   expect(await firstUser(before)).toBe(201);
@@ -150,33 +151,53 @@ const upgrade = async (): Promise<void> => {
   expect(await before.stop()).toBe(0);
   takeBackNewestStep(join(machine, "older"));
 
-  expect(await sh("slipway migrate --check --data-dir older", { code: 1 })).toContain("To be applied: ");
+  await expectToBeApplied();
   const after = await serve(["slipway"], "older");
-  await signIn(after.url);
-  expect(await sh("slipway workspaces list")).toMatch(/\nkept +local +stopped/);
+  await expectKept(after);
   await sh("slipway workspaces delete kept --yes");
   expect(await after.stop()).toBe(0);
   expect(await sh("slipway migrate --check --data-dir older")).toContain("up to date");
-  const copies = readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+-\d+\.db$/.test(name));
-  expect(copies).toHaveLength(1);
+  expect(copies()).toHaveLength(1);
+  // What the steps bring back is what the build before had left: the upgrade is still to come, and nothing has been deleted.
+  await goBack();
+  await expectToBeApplied();
+  const upgraded = await serve(["slipway"], "older");
+  await expectKept(upgraded);
+  expect(await upgraded.stop()).toBe(0);
+  expect(copies()).toHaveLength(2);
 
-  const previous = [process.execPath, "--no-env-file", PREVIOUS];
-  const back = Bun.spawn([...previous, "serve", "--address", "127.0.0.1:0", "--data-dir", "older"], {
-    cwd: machine,
-    env: environment(),
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  expect(await back.stderr.text()).toContain("was written by a newer Slipway");
-  expect(await back.exited).toBe(1);
+  const newer = await serve([process.execPath, "--no-env-file", NEXT], "older");
+  await expectKept(newer);
+  await sh("slipway workspaces delete kept --yes");
+  expect(await newer.stop()).toBe(0);
+  expect(copies()).toHaveLength(3);
+  expect(await sh("slipway serve --address 127.0.0.1:0 --data-dir older", { code: 1 })).toContain(
+    "was written by a newer Slipway",
+  );
+  await goBack();
+  const again = await serve(["slipway"], "older");
+  await expectKept(again);
+  expect(await again.stop()).toBe(0);
+};
 
-  // The way back that the documentation describes: the build before goes on with what it had.
+const expectToBeApplied = async (): Promise<void> => {
+  expect(await sh("slipway migrate --check --data-dir older", { code: 1 })).toContain("To be applied: ");
+};
+
+const expectKept = async ({ url }: Served): Promise<void> => {
+  await signIn(url);
+  expect(await sh("slipway workspaces list")).toMatch(/\nkept +local +stopped/);
+};
+
+/** The databases that upgrades have copied. */
+const copies = (): string[] =>
+  readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+-\d+\.db$/.test(name));
+
+/** The way back that the documentation describes. */
+const goBack = async (): Promise<void> => {
   const [steps = ""] = markedBlocks(page("docs/backup.md"), "tried after an upgrade");
   expect(steps).toContain("cd /var/lib/slipway\n");
   await sh(`set -e\n${steps.replace("/var/lib/slipway", join(machine, "older"))}`);
-  const again = await serve(previous, "older");
-  await signIn(again.url);
-  expect(await sh("slipway workspaces list")).toMatch(/\nkept +local +stopped/);
-  expect(await again.stop()).toBe(0);
 };
 
 /** The password that everybody has forgotten. */
