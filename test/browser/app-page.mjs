@@ -14,9 +14,19 @@ export const openPage = async (context, told) => {
       window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
     });
   });
-  page.on("pageerror", (error) => told.push(String(error.stack)));
+  // What the browser itself rejects has no stack.
+  page.on("pageerror", ({ name, message, stack }) => told.push(stack || `${name}: ${message} (${page.url()})`));
   return page;
 };
+
+/** Waits until what moves to its end has come there: a colour on its way is neither the one nor the other. */
+const settle = (page) =>
+  page.evaluate(async () => {
+    // What has just been pressed or filled in is drawn first, which is what begins a transition.
+    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    const ending = document.getAnimations().filter(({ effect }) => Number.isFinite(effect.getComputedTiming().endTime));
+    await Promise.allSettled(ending.map(({ finished }) => finished));
+  });
 
 /** `rules` limits it to these; without them all are tried. */
 const axeOf = async (page, rules) => {
@@ -43,6 +53,7 @@ export const lookAt = async (page, name, folder) => {
   for (const scheme of ["light", "dark"]) {
     // Without motion, so that no colour is on its way from one scheme to the other.
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+    await settle(page);
     wrong.push(
       ...(await axeOf(page, scheme === "dark" ? COLOURS : undefined)).map((text) => `${name} ${scheme}: ${text}`),
     );

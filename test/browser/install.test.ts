@@ -23,7 +23,7 @@ testNeeding(
     for (const { caches, paths } of [told.kept, told.after] as { caches: number; paths: string[] }[]) {
       expect(caches).toBe(1);
       expect(paths.length).toBeGreaterThan(3);
-      expect(paths.filter((path) => path !== "/offline" && !/^\/assets\/[\w.]+-\w{8,}\.(js|css)$/.test(path))).toEqual(
+      expect(paths.filter((path) => path !== "/offline" && !/^\/assets\/[\w.-]+-\w{8,}\.(js|css)$/.test(path))).toEqual(
         [],
       );
     }

@@ -30,7 +30,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   await picture("list");
 
   const call = async () => {
-    const block = page.locator("#operations-Users-getUsersUser");
+    const block = page.locator("#operations-Users-getUser");
     // The answer to the call before stands there until this one comes.
     const answered = page.waitForResponse((response) => response.url().endsWith("/api/v2/users/me"));
     await block.getByRole("button", { name: "Execute" }).click();
@@ -43,7 +43,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
     };
   };
   // The address of an operation opens it.
-  await page.goto(`${url}swagger#/Users/getUsersUser`);
+  await page.goto(`${url}swagger#/Users/getUser`);
   await page.reload();
   result.stranger = await call();
 
@@ -56,7 +56,7 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   await page.locator(".auth-container .authorize").first().click();
   await page.locator(".btn-done").first().click();
   result.signedIn = await call();
-  await page.locator("#operations-Users-getUsersUser").scrollIntoViewIfNeeded();
+  await page.locator("#operations-Users-getUser").scrollIntoViewIfNeeded();
   await picture("call");
   result.looks = [];
   for (const look of LOOKS) {
@@ -70,13 +70,13 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   if (chat) {
     // The same page goes on: what it was authorized with is not kept anywhere.
     await page.locator("#operations-tag-Chats").click();
-    const stream = page.locator("#operations-Chats-getChatsChatStream");
+    const stream = page.locator("#operations-Chats-streamChat");
     await stream.locator("button").first().click();
     await stream.getByPlaceholder("chat").fill(chat);
     await stream.getByRole("button", { name: "Execute" }).click();
     result.stream = await stream.locator(".live-responses-table code").first().textContent();
-    await page.locator("#operations-Chats-getChatsWatch button").first().click();
-    const socket = page.locator("#operations-Chats-getChatsWatch");
+    await page.locator("#operations-Chats-watchChats button").first().click();
+    const socket = page.locator("#operations-Chats-watchChats");
     await socket.getByRole("button", { name: "Execute" }).click();
     result.socket = await socket.locator(".live-responses-table code").first().textContent();
   }
