@@ -12,28 +12,22 @@ import { callTools, openChat, openToolWorld, type ToolWorld } from "./world.ts";
 
 setDefaultTimeout(60_000);
 
-/** An agent in a container of the workspace's agent, with a daemon and a home folder of its own. */
+/**
+ * An agent in a container of another agent of the workspace, with a daemon and a home folder of its own. Not of the first agent, whose
+ * compiled daemon deletes children that it has not made.
+ */
 const startInside = async (world: ToolWorld, name: string) => {
   const { store, clock } = contextOf(world.server);
-  const parent = await store.get(findAgent({ id: world.seeded.agent_id }));
-  if (!parent) throw new Error("there is no agent");
-  const [id, agent_token] = [uuid(), uuid()];
+  const first = await store.get(findAgent({ id: world.seeded.agent_id }));
+  if (!first) throw new Error("there is no agent");
+  const [id, outer_id, agent_token] = [uuid(), uuid(), uuid()];
+  const { workspace_id, build_id, resource_id, architecture, operating_system } = first;
   const times = { created_at: clock.now(), updated_at: clock.now() };
-  const { workspace_id, build_id, resource_id, architecture, operating_system } = parent;
+  const place = { workspace_id, build_id, resource_id, architecture, operating_system, ...times };
+  const key = await store.reserve("agents", 2);
   await store.commit([
-    insertAgent({
-      key: await store.reserve("agents", 1),
-      id,
-      name,
-      parent_id: parent.id,
-      token_hash: sha256(agent_token),
-      workspace_id,
-      build_id,
-      resource_id,
-      architecture,
-      operating_system,
-      ...times,
-    }),
+    insertAgent({ key, id: outer_id, name: "outer", token_hash: sha256(uuid()), ...place }),
+    insertAgent({ key: key + 1, id, name, parent_id: outer_id, token_hash: sha256(agent_token), ...place }),
   ]);
   const home = mkdtempSync(join(tmpdir(), "slipway-inside-"));
   const daemon = await startAgentProcess(world.server, { ...world.seeded, agent_id: id, agent_token }, home);
@@ -64,8 +58,8 @@ test("[TO-24] in a workspace of several agents a model is told of them, and its 
   const { call } = await openChat(world);
   for (const name of ["execute", "read_file", "write_file", "edit_files", "process_output"]) {
     expect(schemaOf(call, name).agent).toMatchObject({
-      enum: ["app", "main"],
-      description: expect.stringContaining('"main" when absent'),
+      enum: ["app", "main", "outer"],
+      description: expect.stringContaining('"main" when absent. In containers of it are "app".'),
     });
   }
   expect(schemaOf(call, "list_templates")).not.toHaveProperty("agent");
@@ -84,7 +78,7 @@ test("[TO-24] in a workspace of several agents a model is told of them, and its 
   expect(results.slice(0, 2)).toMatchObject([{ output: "inside" }, { output: "outside" }]);
   expect(JSON.stringify(results[2])).toContain("inside");
   expect(readFileSync(join(inside.home, "made"), "utf8")).toBe("by the chat");
-  expect(results[4]?.error).toBe('The workspace has no agent "nobody". It has: app, main.');
+  expect(results[4]?.error).toBe('The workspace has no agent "nobody". It has: app, main, outer.');
   const process_id = String(results[5]?.background_process_id);
   const later = await callTools(
     world,
