@@ -80,8 +80,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
     const hear = async (output: ReadableStream<Uint8Array>): Promise<void> => {
       for await (const text of output.pipeThrough(new TextDecoderStream() as never)) said += text;
     };
-    void hear(child.stdout);
-    void hear(child.stderr);
+    const heard = Promise.all([hear(child.stdout), hear(child.stderr)]);
     const node: NodeProcess = {
       id,
       url: new URL(`http://${id}/`),
@@ -92,11 +91,12 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
     };
     nodes.set(n, node);
     let ended = false;
-    void child.exited.then(() => {
+    // What it has said last is still to be read when it ends.
+    void Promise.all([child.exited, heard]).then(() => {
       ended = true;
     });
     await until(() => waits.test(said) || ended, { what: `node ${n} to say ${waits}` });
-    if (!waits.test(said)) throw new Error(`node ${n} ended: ${said}`);
+    if (!waits.test(said)) throw new Error(`node ${n} ended (${child.signalCode ?? child.exitCode}): ${said}`);
     return node;
   };
   const active = async (): Promise<NodeProcess> => {

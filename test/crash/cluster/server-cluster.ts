@@ -67,7 +67,8 @@ const STOP_MS: Readonly<Record<string, number>> = {
 /** Each fault once, in this order, under load. */
 export const tortureCluster = async (faults: readonly Fault[], seed: number): Promise<TortureResult> => {
   await using cluster = await startCluster();
-  return torture({ cluster }, faults, seed);
+  // Awaited here: the nodes live until it is over.
+  return await torture({ cluster }, faults, seed);
 };
 
 export const torture = async <F extends string>(
