@@ -90,12 +90,12 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
 
   await page.getByRole("link", { name: "Sharing" }).click();
   await page.getByText("Only its owner and administrators see this workspace.").waitFor();
-  await page.getByLabel("Person or everybody").selectOption({ index: 1 });
+  await page.getByLabel("Person or group").selectOption({ index: 1 });
   await page.getByText("Also start, stop and change it").click();
   await page.getByRole("button", { name: "Share", exact: true }).click();
   await page.getByLabel(/^What Everybody in/).waitFor();
   await look("sharing");
-  await page.getByRole("button", { name: /^End sharing with/ }).click();
+  await page.getByRole("button", { name: /^Take access from/ }).click();
   await page.getByText("Only its owner and administrators see this workspace.").waitFor();
 
   await page.getByRole("button", { name: "More for first" }).click();

@@ -45,6 +45,18 @@ const inOrganization =
   (caller, { organization = NOWHERE }) =>
     may(caller, organization);
 
+/** The template itself when it is named by its id, else all of an organization. */
+const onTemplate =
+  (
+    may: (caller: UserCaller, template: access.TemplateTarget) => boolean,
+    mayAll: (caller: UserCaller, organization: string) => boolean,
+  ): Rule =>
+  async (caller, { store, id, organization = NOWHERE }) => {
+    if (id === undefined) return mayAll(caller, organization);
+    const template = await store.get(findTemplate({ id }));
+    return template !== undefined && may(caller, template);
+  };
+
 const onUser =
   (may: (caller: UserCaller, user: access.UserTarget) => boolean, withoutOne: (caller: UserCaller) => boolean): Rule =>
   async (caller, { store, id, owner }) => {
@@ -77,9 +89,11 @@ const WORKSPACE: Rules = {
 const RULES: Readonly<Record<string, Rules>> = {
   workspace: WORKSPACE,
   template: {
-    ...everything(inOrganization(access.mayManageTemplates)),
-    read: inOrganization(access.mayReadTemplates),
-    use: inOrganization(access.mayReadTemplates),
+    create: inOrganization(access.mayManageTemplates),
+    read: onTemplate(access.mayReadTemplate, access.mayReadTemplates),
+    update: onTemplate(access.mayManageTemplate, access.mayManageTemplates),
+    delete: onTemplate(access.mayManageTemplate, access.mayManageTemplates),
+    use: onTemplate(access.mayUseTemplate, access.mayReadTemplates),
     view_insights: (caller, { organization }) => access.mayViewInsights(caller, organization),
   },
   user: {

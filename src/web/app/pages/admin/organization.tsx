@@ -16,6 +16,7 @@ import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { OrganizationFields, readOrganizations } from "./organization-fields.tsx";
+import { OrganizationGroups } from "./organization-groups.tsx";
 
 type Open = { readonly form: "rename" | "add" } | { readonly form: "roles"; readonly member: Member } | undefined;
 
@@ -98,6 +99,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
           ))}
         </ul>
       </section>
+      <OrganizationGroups organization={organization} />
       {open.value?.form === "rename" && (
         <FormDialog
           title={`Rename ${shown}`}

@@ -9,7 +9,6 @@ import { type TarEntry, tarOf } from "../../data/tar.ts";
 import { diffOf, readVersionFiles, type VersionFiles } from "../../data/version-files.ts";
 import { adoptSheet } from "../../parts/adopt-sheet.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
-import type { CodeEditor } from "../../parts/code-editor.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { DiffFile } from "../../parts/diff/diff-file.tsx";
 import { type FileDiff, filesOf } from "../../parts/diff/diff-lines.ts";
@@ -19,6 +18,7 @@ import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { upload } from "../templates/pack.ts";
+import type { CodeEditor } from "./code-editor.ts";
 import { type Draft, keepDraft, readDraft } from "./draft.ts";
 import rules from "./editor.css" with { type: "text" };
 import { Trial } from "./trial.tsx";
@@ -215,7 +215,7 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
   useEffect(() => {
     let editor: CodeEditor | undefined;
     let isOver = false;
-    void import("../../parts/code-editor.ts").then(({ CodeEditor }) => {
+    void import("./code-editor.ts").then(({ CodeEditor }) => {
       if (isOver || !box.current) return;
       editor = new CodeEditor(box.current, {
         path,

@@ -13,7 +13,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { Markdown } from "../chat/markdown.tsx";
-import { mayManageTemplates } from "../templates/may.ts";
+import { Access } from "./access.tsx";
 import { Settings } from "./settings.tsx";
 import { Variables } from "./variables.tsx";
 import { Versions } from "./versions.tsx";
@@ -27,11 +27,13 @@ const WIDE: ReadonlySet<string> = new Set(["insights"]);
 
 const read = async (id: string) => {
   const path = { template: id };
-  const [template, versions] = await Promise.all([
+  const checks = { change: { object: { resource_type: "template", resource_id: id }, action: "update" as const } };
+  const [template, versions, { change = false }] = await Promise.all([
     call("GET /templates/:template", { path }),
     call("GET /templates/:template/versions", { path, query: { include_archived: true } }),
+    call("POST /authcheck", { body: { checks } }),
   ]);
-  return { template, versions };
+  return { template, versions, mayChange: change };
 };
 
 export default function TemplatePage() {
@@ -49,20 +51,25 @@ export default function TemplatePage() {
       </Frame>
     );
   }
-  const { template, versions } = data;
+  const { template, versions, mayChange } = data;
   const tab = params.tab ?? "";
   const active = versions.find(({ id }) => id === template.active_version_id);
   const tabs = [
     ["", "Overview"],
     ["versions", "Versions"],
-    ...(mayManageTemplates.value
+    ...(mayChange
       ? [
           ["files", "Files"],
           ["variables", "Variables"],
         ]
       : []),
     ...(isAdministrator.value ? [["insights", "Insights"]] : []),
-    ...(mayManageTemplates.value ? [["settings", "Settings"]] : []),
+    ...(mayChange
+      ? [
+          ["access", "Access"],
+          ["settings", "Settings"],
+        ]
+      : []),
   ];
   const base = `/templates/${id}`;
   return (
@@ -85,19 +92,21 @@ export default function TemplatePage() {
           </a>
         ))}
       </div>
-      {tab === "files" && mayManageTemplates.value ? (
+      {tab === "files" && mayChange ? (
         <Editor template={template} active={active} again={again} />
       ) : (
         <div class={WIDE.has(tab) ? "page" : "page narrow"}>
           {tab === "" ? (
             <Overview template={template} active={active} />
           ) : tab === "versions" ? (
-            <Versions template={template} versions={versions} again={again} />
-          ) : tab === "variables" && mayManageTemplates.value ? (
+            <Versions template={template} versions={versions} mayChange={mayChange} again={again} />
+          ) : tab === "variables" && mayChange ? (
             <Variables template={template} active={active} again={again} />
           ) : tab === "insights" && isAdministrator.value ? (
             <TemplateInsights id={template.id} />
-          ) : tab === "settings" && mayManageTemplates.value ? (
+          ) : tab === "access" && mayChange ? (
+            <Access template={template} />
+          ) : tab === "settings" && mayChange ? (
             <Settings key={template.updated_at} template={template} again={again} deleted={() => route("/templates")} />
           ) : (
             <Empty icon="search" title="No such section" text="The address names none of these." />

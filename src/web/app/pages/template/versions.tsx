@@ -11,12 +11,12 @@ import { State, type StateKind } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { Import } from "../templates/import.tsx";
-import { mayManageTemplates } from "../templates/may.ts";
 import { Compare } from "./compare.tsx";
 
 type VersionsProps = {
   readonly template: Template;
   readonly versions: readonly TemplateVersion[];
+  readonly mayChange: boolean;
   readonly again: () => Promise<void>;
 };
 
@@ -26,13 +26,13 @@ const kindOf = ({ job, archived }: TemplateVersion): StateKind => {
   return archived ? "stopped" : "running";
 };
 
-export const Versions = ({ template, versions, again }: VersionsProps) => {
+export const Versions = ({ template, versions, mayChange, again }: VersionsProps) => {
   const isImporting = useSignal(false);
   const { query } = useLocation();
   const newest = versions.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
   const base = `/templates/${template.id}/versions`;
   const [from, to] = [query.from, query.to].map((id) => versions.find((one) => one.id === id));
-  if (from && to && mayManageTemplates.value) return <Compare versions={newest} from={from} to={to} base={base} />;
+  if (from && to && mayChange) return <Compare versions={newest} from={from} to={to} base={base} />;
   const compared = (version: TemplateVersion): string => {
     // What came before it, or the active one.
     const before = newest[newest.indexOf(version) + 1]?.id ?? template.active_version_id;
@@ -42,7 +42,7 @@ export const Versions = ({ template, versions, again }: VersionsProps) => {
     <section class="stack" aria-labelledby="versions">
       <div class="head">
         <h2 id="versions">Versions</h2>
-        {mayManageTemplates.value && (
+        {mayChange && (
           <span class="push">
             <Button icon="plus" onPress={sets(isImporting, true)}>
               New version
@@ -56,6 +56,7 @@ export const Versions = ({ template, versions, again }: VersionsProps) => {
             key={version.id}
             template={template}
             version={version}
+            mayChange={mayChange}
             again={again}
             compared={newest.length > 1 ? compared(version) : undefined}
             withActive={`${base}?${new URLSearchParams({ from: template.active_version_id, to: version.id })}`}
@@ -87,7 +88,7 @@ type VersionProps = Omit<VersionsProps, "versions"> & {
   readonly withActive: string;
 };
 
-const Version = ({ template, version, again, compared, withActive }: VersionProps) => {
+const Version = ({ template, version, mayChange, again, compared, withActive }: VersionProps) => {
   const isActive = version.id === template.active_version_id;
   const path = { templateversion: version.id };
   const promote = async (): Promise<void> => {
@@ -120,9 +121,7 @@ const Version = ({ template, version, again, compared, withActive }: VersionProp
       <span class="line">
         {isActive && <span class="badge accent">Active</span>}
         {version.archived && <span class="badge">Archived</span>}
-        {mayManageTemplates.value && (compared || !isActive) && (
-          <Menu label={`More for ${version.name}`} items={items} />
-        )}
+        {mayChange && (compared || !isActive) && <Menu label={`More for ${version.name}`} items={items} />}
       </span>
       <span class={version.job.error ? "sub t-bad" : "sub"}>
         {version.job.error ?? (version.message || "No message")}, by {version.created_by.username},{" "}

@@ -1,0 +1,224 @@
+// The groups of an organization: who is in them, and what their members' workspaces may cost a day.
+import { useSignal } from "@preact/signals";
+import type { CreateGroup, Group } from "#schema/users/group.ts";
+import type { Organization } from "#schema/users/organization.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { nameOfGroup, nameOfPerson } from "../../parts/access-list.tsx";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Field } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { sets } from "../../parts/handlers.ts";
+import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+type Open = { readonly form: "add" } | { readonly form: "change" | "members"; readonly id: string } | undefined;
+
+const isEveryone = (group: Group): boolean => group.id === group.organization_id;
+
+export const OrganizationGroups = ({ organization }: { organization: Organization }) => {
+  const path = { organization: organization.id };
+  const open = useSignal<Open>(undefined);
+  const { state, again } = useResource(`groups of ${organization.id}`, () =>
+    call("GET /organizations/:organization/groups", { path }),
+  );
+  const { data, error } = state.value;
+  if (error && !data) return <Failed what="The groups cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={3} />;
+  const close = (): void => {
+    open.value = undefined;
+    void again();
+  };
+  const { value: shown } = open;
+  const group = shown && shown.form !== "add" ? data.find(({ id }) => id === shown.id) : undefined;
+  return (
+    <section class="stack" aria-labelledby="groups">
+      <div class="head">
+        <h2 id="groups">Groups</h2>
+        <span class="push">
+          <Button icon="plus" onPress={sets(open, { form: "add" })}>
+            Add group
+          </Button>
+        </span>
+      </div>
+      <ul class="panel list">
+        {data.map((one) => (
+          <GroupRow
+            key={one.id}
+            group={one}
+            again={again}
+            change={sets(open, { form: "change", id: one.id })}
+            members={sets(open, { form: "members", id: one.id })}
+          />
+        ))}
+      </ul>
+      <p class="small mut">
+        Templates, workspaces and chats can be given to a group. Once a group has an allowance, workspaces of this
+        organization start only within what their owner's groups allow together.
+      </p>
+      {shown?.form === "add" && (
+        <FormDialog
+          title="Add group"
+          submit="Add group"
+          onClose={close}
+          act={async (values) => {
+            const made = await call("POST /organizations/:organization/groups", { path, body: bodyOf(values) });
+            say(`${nameOfGroup(made)} is added`);
+          }}
+        >
+          {(problems) => <GroupFields problems={problems} />}
+        </FormDialog>
+      )}
+      {shown?.form === "change" && group && (
+        <FormDialog
+          title={`Change ${nameOfGroup(group)}`}
+          submit="Save group"
+          onClose={close}
+          act={async (values) => {
+            await call("PATCH /groups/:group", { path: { group: group.id }, body: bodyOf(values) });
+          }}
+        >
+          {(problems) => <GroupFields problems={problems} group={group} />}
+        </FormDialog>
+      )}
+      {shown?.form === "members" && group && <Members group={group} again={again} onClose={close} />}
+    </section>
+  );
+};
+
+const bodyOf = ({ name = "", display_name = "", quota_allowance = "0" }: Record<string, string>): CreateGroup => ({
+  name,
+  display_name,
+  quota_allowance: Number(quota_allowance || 0),
+});
+
+const GroupFields = ({ problems, group }: { problems: Readonly<Record<string, string>>; group?: Group }) => (
+  <>
+    <Field
+      label="Name"
+      name="name"
+      required
+      readOnly={group !== undefined && isEveryone(group)}
+      defaultValue={group?.name ?? ""}
+      error={problems.name}
+    />
+    <Field
+      label="Shown as"
+      name="display_name"
+      defaultValue={group?.display_name ?? ""}
+      hint="May be empty: the name."
+      error={problems.display_name}
+    />
+    <Field
+      label="Allowance, credits a day"
+      name="quota_allowance"
+      type="number"
+      min={0}
+      step={1}
+      defaultValue={String(group?.quota_allowance ?? 0)}
+      hint="What each member may add to the daily cost of their workspaces."
+      error={problems.quota_allowance}
+    />
+  </>
+);
+
+type RowProps = {
+  readonly group: Group;
+  readonly again: () => Promise<void>;
+  readonly change: () => void;
+  readonly members: () => void;
+};
+
+const GroupRow = ({ group, again, change, members }: RowProps) => {
+  const name = nameOfGroup(group);
+  const remove = (): void =>
+    ask({
+      title: `Delete ${name}`,
+      text: "Its members lose what was given to it.",
+      yes: "Delete group",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /groups/:group", { path: { group: group.id } });
+        await again();
+        say(`${name} is deleted`);
+      },
+    });
+  const count = `${group.total_member_count} ${group.total_member_count === 1 ? "member" : "members"}`;
+  return (
+    <li class="item">
+      <span class="med clip">{name}</span>
+      <span class="line">
+        {group.quota_allowance > 0 && <span class="badge">{group.quota_allowance} credits a day</span>}
+        <Menu
+          label={`More for ${name}`}
+          small
+          items={(): MenuItem[] => {
+            const changes: MenuItem = { icon: "pen", label: "Change…", act: change };
+            if (isEveryone(group)) return [changes];
+            return [
+              { icon: "user", label: "Members…", act: members },
+              changes,
+              "line",
+              { icon: "trash", label: "Delete…", isDanger: true, act: remove },
+            ];
+          }}
+        />
+      </span>
+      <span class="sub clip">{isEveryone(group) ? `${count}: whoever is a member here` : count}</span>
+    </li>
+  );
+};
+
+type MembersProps = { readonly group: Group; readonly again: () => Promise<void>; readonly onClose: () => void };
+
+/** Each change counts at once; the form adds one more. */
+const Members = ({ group, again, onClose }: MembersProps) => {
+  const change = async (body: { add_users?: string[]; remove_users?: string[] }): Promise<void> => {
+    await call("PATCH /groups/:group", { path: { group: group.id }, body });
+    await again();
+  };
+  return (
+    <FormDialog
+      title={`Members of ${nameOfGroup(group)}`}
+      submit="Add to the group"
+      onClose={onClose}
+      act={({ user = "" }) => change({ add_users: [user.trim()] })}
+    >
+      {(problems) => (
+        <>
+          {group.members.length === 0 ? (
+            <p class="mut">Nobody is in it yet.</p>
+          ) : (
+            <ul class="list">
+              {group.members.map((one) => (
+                <li key={one.id} class="item">
+                  <span class="clip">{nameOfPerson(one)}</span>
+                  <IconButton
+                    icon="x"
+                    small
+                    label={`Take ${one.username} out`}
+                    onPress={() => change({ remove_users: [one.id] })}
+                  />
+                </li>
+              ))}
+            </ul>
+          )}
+          <Field
+            label="Username"
+            name="user"
+            required
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            hint="A member of the organization."
+            error={problems["add_users[0]"] ?? problems.add_users}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};

@@ -1,0 +1,53 @@
+// Who may use a template, and who may change it.
+import type { Template } from "#schema/templates/template.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { AccessAdd, AccessList, nameOfGroup, type Subject } from "../../parts/access-list.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+const ROLES = [
+  { value: "use", label: "Make workspaces of it" },
+  { value: "admin", label: "Also change it" },
+] as const;
+
+export const Access = ({ template }: { template: Template }) => {
+  const path = { template: template.id };
+  const { state, again } = useResource(`template acl ${template.id}`, () =>
+    call("GET /templates/:template/acl", { path }),
+  );
+  const { data, error } = state.value;
+  if (error && !data) return <Failed what="Who may use the template cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={4} />;
+  const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
+    const body = { [subject.kind === "group" ? "group_perms" : "user_perms"]: { [subject.id]: role } };
+    await call("PATCH /templates/:template/acl", { path, body });
+    await again();
+    say(role === "" ? `${subject.name} may no longer use it` : `${subject.name} may use it`);
+  };
+  const subjects: Subject[] = [
+    ...data.group.map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one), role: one.role })),
+    ...data.users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
+  ];
+  return (
+    <div class="split">
+      <AccessList
+        heading="Who may use it"
+        nobody="Only those who look after templates see it. Choose who may make workspaces of it."
+        subjects={subjects}
+        roles={ROLES}
+        set={set}
+      />
+      <AccessAdd
+        title="Give access"
+        verb="Give access"
+        note="Whoever loses access keeps the workspaces they have."
+        organization_id={template.organization_id}
+        taken={new Set(subjects.map((one) => one.id))}
+        roles={ROLES}
+        set={set}
+      />
+    </div>
+  );
+};

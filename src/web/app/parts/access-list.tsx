@@ -1,0 +1,152 @@
+// Who has access to something: people and groups with their roles, and a panel to add one.
+import { useSignal } from "@preact/signals";
+import { call } from "../data/api.ts";
+import { useResource } from "../data/resource.ts";
+import { me } from "../data/session.ts";
+import { Button, IconButton } from "./button.tsx";
+import { Field, Options, Select } from "./field.tsx";
+import { into } from "./handlers.ts";
+import { Icon } from "./icon.tsx";
+
+/** Somebody, or a group. */
+export type Subject = {
+  readonly id: string;
+  readonly kind: "user" | "group";
+  readonly name: string;
+  readonly role: string;
+};
+
+type Group = {
+  readonly id: string;
+  readonly name: string;
+  readonly display_name: string;
+  readonly organization_id: string;
+  readonly organization_name: string;
+  readonly organization_display_name: string;
+};
+
+/** The group of all members is called by its organization. */
+export const nameOfGroup = (one: Group): string =>
+  one.id === one.organization_id
+    ? `Everybody in ${one.organization_display_name || one.organization_name}`
+    : one.display_name || one.name;
+
+export const nameOfPerson = ({ name, username }: { readonly name: string; readonly username: string }): string =>
+  name ? `${name} (${username})` : username;
+
+type Role = { readonly value: string; readonly label: string };
+
+type ListProps = {
+  readonly heading: string;
+  /** Said where nobody is on the list. */
+  readonly nobody: string;
+  readonly subjects: readonly Subject[];
+  readonly roles: readonly Role[];
+  /** An empty role takes it away. */
+  readonly set: (subject: Pick<Subject, "id" | "kind" | "name">, role: string) => Promise<void>;
+};
+
+export const AccessList = ({ heading, nobody, subjects, roles, set }: ListProps) => (
+  <section class="stack" aria-labelledby="access">
+    <div class="head">
+      <h2 id="access">{heading}</h2>
+    </div>
+    {subjects.length === 0 ? (
+      <p class="mut">{nobody}</p>
+    ) : (
+      <ul class="panel list">
+        {subjects.map((one) => (
+          <li key={one.id} class="item">
+            <span class="line">
+              <Icon name={one.kind === "group" ? "layers" : "user"} />
+              <span class="med clip">{one.name}</span>
+            </span>
+            <span class="line">
+              <select
+                class="input"
+                aria-label={`What ${one.name} may do`}
+                value={one.role}
+                onChange={(event) => void set(one, event.currentTarget.value)}
+              >
+                {roles.map(({ value, label }) => (
+                  <option key={value} value={value}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+              <IconButton icon="x" label={`Take access from ${one.name}`} onPress={() => set(one, "")} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    )}
+  </section>
+);
+
+type AddProps = Pick<ListProps, "roles" | "set"> & {
+  readonly title: string;
+  readonly verb: string;
+  /** Whose groups are offered. */
+  readonly organization_id: string;
+  /** Who is on the list already, and who needs not be. */
+  readonly taken: ReadonlySet<string>;
+  /** What one should know before. */
+  readonly note: string;
+};
+
+export const AccessAdd = ({ title, verb, organization_id, taken, note, roles, set }: AddProps) => {
+  const words = useSignal("");
+  const chosen = useSignal("");
+  const role = useSignal(roles[0]?.value ?? "");
+  const people = useResource(`people ${words.value}`, () =>
+    call("GET /users", { query: { q: words.value, limit: 20 } }),
+  );
+  const groups = useResource(`groups ${organization_id}`, () =>
+    call("GET /organizations/:organization/groups", { path: { organization: organization_id } }),
+  );
+  const offered = [
+    ...(groups.state.value.data ?? []).map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one) })),
+    ...(people.state.value.data?.users ?? [])
+      .filter(({ id }) => id !== me.value?.id)
+      .map((one) => ({ id: one.id, kind: "user" as const, name: nameOfPerson(one) })),
+  ].filter(({ id }) => !taken.has(id));
+  const add = async (): Promise<void> => {
+    const subject = offered.find(({ id }) => id === chosen.value);
+    if (!subject) return;
+    // Before it leaves what is offered: a list cannot show a choice that it has no more.
+    chosen.value = "";
+    await set(subject, role.value);
+  };
+  return (
+    <aside class="panel" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+      </header>
+      <div class="body stack">
+        <Field
+          label="Search people"
+          type="search"
+          value={words.value}
+          spellcheck={false}
+          onInput={(event) => {
+            words.value = event.currentTarget.value.replace(/[:"]/g, "");
+          }}
+        />
+        <Select
+          key={[...taken].join(" ")}
+          label="Person or group"
+          value={chosen.value}
+          choices={[{ value: "", label: "Choose one" }, ...offered.map(({ id, name }) => ({ value: id, label: name }))]}
+          onPick={into(chosen)}
+        />
+        <Options label="May" value={role.value} choices={roles} onPick={into(role)} />
+        <p class="small dim">{note}</p>
+      </div>
+      <footer>
+        <Button look="primary" disabled={chosen.value === ""} onPress={add}>
+          {verb}
+        </Button>
+      </footer>
+    </aside>
+  );
+};

@@ -1,0 +1,76 @@
+// Whoever looks after an organization makes a group, and gives it a template; somebody of the group then looks after that template.
+// node access.mjs CHROMIUM URL TOKEN EMAIL PASSWORD ORGANIZATION TEMPLATE [FOLDER]
+import { inApp, openPage, signIn } from "./app-page.mjs";
+
+const [file, url, token, email, password, organization, template, folder] = process.argv.slice(2);
+
+await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
+  const dialog = page.getByRole("dialog");
+  const confirm = (name) => dialog.getByRole("button", { name, exact: true }).click();
+  const group = page.getByRole("listitem").filter({ hasText: "The Crew" });
+  const more = async (what) => {
+    await group.getByRole("button", { name: "More for The Crew" }).click();
+    await page.getByRole("button", { name: what }).click();
+  };
+
+  await page.goto(at(`/admin/organizations/${organization}`));
+  await page.getByRole("button", { name: "Add group" }).click();
+  await dialog.getByLabel("Name", { exact: true }).fill("everyone");
+  await confirm("Add group");
+  result.refused = await dialog.locator(".error, [role=alert]").first().textContent();
+  await dialog.getByLabel("Name", { exact: true }).fill("crew");
+  await dialog.getByLabel("Shown as").fill("The Crew");
+  await confirm("Add group");
+  await group.getByText("0 members").waitFor();
+  await more("Change…");
+  await dialog.getByLabel("Allowance, credits a day").fill("12");
+  await look("group-change");
+  await confirm("Save group");
+  await group.getByText("12 credits a day").waitFor();
+  await more("Members…");
+  await dialog.getByLabel("Username").fill("nobody-here");
+  await confirm("Add to the group");
+  result.unknown = await dialog.locator(".error, [role=alert]").first().textContent();
+  await dialog.getByLabel("Username").fill("grace");
+  await confirm("Add to the group");
+  await group.getByText("1 member").waitFor();
+  await more("Members…");
+  await dialog.getByRole("button", { name: "Take grace out" }).waitFor();
+  await look("group-members");
+  await confirm("Cancel");
+  await look("organization-groups");
+
+  const other = await openPage(
+    await context.browser().newContext({ viewport: { width: 1440, height: 900 } }),
+    result.wrong,
+  );
+  await signIn(other, at(`/templates/${template}`), email, password);
+  const tabs = other.getByRole("navigation", { name: "Template sections" });
+  await tabs.getByRole("link", { name: "Versions" }).waitFor();
+  result.before = await tabs.getByRole("link").allTextContents();
+
+  await page.goto(at(`/templates/${template}/access`));
+  await page.getByRole("button", { name: /^Take access from Everybody in/ }).click();
+  await page.getByText("Only those who look after templates see it.").waitFor();
+  await other.reload();
+  await other.getByRole("alert").waitFor();
+  result.hidden = await other.evaluate((id) => fetch(`/api/v2/templates/${id}`).then(({ status }) => status), template);
+  await page.getByLabel("Person or group").selectOption({ label: "The Crew" });
+  await page.getByText("Also change it").click();
+  await page.getByRole("button", { name: "Give access" }).click();
+  await page.getByLabel("What The Crew may do").waitFor();
+  result.chosen = await page.getByLabel("Person or group").inputValue();
+  await look("template-access");
+
+  await other.reload();
+  await tabs.getByRole("link", { name: "Settings" }).waitFor();
+  result.after = await tabs.getByRole("link").allTextContents();
+  await tabs.getByRole("link", { name: "Access" }).click();
+  await other.getByLabel("What The Crew may do").waitFor();
+  await look("template-access-by-group", other);
+
+  await page.goto(at(`/admin/organizations/${organization}`));
+  await more("Delete…");
+  await confirm("Delete group");
+  await group.waitFor({ state: "detached" });
+});

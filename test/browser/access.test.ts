@@ -1,0 +1,29 @@
+// Groups, and who may use and change a template, in a real browser.
+import { expect } from "bun:test";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { ECHO, openWorld } from "#test/support/workspaces.ts";
+import { ownComplaints, runStory } from "./story.ts";
+
+const GRACE = { email: "grace@example.com", username: "grace", password: "nine grey herons at noon" };
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-66][TA-1][GR-1][WB-4][WB-6] a group is made, filled and given an allowance; a template is given to it alone, and its members look after that template",
+  async () => {
+    await using world = await openWorld();
+    const { admin } = world;
+    const template = await makeTemplate(admin, JSON.stringify(ECHO));
+    await admin.post("/api/v2/users", GRACE);
+    const organization = "default";
+    const given = [world.server.url.href, admin.token ?? "", GRACE.email, GRACE.password, organization, template.id];
+    const told = await runStory("access.mjs", given);
+    expect(told).toMatchObject({ wrong: [], hidden: 404, chosen: "" });
+    expect([told.refused, told.unknown].includes("")).toBe(false);
+    expect(told.before).toEqual(["Overview", "Versions"]);
+    expect(told.after).toEqual(["Overview", "Versions", "Files", "Variables", "Access", "Settings"]);
+    expect(await admin.get(`/api/v2/templates/${template.id}/acl`)).toMatchObject({ users: [], group: [] });
+    expect(ownComplaints(told).filter((text) => !/status of (400|404)/.test(text))).toEqual([]);
+  },
+  180_000,
+);
