@@ -10,6 +10,7 @@ import { checks as tokenTiming } from "#test/security/token-timing.ts";
 import { checks as serverBuilds } from "./builds/server-builds.ts";
 import { checks as serverPrebuilds } from "./builds/server-prebuilds.ts";
 import { checks as serverTerraform } from "./builds/server-terraform.ts";
+import { checks as terraformLives } from "./builds/terraform-lives.ts";
 import { checks as serverChats } from "./chats/server-chats.ts";
 import { checks as serverChatsRandom } from "./chats/server-chats-random.ts";
 import { checks as serverFamilies } from "./chats/server-families.ts";
@@ -45,6 +46,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "server: builds by people and by the clock", numbers: "1", rounds: 20, full: 100 },
   { name: "terraform: server killed", numbers: "1", rounds: 30, full: 30 },
   { name: "terraform: worker killed", numbers: "1", rounds: 30, full: 30 },
+  { name: "terraform: lives of templates", numbers: "1", rounds: 1, full: 5 },
   { name: "server: chats", numbers: "1, 19", rounds: 25, full: 100 },
   { name: "server: hooks", numbers: "1", rounds: 30, full: 100 },
   { name: "server: families of chats", numbers: "1", rounds: 30, full: 100 },
@@ -89,6 +91,7 @@ const CHECKS: readonly AnyCheck[] = [
     ...serverPrebuilds,
     ...serverBuilds,
     ...serverTerraform,
+    ...terraformLives,
     ...serverFailpoints,
     ...serverFlush,
     ...serverFaults,

@@ -1,12 +1,13 @@
 // What `doctor` says of templates of Terraform: which program runs them, or why none does.
 import { existsSync } from "node:fs";
 import type { Config } from "#base/config.ts";
+import { ownBinary } from "#base/program.ts";
 import { findProgram } from "#src/provisioners/terraform/program.ts";
 import type { Finding } from "./finding.ts";
 
 /** A program that a setting names and that is not there is a mistake; a machine without one is none. */
 export const terraformProgram = async (
-  { terraform_binary, terraform_cli_config }: Config,
+  { terraform_binary, terraform_cli_config, agent_binary, agent_binaries }: Config,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Finding> => {
   const name = "terraform";
@@ -18,7 +19,12 @@ export const terraformProgram = async (
       detail: `no templates of Terraform: ${found}`,
     };
   }
-  const detail = `${found.name} ${found.version} at ${found.path}`;
+  const isServed = (ownBinary() ?? agent_binary ?? agent_binaries) !== undefined;
+  // What templates start fetches this program from the server.
+  const lacks = isServed
+    ? ""
+    : "; this server runs from source, so agents have no program to fetch: `bun run build` makes one for the setting agent_binary";
+  const detail = `${found.name} ${found.version} at ${found.path}${lacks}`;
   if (terraform_cli_config === undefined || existsSync(terraform_cli_config)) return { name, status: "ok", detail };
   return { name, status: "warn", detail: `${detail}; ${terraform_cli_config} is not there and is left out` };
 };

@@ -12,15 +12,22 @@ const shell = (os: string, arch: string): string => `#!/bin/sh
 # Fetches the workspace's agent from the server and starts it. Tries again until the server answers.
 set -u
 say() { echo "workspace agent: $*" >&2; }
-folder=\${BINARY_DIR:-$(mktemp -d "\${TMPDIR:-/tmp}/workspace-agent.XXXXXX")}
+folder=\${BINARY_DIR:-}
+if [ -z "$folder" ]; then
+  # One for all starts on this machine, so that they do not fill its disk; not one that somebody else has put there.
+  folder=\${TMPDIR:-/tmp}/workspace-agent-$(id -u)
+  mkdir -m 700 "$folder" 2>/dev/null
+  if [ -L "$folder" ] || [ ! -O "$folder" ]; then folder=$(mktemp -d "$folder.XXXXXX") || exit 1; fi
+fi
 mkdir -p "$folder" || exit 1
 program=$folder/slipway
+new=$program.$$
 kind=${os}
 ${os === "linux" ? 'for loader in /lib/ld-musl-*; do [ -e "$loader" ] && kind=linux-musl; done\n' : ""}from="${URL_MARK}bin/slipway-$kind-${arch}"
 fetch() {
-  if command -v curl >/dev/null 2>&1; then curl -fsSL -o "$program.new" "$from"
-  elif command -v wget >/dev/null 2>&1; then wget -q -O "$program.new" "$from"
-  elif command -v busybox >/dev/null 2>&1; then busybox wget -q -O "$program.new" "$from"
+  if command -v curl >/dev/null 2>&1; then curl -fsSL -o "$new" "$from"
+  elif command -v wget >/dev/null 2>&1; then wget -q -O "$new" "$from"
+  elif command -v busybox >/dev/null 2>&1; then busybox wget -q -O "$new" "$from"
   else say "needs curl, wget or busybox"; exit 127
   fi
 }
@@ -28,7 +35,7 @@ until fetch; do
   say "$from cannot be fetched, trying again in 30 seconds"
   sleep 30
 done
-chmod 755 "$program.new" && mv -f "$program.new" "$program" || exit 1
+chmod 755 "$new" && mv -f "$new" "$program" || exit 1
 export CODER_AGENT_URL="${URL_MARK}"
 export CODER_AGENT_AUTH="${AUTH_MARK}"
 exec "$program" agent

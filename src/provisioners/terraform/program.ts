@@ -1,5 +1,5 @@
 // Which program runs templates: the one that a setting names, else tofu, else terraform, as found on the path.
-import { isAbsolute } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 
 export type Program = { readonly path: string; readonly name: "terraform" | "tofu"; readonly version: string };
 
@@ -16,17 +16,19 @@ export type ProgramOptions = {
 /** The program, or why there is none, in words. */
 export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Program | string> => {
   const look = { PATH: env.PATH ?? "" };
-  const path =
+  const found =
     setting === undefined
       ? (Bun.which("tofu", look) ?? Bun.which("terraform", look))
       : isAbsolute(setting)
         ? setting
         : Bun.which(setting, look);
-  if (!path) {
+  if (!found) {
     return setting === undefined
       ? "Neither tofu nor terraform is on this machine's path; the setting terraform_binary names another place."
       : `The setting terraform_binary names ${setting}, which is not there.`;
   }
+  // It is started in other folders.
+  const path = resolve(found);
   const asked = await versionOf(path, env.PATH ?? "");
   if (asked === undefined) return `${path} does not say which version it is.`;
   const numbers = asked.split(/[.-]/).slice(0, 3).map(Number);

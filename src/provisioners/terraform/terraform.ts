@@ -1,7 +1,7 @@
 // Workspaces that a Terraform template describes: runs tofu or terraform found on this machine in a folder of each workspace's own. The
 // state is read back whatever becomes of a run, and stays in the folder until the server has stored it (rules TF-6 to TF-12).
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import {
@@ -54,8 +54,14 @@ export class TerraformProvisioner implements Provisioner {
   #program: Promise<Program | string> | undefined;
 
   constructor(options: TerraformOptions) {
-    this.#options = options;
-    this.forms = new Forms(join(options.root, "forms"), () => this.#engineOptions());
+    const { root, cliConfig } = options;
+    // Terraform runs in folders of its own, where a relative path would lead elsewhere.
+    this.#options = {
+      ...options,
+      root: resolve(root),
+      cliConfig: cliConfig === undefined ? undefined : resolve(cliConfig),
+    };
+    this.forms = new Forms(join(this.#options.root, "forms"), () => this.#engineOptions());
   }
 
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {

@@ -1,6 +1,6 @@
 // What a machine fetches to become an agent: the program by the name of its system, with a digest, and the script that brings it there.
 import { expect, test } from "bun:test";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
@@ -52,4 +52,28 @@ test("[TF-14] the script for a machine names this server's address, fetches the 
     expect([await run.stdout.text(), await run.exited]).toEqual(["ran\n", 0]);
   }
   expect((await fetch(new URL("/init-script/plan9/amd64", server.url))).status).toBe(400);
+});
+
+test("[TF-14] all starts on a machine share one place for the program, and none that somebody else has made", async () => {
+  using folder = tempDirectory();
+  await using server = await serving(folder.path);
+  const script = await (await fetch(new URL(`/init-script/${here.replace("-", "/")}`, server.url))).text();
+  const temp = join(folder.path, "temp");
+  mkdirSync(temp);
+  const run = async (): Promise<string> => {
+    const env = { PATH: process.env.PATH ?? "", TMPDIR: temp };
+    return Bun.spawn(["sh", "-c", script], { env, stdout: "pipe", stderr: "inherit" }).stdout.text();
+  };
+  expect(await Promise.all([run(), run(), run()])).toEqual(["ran\n", "ran\n", "ran\n"]);
+  const [shared = "", ...others] = readdirSync(temp);
+  expect([others, readdirSync(join(temp, shared))]).toEqual([[], ["slipway"]]);
+  // A link may lead into a folder that others write to.
+  const elsewhere = join(folder.path, "elsewhere");
+  mkdirSync(elsewhere);
+  const away = join(folder.path, "away");
+  mkdirSync(away);
+  symlinkSync(elsewhere, join(away, shared));
+  const env = { PATH: process.env.PATH ?? "", TMPDIR: away };
+  const linked = Bun.spawn(["sh", "-c", script], { env, stdout: "pipe", stderr: "inherit" });
+  expect([await linked.stdout.text(), readdirSync(elsewhere)]).toEqual(["ran\n", []]);
 });

@@ -1,0 +1,49 @@
+// The lives of all templates, one after the other: on a quiet day, and with a server or a worker that is killed at a random moment of every
+// build that is to end well.
+
+import { randomFrom } from "#test/db/deployments.ts";
+import { TEMPLATES } from "#test/provisioners/terraform/comparison.ts";
+import { live } from "#test/provisioners/terraform/life/life.ts";
+import { openStage, type Victim } from "#test/provisioners/terraform/life/stage.ts";
+import { needs } from "#test/support/needs.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+
+/** Milliseconds from the wish for a build: a build takes about as long. */
+const LATEST_MS = 3_000;
+
+const liveQuietly = async (): Promise<void> => {
+  await using stage = await openStage("server");
+  for (const template of TEMPLATES) await live(stage, { template });
+};
+
+const liveKilled = async (victim: Victim, { seed, log }: CheckOptions): Promise<number> => {
+  await using stage = await openStage(victim);
+  const random = randomFrom(seed);
+  let kills = 0;
+  const disturb = async (): Promise<void> => {
+    await Bun.sleep(random() * LATEST_MS);
+    await stage.kill(victim);
+    kills += 1;
+  };
+  for (const template of TEMPLATES) {
+    await live(stage, { template, disturb });
+    log(`${template}: lived with ${kills} kills of the ${victim} so far`);
+  }
+  return kills;
+};
+
+const lives = async (options: CheckOptions): Promise<string> => {
+  const kills = { server: 0, worker: 0 };
+  for (let round = 1; round <= options.rounds; round++) {
+    await liveQuietly();
+    options.log("all lived on a quiet day");
+    for (const victim of ["server", "worker"] as const) {
+      kills[victim] += await liveKilled(victim, { ...options, seed: options.seed + round });
+    }
+  }
+  return `${TEMPLATES.length} templates lived ${options.rounds * 3} times each, with ${kills.server} kills of the server and ${kills.worker} of the worker: terminal and chat worked, no state lost, nothing left running, no secret in a log, an answer or a file`;
+};
+
+export const checks: readonly Check[] = needs.terraform.found
+  ? [{ name: "terraform: lives of templates", run: lives }]
+  : [];

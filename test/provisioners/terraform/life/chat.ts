@@ -1,0 +1,25 @@
+// Work of a chat in a workspace, through the API.
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
+import { until } from "#test/support/until.ts";
+import type { Stage } from "./stage.ts";
+
+/** What the chat answers in the end. */
+export const askChat = async (
+  { admin, organization_id }: Stage,
+  workspace_id: string,
+  text: string,
+): Promise<string> => {
+  const wish = { organization_id, workspace_id, content: [{ type: "text", text }] };
+  const { id } = await admin.post<Chat>("/api/v2/chats", wish);
+  const { status } = await until(
+    async () => {
+      const chat = await admin.get<Chat>(`/api/v2/chats/${id}`);
+      return chat.status === "waiting" || chat.status === "error" || chat.status === "requires_action"
+        ? chat
+        : undefined;
+    },
+    { what: "the chat's answer" },
+  );
+  const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${id}/messages`);
+  return `${status}: ${messages.flatMap(({ content }) => content.map((part) => part.text ?? "")).join(" ")}`;
+};

@@ -1,0 +1,14 @@
+// The short form of the lives of templates: one of them, and nobody is killed. `bun run torture --only "terraform: lives"` has the long one.
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { live } from "./life.ts";
+import { openStage } from "./stage.ts";
+
+testNeeding(
+  [needs.terraform],
+  "[TF-30] a workspace is made, worked in by terminal and chat, stopped, changed, failed, cancelled, updated and deleted; nothing is lost, left or told",
+  async () => {
+    await using stage = await openStage("server");
+    await live(stage, { template: "minimal" });
+  },
+  240_000,
+);

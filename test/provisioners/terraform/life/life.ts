@@ -1,0 +1,172 @@
+// The whole life of a workspace of one template, as its owner and an administrator live it: made, connected, worked in, stopped, started with
+// other values, failed, cancelled, updated, deleted. What must not be there afterwards is looked for after every step.
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { TestTerminal } from "#test/api/agents/reach.ts";
+import { importVersion } from "#test/support/templates.ts";
+import { filesOf, makeTerraformTemplate, processesWith } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+import { createBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { askChat } from "./chat.ts";
+import { agentIn, Machine } from "./machine.ts";
+import { namesIn, Secrets } from "./secrets.ts";
+import { type Stage, settled } from "./stage.ts";
+
+/** Values that differ from the template's defaults: of the first start, and of a later one. */
+const VALUES: Readonly<Record<string, readonly [Record<string, string>, Record<string, string>]>> = {
+  parameters: [{ required_one: "x" }, { cpus: "5" }],
+  "presets-prebuilds": [{}, { cpus: "4" }],
+};
+
+const valuesOf = (values: Record<string, string>) => ({
+  rich_parameter_values: Object.entries(values).map(([name, value]) => ({ name, value })),
+});
+
+/**
+ * A second version of each template has two things more: one that the next version drops, and one that stands in the way of an apply: it fails
+ * while there is a file \`fail\`, and waits while there is a file \`wait\`.
+ */
+const more = (parts: string): string => `
+resource "terraform_data" "dropped" {
+  input = "${parts}/dropped"
+  provisioner "local-exec" { command = "echo made >> \${self.input}" }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "rm \${self.input}"
+  }
+}
+resource "terraform_data" "hurdle" {
+  depends_on       = [terraform_data.dropped]
+  triggers_replace = [timestamp()]
+  provisioner "local-exec" { command = "touch ${parts}/reached; while [ -e ${parts}/wait ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]" }
+}
+`;
+
+export type LifeOptions = {
+  readonly template: string;
+  /** Called in the middle of builds that end well; may kill somebody. */
+  readonly disturb?: () => Promise<void>;
+};
+
+/** Throws at the first thing that is not as it must be. */
+export const live = async (stage: Stage, { template: name, disturb }: LifeOptions): Promise<void> => {
+  const { admin, parts, place } = stage;
+  const [first = {}, later = {}] = VALUES[name] ?? [];
+  const must = (holds: unknown, what: string): void => {
+    if (!holds) throw new Error(`${name}: ${what}`);
+  };
+  const has = (file: string): boolean => existsSync(join(parts, file));
+  const secrets = new Secrets(stage);
+
+  const imported = await makeTerraformTemplate(admin, filesOf(name), `${name}-${Date.now().toString(36)}`);
+  const { id: template_id } = imported.template;
+  const second = await importVersion(admin, { ...filesOf(name), "more.tf": more(parts) }, { template_id });
+  must(second.job.status === "succeeded", `the second version: ${second.job.error}`);
+
+  const { id } = await createWorkspace(admin, template_id, `life-${name}`, valuesOf(first));
+  await using machine = new Machine(join(place.scratch, `machine-${name}-${id}`));
+  const isItself = name === "minimal";
+
+  /** The build once it has ended as it must; nothing of it runs on, lies about or has told a secret. */
+  const ended = async (status: string, what: string): Promise<{ workspace: Workspace; state: string }> => {
+    if (disturb && !["failed", "canceled"].includes(status)) await disturb();
+    const workspace = await settled(admin, id);
+    const { latest_build } = workspace;
+    must(latest_build.status === status, `${what}: it is ${latest_build.status}, ${latest_build.job.error}`);
+    const state = await (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
+    const left = stage.folders(id);
+    await until(() => !left.some(existsSync), { what: `${name}, ${what}: its folder goes`, patience: 15_000 });
+    must(stage.running().length === 0, `${what}: a program of Terraform runs on`);
+    must(processesWith(parts).length === 0, `${what}: a command of the template runs on`);
+    secrets.learn(state);
+    await secrets.mustBeHidden(workspace, `${name}, ${what}`);
+    return { workspace, state };
+  };
+  const start = async (what: string, wish: object = {}): Promise<{ workspace: Workspace; state: string }> => {
+    await createBuild(admin, id, "start", wish);
+    return ended("running", what);
+  };
+  /** Its agent comes, its scripts run, a terminal and a chat work in it. */
+  const works = async (state: string, what: string): Promise<void> => {
+    if (!isItself) await machine.boot(agentIn(state));
+    const agent = await until(
+      async () => {
+        const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
+        const found = latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
+        must(!found || !/error|timeout/.test(found.lifecycle_state), `${what}: the agent is ${found?.lifecycle_state}`);
+        return found?.status === "connected" && found.lifecycle_state === "ready" ? found : undefined;
+      },
+      { patience: 90_000, what: `${name}, ${what}: the agent connects` },
+    );
+    const path = (rest: string): string => `/api/v2/workspaceagents/${agent.id}/${rest}`;
+    using terminal = await TestTerminal.open({ owner: admin, path }, { command: 'echo "is $((40 + 2)) in $HOME"' });
+    must(/is 42 in \S+/.test(await terminal.until(/is 42 in \S+/)), `${what}: the terminal`);
+    const answer = await askChat(stage, id, 'Run echo "chat $((40 + 3))"');
+    must(answer.includes("chat 43"), `${what}: the chat says ${answer}`);
+  };
+
+  // Made of the first version, whatever is active by now.
+  const begun = await ended("running", "create");
+  await works(begun.state, "create");
+  const things = namesIn(begun.state);
+
+  await createBuild(admin, id, "stop");
+  const stopped = await ended("stopped", "stop");
+  if (!isItself) await machine.off();
+  must(processesWith(`/tmp/slipway-tf-${id}`).length === 0, "stop: its daemon runs on");
+  must(
+    namesIn(stopped.state).every((one) => things.includes(one)),
+    "stop: something else is there",
+  );
+
+  const changed = await start("start with other values", valuesOf(later));
+  for (const value of Object.values(later))
+    must(changed.state.includes(`"${value}"`), `the value ${value} is not there`);
+  await works(changed.state, "start with other values");
+  must(namesIn(changed.state).join() === things.join(), "start: there is not the same again");
+
+  const version = { template_version_id: second.id };
+  writeFileSync(join(parts, "fail"), "");
+  await createBuild(admin, id, "start", version);
+  const failed = await ended("failed", "failed apply");
+  must(has("dropped") && namesIn(failed.state).includes("dropped"), "failed apply: what it made is not in the state");
+  must(
+    things.every((one) => namesIn(failed.state).includes(one)),
+    "failed apply: something is lost",
+  );
+  rmSync(join(parts, "fail"));
+
+  for (const file of ["reached", "wait"]) rmSync(join(parts, file), { force: true });
+  writeFileSync(join(parts, "wait"), "");
+  const cancelled = await createBuild(admin, id, "start", version);
+  await until(() => has("reached"), { what: `${name}: the middle of the apply` });
+  await admin.patch(`/api/v2/workspacebuilds/${cancelled.id}/cancel`);
+  const broken = await ended("canceled", "cancel");
+  must(
+    things.every((one) => namesIn(broken.state).includes(one)),
+    "cancel: something is lost",
+  );
+  must(namesIn(broken.state).includes("dropped") && has("dropped"), "cancel: the part is lost");
+  rmSync(join(parts, "wait"));
+
+  const again = await start("start after it", version);
+  must(readFileSync(join(parts, "dropped"), "utf8") === "made\n", "what was made is made twice");
+  await works(again.state, "start after it");
+
+  const updated = await start("update", { template_version_id: imported.version.id });
+  must(namesIn(updated.state).join() === things.join(), "update: what was dropped is there");
+  // Terraform runs no command for the end of what the new version no longer has.
+  rmSync(join(parts, "dropped"));
+  await works(updated.state, "update");
+
+  await createBuild(admin, id, "delete");
+  const gone = await ended("deleted", "delete");
+  if (!isItself) await machine.off();
+  must(namesIn(gone.state).length === 0, "delete: the state knows something");
+  must(processesWith(`/tmp/slipway-tf-${id}`).length === 0, "delete: its daemon runs on");
+  rmSync(join(parts, "reached"), { force: true });
+  must(readdirSync(parts).length === 0, `delete: there are ${readdirSync(parts)}`);
+  // The template minimal keeps its folder in the machine's own temp folder.
+  rmSync(`/tmp/slipway-tf-${id}`, { recursive: true, force: true });
+};

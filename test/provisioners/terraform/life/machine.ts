@@ -1,0 +1,53 @@
+// The machine that a template stands for: what its user data would start there. Only the template `minimal` starts one by itself.
+import { mkdirSync } from "node:fs";
+import { processesWith } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+
+type Agent = { readonly token: string; readonly init_script: string };
+
+/** Of the one agent in a state. */
+export const agentIn = (state: string): Agent => {
+  const { resources = [] } = JSON.parse(state) as {
+    resources?: { type: string; instances: { attributes: Agent }[] }[];
+  };
+  const found = resources.find(({ type }) => type === "coder_agent")?.instances[0]?.attributes;
+  if (!found) throw new Error("the state has no agent");
+  return found;
+};
+
+export class Machine implements AsyncDisposable {
+  readonly #home: string;
+
+  constructor(home: string) {
+    this.#home = home;
+    mkdirSync(home, { recursive: true });
+  }
+
+  /** As a new machine: whatever ran before is gone. */
+  async boot({ token, init_script }: Agent): Promise<void> {
+    await this.off();
+    Bun.spawn(["setsid", "sh", "-c", init_script], {
+      cwd: this.#home,
+      env: { PATH: process.env.PATH ?? "", HOME: this.#home, SHELL: "/bin/bash", CODER_AGENT_TOKEN: token },
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+  }
+
+  async off(): Promise<void> {
+    await until(() => {
+      const left = processesWith(`HOME=${this.#home}`);
+      for (const pid of left) {
+        try {
+          process.kill(pid, "SIGKILL");
+        } catch {
+          // It has just ended.
+        }
+      }
+      return left.length === 0;
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.off();
+  }
+}

@@ -1,0 +1,25 @@
+// A model that runs in its chat's workspace what it is told to: asked "Run COMMAND" it calls the tool `execute`, and then says what that
+// answered. Speaks OpenAI's protocol on a real socket.
+import { ModelServer } from "#test/support/models/model-server.ts";
+
+type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
+
+const textOf = (content: unknown): string =>
+  typeof content === "string"
+    ? content
+    : ((content ?? []) as { text?: string }[]).map(({ text = "" }) => text).join("");
+
+export const startRunningModel = async (): Promise<ModelServer> => {
+  const server = await ModelServer.start();
+  void server.answerAll((call) => {
+    const told = (call.body.messages ?? []) as Told[];
+    const asked = told.findLastIndex(({ role }) => role === "user");
+    const command = /Run (.+)/.exec(textOf(told[asked]?.content))?.[1] ?? "true";
+    const answers = told.slice(asked + 1).filter(({ role }) => role === "tool");
+    const args = JSON.stringify({ command, timeout: "1m" });
+    if (answers.length === 0) {
+      call.say({ call: { id: `call-${told.length}`, name: "execute", args } }, { finish: "tool_calls" }).end();
+    } else call.say({ text: `It said: ${textOf(answers.at(-1)?.content)}` }, { finish: "stop" }).end();
+  });
+  return server;
+};

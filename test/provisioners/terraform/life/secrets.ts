@@ -1,0 +1,55 @@
+// Secrets of a workspace's builds, as its states have them, and where none of them may be.
+import { readFileSync } from "node:fs";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Stage } from "./stage.ts";
+
+type Instances = { readonly mode: string; readonly name: string; readonly instances: readonly unknown[] }[];
+
+/** Names of the things that a state says are there. */
+export const namesIn = (state: string): string[] =>
+  ((JSON.parse(state || "{}") as { resources?: Instances }).resources ?? [])
+    .filter(({ mode, instances }) => mode === "managed" && instances.length > 0)
+    .map(({ name }) => name)
+    .sort();
+
+const SECRETS = /"(?:session_token|token|ssh_private_key|access_token)": "([^"]{8,})"/g;
+
+export class Secrets {
+  readonly #stage: Stage;
+  readonly #known = new Set<string>();
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+  }
+
+  learn(state: string): void {
+    // A key has many lines, and logs come in lines: one of them is enough.
+    for (const [, secret = ""] of state.matchAll(SECRETS)) this.#known.add(secret.split("\\n")[1] ?? secret);
+  }
+
+  /** Looks at what a build has told people and logs, at what the API shows of it, and at everything on the disks of server and worker. */
+  async mustBeHidden({ id, latest_build: { id: build } }: Workspace, where: string): Promise<void> {
+    const { admin } = this.#stage;
+    if (this.#known.size === 0) throw new Error(`${where}: there is no secret to look for`);
+    const text = async (path: string): Promise<string> => (await admin.fetch("GET", `/api/v2/${path}`)).text();
+    const places: Record<string, string> = {
+      "the log of the build": await text(`workspacebuilds/${build}/logs`),
+      "the build's timings": await text(`workspacebuilds/${build}/timings`),
+      "the workspace": await text(`workspaces/${id}?include_deleted=true`),
+      "the log of server or worker": this.#stage.logged(),
+    };
+    for (const file of this.#stage.stored()) places[file] = readOr(file);
+    for (const [place, told] of Object.entries(places)) {
+      for (const secret of this.#known) if (told.includes(secret)) throw new Error(`${where}: a secret is in ${place}`);
+    }
+  }
+}
+
+const readOr = (file: string): string => {
+  try {
+    return readFileSync(file, "latin1");
+  } catch {
+    // It has just gone.
+    return "";
+  }
+};

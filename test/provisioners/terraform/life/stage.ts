@@ -1,0 +1,117 @@
+// Where workspaces of Terraform templates live in tests: a server of its own, a worker where a template asks for one, a model, and the machine
+// that a template only stands for. Server and worker can be killed at any time and come back.
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { ServerPlace } from "#test/crash/server.ts";
+import { needs } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { processesWith, terraformServer } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+import { makeKey, startWorker, type WorkerProcess } from "#test/support/worker.ts";
+import { startRunningModel } from "./model.ts";
+
+export type Victim = "server" | "worker";
+
+/** `builtBy`: the worker builds all templates, or only those that ask for its tags. */
+export const openStage = async (builtBy: Victim) => {
+  await using stack = new AsyncDisposableStack();
+  const place = stack.use(await ServerPlace.make());
+  const model = stack.use(await startRunningModel());
+  const parts = join(place.scratch, "parts");
+  mkdirSync(parts);
+  const { env: tools = {} } = terraformServer(join(place.scratch, "tools"));
+  const env = {
+    ...tools,
+    SLIPWAY_CHAT_TITLES: "false",
+    SLIPWAY_LOG_LEVEL: "debug",
+    SLIPWAY_TERRAFORM_WORKERS: String(builtBy === "worker"),
+  };
+  let told = "";
+  await place.start({ env });
+  const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+  const provider = { provider: "openai-compat", display_name: "Runner", base_url: `${model.url}/v1`, api_key: "k" };
+  const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
+  await admin.post("/api/v2/chats/model-configs", { provider_id: id, model: "runner", is_default: true });
+  const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
+
+  const { key } = await makeKey(admin);
+  const directory = join(place.scratch, "worker");
+  mkdirSync(directory);
+  const begin = (): WorkerProcess =>
+    startWorker({
+      url: new URL(admin.url),
+      key,
+      name: "away",
+      directory,
+      kinds: "terraform",
+      tags: { region: "eu", kind: "vm" },
+      env: { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc"), SLIPWAY_WORKER_LOG_LEVEL: "debug" },
+    });
+  let worker = begin();
+  stack.defer(() => worker[Symbol.asyncDispose]());
+  await worker.connected();
+
+  const kill = {
+    server: async () => {
+      place.newest.kill("SIGKILL");
+      told += (await place.newest.ended).errors;
+      await place.start({ env });
+    },
+    worker: async () => {
+      worker.signal("SIGKILL");
+      await worker.exited;
+      told += worker.errors();
+      worker = begin();
+      await worker.connected();
+    },
+  };
+  const kept = stack.move();
+  return {
+    place,
+    admin,
+    parts,
+    organization_id: organization?.id ?? "",
+    /** Kills it and waits until it is back. */
+    kill: (who: Victim) => kill[who](),
+    /** What server and worker have logged, at the level debug. */
+    logged: () => told + place.newest.errors + worker.errors(),
+    /** Folders of builds of this workspace, wherever they run. */
+    folders: (workspace_id: string) =>
+      [place.directory, directory].map((root) => join(root, "terraform", "builds", workspace_id)),
+    /** Everything that server and worker keep on disk. */
+    stored: () => [place.directory, directory].flatMap(filesBelow),
+    /** Programs of Terraform and what they have started, of any build. */
+    running: () => processesWith(join(place.scratch)).filter(isTerraform),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+};
+export type Stage = Awaited<ReturnType<typeof openStage>>;
+
+const isTerraform = (pid: number): boolean => {
+  try {
+    return /terraform|tofu/.test(readFileSync(`/proc/${pid}/comm`, "utf8"));
+  } catch {
+    return false;
+  }
+};
+
+/** Paths of the files below a folder; plugins are the world's and large. */
+const filesBelow = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => !path.includes("/plugins/") && !path.includes("/providers/"))
+    .map((path) => join(folder, path))
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile());
+
+const UNDER_WAY = ["pending", "running", "canceling"];
+
+/** The workspace once its newest build has ended; who is asked may be coming back just now. */
+export const settled = (client: Client, id: string): Promise<Workspace> =>
+  until(
+    async () => {
+      const seen = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`).catch(() => undefined);
+      return seen && !UNDER_WAY.includes(seen.latest_build.job.status) ? seen : undefined;
+    },
+    { patience: 120_000, what: "the end of the build" },
+  );

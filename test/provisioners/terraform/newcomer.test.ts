@@ -1,0 +1,70 @@
+// What somebody does who comes with a template of their own: a server in an empty folder with its settings as they are, the lines of the page,
+// and a template as it is. Run with the compiled program it needs nothing else; from source the page says what it needs.
+import { expect } from "bun:test";
+import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "#src/client.ts";
+import { programIn } from "#test/cli/client-world.ts";
+import { markedBlocks, page } from "#test/support/documents.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { compiledProgram, programCommand } from "#test/support/program.ts";
+import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
+import { processesWith, terraformServer } from "#test/support/terraform.ts";
+import { templateFolder } from "./comparison.ts";
+import { startRunningModel } from "./life/model.ts";
+
+const [lines = ""] = markedBlocks(page("docs/templates-terraform.md"), "tried with terraform");
+
+testNeeding(
+  [needs.terraform],
+  "[TF-31] [RP-8] the lines of the page work as they stand, beside a server that has its data, program and configuration in relative places",
+  async () => {
+    using folder = tempDirectory();
+    await using model = await startRunningModel();
+    const home = folder.path;
+    const { env: { SLIPWAY_AGENT_BINARY = "" } = {} } = terraformServer(join(home, "tools"));
+    symlinkSync(join(needs.terraform.file, "rc"), join(home, "rc"));
+    symlinkSync(Bun.which("terraform") ?? Bun.which("tofu") ?? "", join(home, "terraform"));
+    mkdirSync(join(home, "my-template"));
+    cpSync(join(templateFolder("minimal"), "main.tf"), join(home, "my-template", "main.tf"));
+    const env = { PATH: programIn(home), HOME: home, TMPDIR: tmpdir() };
+    await using server = Bun.spawn([...programCommand(), "serve"], {
+      cwd: home,
+      env: {
+        ...env,
+        SLIPWAY_ADDRESS: "127.0.0.1:0",
+        SLIPWAY_ADMIN_EMAIL: ADMIN.email,
+        SLIPWAY_ADMIN_USERNAME: ADMIN.username,
+        SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+        // The provider comes from a mirror on this disk instead of its registry.
+        SLIPWAY_TERRAFORM_CLI_CONFIG: "./rc",
+        SLIPWAY_TERRAFORM_BINARY: "./terraform",
+        ...(compiledProgram() ? {} : { SLIPWAY_AGENT_BINARY }),
+      },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const url = await announced(server.stdout);
+    const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
+    const provider = { provider: "openai-compat", display_name: "Runner", base_url: `${model.url}/v1`, api_key: "k" };
+    const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
+    await admin.post("/api/v2/chats/model-configs", { provider_id: id, model: "runner", is_default: true });
+    const login = `printf %s '${ADMIN.password}' | slipway login ${url.origin} --email ${ADMIN.email} --password-stdin`;
+    const after = "slipway workspaces start mine --update\nslipway workspaces delete mine --yes";
+    const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", `${login}\n${lines}${after}`], {
+      cwd: home,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    expect([code, code === 0 ? "" : err]).toEqual([0, ""]);
+    const [, machine = "none"] = /^(\/tmp\/slipway-tf-[0-9a-f-]+)$/m.exec(out) ?? [];
+    expect(machine).not.toBe("none");
+    for (const said of ["mine runs.", "mine is stopped.", "It said:", "mine is deleted."]) expect(out).toContain(said);
+    expect(processesWith(machine)).toEqual([]);
+    rmSync(machine, { recursive: true, force: true });
+    server.kill("SIGTERM");
+    expect(await server.exited).toBe(0);
+  },
+  240_000,
+);
