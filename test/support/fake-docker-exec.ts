@@ -1,5 +1,6 @@
 // The part of the fake Docker Engine that hands over its connections: programs on terminals, run on this machine as if it were the
-// container. A socket in front of the engine's own passes everything else on as it is.
+// container. A socket in front of the engine's own passes everything else on as it is. What is not on this machine is not in the
+// container either: the agent's program, which a compiled daemon puts into containers, is taken and does not run.
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export type FakeExec = {
@@ -7,12 +8,22 @@ export type FakeExec = {
   container: string;
   body: { Cmd: string[]; Env?: string[]; User?: string; Tty?: boolean };
   child?: Bun.Subprocess;
+  /** Null until it has ended. */
+  exit_code: number | null;
 };
 
+/** What an engine gives a program that is not there. */
+const NOT_FOUND = 127;
+
 /** Runs it without a terminal until it ends. */
-export const runDetached = async ({ body }: FakeExec): Promise<void> => {
-  await Bun.spawn(body.Cmd, { env: environmentOf(body), stdio: ["ignore", "ignore", "ignore"] }).exited;
+export const runDetached = async (exec: FakeExec): Promise<void> => {
+  const { body } = exec;
+  exec.exit_code = isThere(exec)
+    ? await Bun.spawn(body.Cmd, { env: environmentOf(body), stdio: ["ignore", "ignore", "ignore"] }).exited
+    : NOT_FOUND;
 };
+
+const isThere = ({ body }: FakeExec): boolean => Bun.which(body.Cmd[0] ?? "") !== null;
 
 const environmentOf = ({ Env = [] }: FakeExec["body"]): Record<string, string> => ({
   PATH: process.env.PATH ?? "",
@@ -49,6 +60,11 @@ const attach = (client: Socket, exec: FakeExec): void => {
   client.write(
     "HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n",
   );
+  if (!isThere(exec)) {
+    exec.exit_code = NOT_FOUND;
+    client.end(errorFrame(`OCI runtime exec failed: exec: "${exec.body.Cmd[0]}": stat: no such file or directory\r\n`));
+    return;
+  }
   const child = Bun.spawn(exec.body.Cmd, {
     env: environmentOf(exec.body),
     detached: true,
@@ -57,9 +73,17 @@ const attach = (client: Socket, exec: FakeExec): void => {
   exec.child = child;
   client.on("data", (bytes: Buffer) => void child.terminal?.write(bytes));
   client.on("close", () => child.terminal?.close());
-  void child.exited.then(async () => {
+  void child.exited.then(async (code) => {
+    exec.exit_code = code;
     // What it has written is read before the connection ends.
     await new Promise((resolve) => setImmediate(resolve));
     client.end();
   });
+};
+
+/** Words on the stream for errors, as an engine sends them from a program without a terminal. */
+const errorFrame = (words: string): Buffer => {
+  const head = Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]);
+  head.writeUInt32BE(Buffer.byteLength(words), 4);
+  return Buffer.concat([head, Buffer.from(words)]);
 };

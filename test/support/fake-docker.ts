@@ -163,7 +163,8 @@ export class FakeDocker implements AsyncDisposable {
     if (!container) return fails(404, `No such container: ${id}`);
     if (action === "exec") {
       if (!container.running) return fails(409, `container ${container.id} is not running`);
-      const exec = { id: `e${this.#next++}`, container: container.name, body: await request.json() } as FakeExec;
+      const body = (await request.json()) as FakeExec["body"];
+      const exec: FakeExec = { id: `e${this.#next++}`, container: container.name, body, exit_code: null };
       this.execs.set(exec.id, exec);
       return Response.json({ Id: exec.id }, { status: 201 });
     }
@@ -189,6 +190,7 @@ export class FakeDocker implements AsyncDisposable {
     const [id = "", action] = path.split("/");
     const exec = this.execs.get(id);
     if (!exec) return fails(404, `No such exec instance: ${id}`);
+    if (action === "json") return Response.json({ ID: id, Running: exec.exit_code === null, ExitCode: exec.exit_code });
     if (action === "start") await runDetached(exec);
     if (action === "resize") exec.child?.terminal?.resize(Number(query.get("w")), Number(query.get("h")));
     return new Response(null, { status: 200 });
