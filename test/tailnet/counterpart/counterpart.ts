@@ -54,10 +54,18 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
   let isLoaded = false;
   const load = new HandshakeLoad(clock);
   const passed = { there: [] as Uint8Array[], back: [] as Uint8Array[] };
+  /** The test is over and the process has been ended: what our side still says as it closes is heard by nobody. */
+  let isOver = false;
+  void process_.exited.then((code) => {
+    if (!isOver) throw new Error(`the counterpart ended by itself: ${process_.signalCode ?? code}`);
+  });
   const frame = (type: number, body: Uint8Array): void => {
+    if (isOver) return;
     process_.stdin.write(Uint8Array.of(body.byteLength & 255, body.byteLength >> 8, type));
     process_.stdin.write(body);
-    process_.stdin.flush();
+    void Promise.resolve(process_.stdin.flush()).catch((error: unknown) => {
+      if (!isOver) throw error;
+    });
   };
   const say = (message: Uint8Array): void => frame(0, message);
   const hear = (message: Uint8Array): void => remote.tunnel.push(message);
@@ -142,6 +150,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
       isLoaded = loaded;
     },
     async [Symbol.asyncDispose](): Promise<void> {
+      isOver = true;
       ticking.cancel();
       remote.close("the test is over");
       process_.kill();
