@@ -2,9 +2,8 @@
 // lines costs its mailbox one message. In order, one message at a time, bounded by the log's own limit (rule JB-11).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import type { JobTiming } from "#db/schema/jobs.ts";
 import type { LogLevel } from "#schema/log-level.ts";
-import type { JobLogSource } from "#schema/workspaces/job.ts";
+import type { JobLogSource, JobTiming } from "#schema/workspaces/job.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import { JOB_LOG_LIMIT, type NewLogLine } from "./logs.ts";
 

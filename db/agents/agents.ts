@@ -47,14 +47,19 @@ export const findAgentFacts = query(
     .where(given(agents.id)),
 );
 
+/** Which agent it is. */
+export const agentIdentity = {
+  agent_id: agents.id,
+  agent_key: agents.key,
+  agent_name: agents.name,
+  build_id: agents.build_id,
+};
+
 /** What decides who may see or use an agent, whether its build is still the latest, and whether its token counts (1 or 0). */
 export const findAgentPlace = query(
   build
     .select({
-      agent_id: agents.id,
-      agent_key: agents.key,
-      agent_name: agents.name,
-      build_id: agents.build_id,
+      ...agentIdentity,
       workspace_id: workspaces.id,
       workspace_name: workspaces.name,
       owner_id: workspaces.owner_id,

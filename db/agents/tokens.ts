@@ -3,15 +3,13 @@ import { and, desc, eq, isNotNull } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
 import { workspaces } from "../schema/workspaces.ts";
+import { agentIdentity } from "./agents.ts";
 import { isSignedIn } from "./signed-in.ts";
 
 export const findAgentByToken = query(
   build
     .select({
-      agent_id: agents.id,
-      agent_key: agents.key,
-      agent_name: agents.name,
-      build_id: agents.build_id,
+      ...agentIdentity,
       workspace_id: agents.workspace_id,
       owner_id: workspaces.owner_id,
       api_key_scope: agents.api_key_scope,

@@ -1,18 +1,11 @@
 // What everybody's chats have used in a range, by stretches of time and by model. For `store.scan`.
 import type { Query, Value } from "../engine/sql.ts";
+import type { SpendSums } from "./spend.ts";
 
 /** Times in milliseconds, [from, to); `step` is the length of a stretch. */
 export type SpendRange = { readonly from: number; readonly to: number; readonly step: number };
 
-export type SpendFigures = {
-  readonly total_cost_micros: number;
-  readonly request_count: number;
-  readonly unpriced_request_count: number;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly cache_read_tokens: number;
-  readonly cache_creation_tokens: number;
-};
+export type SpendFigures = Readonly<SpendSums>;
 
 const SUMS = `coalesce(sum(s.cost_micros), 0), count(*), count(*) - count(s.cost_micros), sum(s.input_tokens),
   sum(s.output_tokens), sum(s.cache_read_tokens), sum(s.cache_creation_tokens)`;

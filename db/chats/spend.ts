@@ -52,6 +52,16 @@ const sums = {
 };
 export type SpendSums = { [K in keyof typeof sums]: number };
 
+export const NOTHING_SPENT: SpendSums = {
+  total_cost_micros: 0,
+  request_count: 0,
+  unpriced_request_count: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_read_tokens: 0,
+  cache_creation_tokens: 0,
+};
+
 /** Of one tree of chats, or of one user from a time up to, but without, another. */
 export type SpendOf =
   | { readonly root: string }

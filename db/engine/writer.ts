@@ -6,24 +6,14 @@ import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitTrace } from "./commit-trace.ts";
+import { type Pending, sizeOf } from "./pending.ts";
 import { endsGroup, isDiskError, isDistrusted, refusalOf } from "./refusal.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
 
-/** What a waiting row costs beside its values, so that rows without values count too. */
-const ROW_BYTES = 32;
-
 /** A group ends here, so that one commit blocks the loop for less than 2 ms (PERFORMANCE section 4). */
 const GROUP_ROWS = 500;
 const GROUP_BYTES = 256 * 1024;
-
-type Pending = {
-  readonly batch: readonly Statement[];
-  readonly rows: number;
-  readonly bytes: number;
-  resolve(): void;
-  reject(error: unknown): void;
-};
 
 /** How often a database that another program holds is asked for again, and after how long those who wait are refused. */
 const ASK_AGAIN_MS = 20;
@@ -264,18 +254,3 @@ export class Writer {
     return prepared;
   }
 }
-
-const sizeOf = (batch: readonly Statement[]): { rows: number; bytes: number } => {
-  let rows = 0;
-  let bytes = 0;
-  for (const statement of batch) {
-    rows += statement.rows.length;
-    for (const row of statement.rows) {
-      bytes += ROW_BYTES;
-      for (const value of row) {
-        bytes += typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 8;
-      }
-    }
-  }
-  return { rows, bytes };
-};

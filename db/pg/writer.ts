@@ -1,14 +1,13 @@
 // The single writer of a node. While one group of batches is on its way, what comes meanwhile is the next group, so the window adapts
 // itself to the database. BEGIN, the guard of ownership, all statements and COMMIT go out in one pipeline (rules ST-1 to ST-7).
 import type { ReservedSQL } from "bun";
+import { type Pending, sizeOf } from "../engine/pending.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
 import { type Sent, sentOf } from "./bind.ts";
 import type { Primary } from "./primary.ts";
 import { isAnswer, isWorthRepeating, refusalOf } from "./refusal.ts";
 
-/** What a waiting row costs beside its values, so that rows without values count too. */
-const ROW_BYTES = 32;
 const GROUP_ROWS = 500;
 const QUEUE_BYTES = 64 * 1024 * 1024;
 /** How often a group is sent again that met another transaction. */
@@ -16,13 +15,6 @@ const REPEATS = 5;
 /** From so many refusals on, the batches of a group go one by one, each in its savepoint: five times the price, but bounded. */
 const REFUSALS_IN_ONE_GO = 2;
 
-type Pending = {
-  readonly batch: readonly Statement[];
-  readonly rows: number;
-  readonly bytes: number;
-  resolve(): void;
-  reject(error: unknown): void;
-};
 type Refused = { readonly pending: Pending; readonly error: unknown };
 
 export type WriterOptions = {
@@ -204,19 +196,4 @@ const COMMIT: Sent = { text: "commit", params: [] };
 /** COMMIT of a transaction that met an error is answered with ROLLBACK. */
 const checkCommitted = ({ command }: { command?: string }): void => {
   if (command !== "COMMIT") throw new CommitError("unknown", `the database answered ${command} to COMMIT`);
-};
-
-const sizeOf = (batch: readonly Statement[]): { rows: number; bytes: number } => {
-  let rows = 0;
-  let bytes = 0;
-  for (const statement of batch) {
-    rows += statement.rows.length;
-    for (const row of statement.rows) {
-      bytes += ROW_BYTES;
-      for (const value of row) {
-        bytes += typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 8;
-      }
-    }
-  }
-  return { rows, bytes };
 };

@@ -2,19 +2,15 @@
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
+import { organizationId, userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
-import { organizations, users } from "./users.ts";
 
 export const chat_files = quietTable(
   "chat_files",
   {
     id: text().primaryKey(),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
-    owner_id: text()
-      .notNull()
-      .references(() => users.id),
+    organization_id: organizationId(),
+    owner_id: userId(),
     /** The one chat it belongs to since a message named it; null before, and then it goes after a while. */
     chat: integer().references(() => chats.key),
     /** SHA-256 of the bytes, hex. */

@@ -5,8 +5,8 @@ import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
+import { organizationId, userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
-import { organizations, users } from "./users.ts";
 
 /** A tool that the client runs (facts/chats 3.5). */
 export type DynamicTool = { name: string; description: string; input_schema: unknown };
@@ -25,12 +25,8 @@ export const chats = quietTable(
   {
     key: integer().primaryKey(),
     id: text().notNull().unique(),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
-    owner_id: text()
-      .notNull()
-      .references(() => users.id),
+    organization_id: organizationId(),
+    owner_id: userId(),
     workspace_id: text(),
     parent_chat_id: text(),
     root_chat_id: text(),

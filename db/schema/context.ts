@@ -4,8 +4,8 @@
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
 import { chats } from "./chats.ts";
+import { userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
-import { users } from "./users.ts";
 import { workspaces } from "./workspaces.ts";
 
 export const context_snapshots = quietTable("context_snapshots", {
@@ -58,9 +58,7 @@ export const user_skills = quietTable(
   "user_skills",
   {
     id: text().primaryKey(),
-    user_id: text()
-      .notNull()
-      .references(() => users.id),
+    user_id: userId(),
     name: text().notNull(),
     description: text().notNull(),
     content: text().notNull(),

@@ -1,14 +1,12 @@
 // The accounts at external-auth providers that users have linked, one row a user and provider. The providers themselves are a setting.
 import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
-import { users } from "./users.ts";
 
 export const external_auth_links = quietTable(
   "external_auth_links",
   {
-    user_id: text()
-      .notNull()
-      .references(() => users.id),
+    user_id: userId(),
     provider_id: text().notNull(),
     /** Access token, refresh token and what came along, sealed (src/base/encryption.ts) for `external_auth:<user_id>:<provider_id>`. */
     sealed_tokens: text().notNull(),

@@ -1,17 +1,15 @@
 // Groups: some members of an organization, who are given access together.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { organizationId, userId } from "./columns.ts";
 import { tableTouching } from "./touching.ts";
-import { organizations, users } from "./users.ts";
 
 /** The group of all members has the organization's id, and a row only once something of it was set. */
 export const groups = sqliteTable(
   "groups",
   {
     id: text().primaryKey(),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     name: text().notNull(),
     display_name: text().notNull().default(""),
     avatar_url: text().notNull().default(""),
@@ -30,12 +28,8 @@ export const group_members = tableTouching("callers", "workspaces")(
     group_id: text()
       .notNull()
       .references(() => groups.id),
-    user_id: text()
-      .notNull()
-      .references(() => users.id),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
+    user_id: userId(),
+    organization_id: organizationId(),
   },
   (table) => [
     primaryKey({ columns: [table.group_id, table.user_id] }),

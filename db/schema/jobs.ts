@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
+import type { JobTiming } from "#schema/workspaces/job.ts";
 import { quietTable } from "./touching.ts";
 
 export const jobs = sqliteTable(
@@ -47,15 +48,6 @@ export type JobInput = {
   parameters?: Record<string, string>;
   /** Of a dry run that has ended well: what the workspace would have, as callers see it; absent where the template alone says it. */
   planned?: PlannedResource[];
-};
-
-export type JobTiming = {
-  action: string;
-  resource: string;
-  source: string;
-  stage: string;
-  started_at: number;
-  ended_at: number;
 };
 
 export const job_logs = quietTable(

@@ -1,14 +1,12 @@
 // Where each user has signed in: guesses from elsewhere do not lock anybody out there.
 import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
+import { userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
-import { users } from "./users.ts";
 
 export const known_addresses = quietTable(
   "known_addresses",
   {
-    user_id: text()
-      .notNull()
-      .references(() => users.id),
+    user_id: userId(),
     /** An IPv4 address, or the /64 of an IPv6 address. */
     network: text().notNull(),
     last_used: integer().notNull(),

@@ -2,15 +2,13 @@
 // other linked accounts (external_auth_links), under the provider `mcp:<id>`.
 import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { McpAuth, McpAvailability, McpOAuth, McpTransport } from "#schema/chats/mcp-server.ts";
-import { organizations } from "./users.ts";
+import { organizationId } from "./columns.ts";
 
 export const mcp_servers = sqliteTable(
   "mcp_servers",
   {
     id: text().primaryKey(),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     /** The beginning of its tools' names. */
     slug: text().notNull(),
     display_name: text().notNull(),

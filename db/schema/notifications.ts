@@ -2,8 +2,8 @@
 // Inserted in the batch of the change that it tells of; sent and let go by actors/notifications/.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { userId } from "./columns.ts";
 import { quietTable } from "./touching.ts";
-import { users } from "./users.ts";
 
 export type NoticeAction = { label: string; url: string };
 
@@ -13,9 +13,7 @@ export const notifications = quietTable(
     /** In the order in which they were written. */
     key: integer().primaryKey(),
     id: text().notNull().unique(),
-    user_id: text()
-      .notNull()
-      .references(() => users.id),
+    user_id: userId(),
     /** src/schema/notifications/kinds.ts */
     template_id: text().notNull(),
     /** Ids of what it is about. */
@@ -60,9 +58,7 @@ export const webpush_subscriptions = quietTable(
   "webpush_subscriptions",
   {
     id: text().primaryKey(),
-    user_id: text()
-      .notNull()
-      .references(() => users.id),
+    user_id: userId(),
     /** SHA-256 of the address, hex. */
     endpoint_hash: text().notNull(),
     /** JSON {endpoint, auth, p256dh}, sealed. */
@@ -75,9 +71,7 @@ export const webpush_subscriptions = quietTable(
 export const notification_preferences = quietTable(
   "notification_preferences",
   {
-    user_id: text()
-      .notNull()
-      .references(() => users.id),
+    user_id: userId(),
     template_id: text().notNull(),
     disabled: integer({ mode: "boolean" }).notNull(),
     updated_at: integer().notNull(),

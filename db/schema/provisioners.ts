@@ -1,7 +1,7 @@
 // Workers of an organization that are processes of their own (verb `provisioner`), and the keys they sign in with.
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { organizations } from "./users.ts";
+import { organizationId } from "./columns.ts";
 
 export const provisioner_keys = sqliteTable(
   "provisioner_keys",
@@ -10,9 +10,7 @@ export const provisioner_keys = sqliteTable(
     id: text().primaryKey(),
     /** The 10 characters before the hyphen of `<prefix>-<secret>`: what a key is looked up by. */
     prefix: text().notNull().default(""),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     name: text().notNull(),
     /** SHA-256 of the secret, hex. */
     secret_hash: text().notNull(),
@@ -31,9 +29,7 @@ export const provisioner_daemons = sqliteTable(
   "provisioner_daemons",
   {
     id: text().primaryKey(),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     key_id: text().notNull(),
     name: text().notNull(),
     version: text().notNull(),

@@ -1,5 +1,6 @@
 // What proves a person beside the password: codes of an authenticator app, and recovery codes for when it is lost.
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { userId } from "./columns.ts";
 import { callerTable, quietTable } from "./touching.ts";
 import { users } from "./users.ts";
 
@@ -17,9 +18,7 @@ export const totp_factors = callerTable("totp_factors", {
 export const recovery_codes = quietTable(
   "recovery_codes",
   {
-    user_id: text()
-      .notNull()
-      .references(() => users.id),
+    user_id: userId(),
     /** Of src/authentication/recovery-codes.ts; the row goes with its use. */
     code_hash: text().notNull(),
     created_at: integer().notNull(),
@@ -32,9 +31,7 @@ export const passkeys = callerTable(
   "passkeys",
   {
     id: text().primaryKey(),
-    user_id: text()
-      .notNull()
-      .references(() => users.id),
+    user_id: userId(),
     name: text().notNull(),
     /** base64url, as browsers tell it. */
     credential_id: text().notNull(),

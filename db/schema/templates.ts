@@ -2,7 +2,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Acl } from "#schema/workspaces/acl.ts";
-import { organizations, users } from "./users.ts";
+import { organizationId, userId } from "./columns.ts";
 
 /** An upload. The bytes are in the blob store under `hash`. */
 export const files = sqliteTable(
@@ -11,9 +11,7 @@ export const files = sqliteTable(
     id: text().primaryKey(),
     /** SHA-256 of the bytes, hex. */
     hash: text().notNull(),
-    created_by: text()
-      .notNull()
-      .references(() => users.id),
+    created_by: userId(),
     /** application/x-tar | application/zip */
     mimetype: text().notNull(),
     size: integer().notNull(),
@@ -26,9 +24,7 @@ export const templates = sqliteTable(
   "templates",
   {
     id: text().primaryKey(),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     name: text().notNull(),
     display_name: text().notNull().default(""),
     description: text().notNull().default(""),
@@ -36,9 +32,7 @@ export const templates = sqliteTable(
     /** local | docker | external | echo */
     provisioner: text().notNull(),
     active_version_id: text().notNull(),
-    created_by: text()
-      .notNull()
-      .references(() => users.id),
+    created_by: userId(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
     deleted: integer({ mode: "boolean" }).notNull().default(false),
@@ -75,17 +69,13 @@ export const template_versions = sqliteTable(
   {
     id: text().primaryKey(),
     template_id: text(),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
+    organization_id: organizationId(),
     name: text().notNull(),
     message: text().notNull().default(""),
     readme: text().notNull().default(""),
     job_id: text().notNull(),
     file_id: text().notNull(),
-    created_by: text()
-      .notNull()
-      .references(() => users.id),
+    created_by: userId(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
     archived: integer({ mode: "boolean" }).notNull().default(false),

@@ -3,20 +3,16 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Acl } from "#schema/workspaces/acl.ts";
+import { organizationId, userId } from "./columns.ts";
 import { templates } from "./templates.ts";
 import { quietTable } from "./touching.ts";
-import { organizations, users } from "./users.ts";
 
 export const workspaces = sqliteTable(
   "workspaces",
   {
     id: text().primaryKey(),
-    owner_id: text()
-      .notNull()
-      .references(() => users.id),
-    organization_id: text()
-      .notNull()
-      .references(() => organizations.id),
+    owner_id: userId(),
+    organization_id: organizationId(),
     template_id: text()
       .notNull()
       .references(() => templates.id),

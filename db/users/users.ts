@@ -24,6 +24,23 @@ export type User = typeof users.$inferSelect;
 
 const alive = eq(users.deleted, false);
 
+/** A site owner who may sign in. */
+const isOwner = and(
+  alive,
+  ne(users.status, "suspended"),
+  sql`exists (select 1 from json_each(${users.roles}) where value = 'owner')`,
+);
+
+/** A guard of a user who is there: changes nothing, and refuses the batch as `stale` where the condition does not hold. */
+const guard = <Values extends { id: string }>(condition: SQL | undefined) =>
+  statement<Values>(
+    build
+      .update(users)
+      .set({ deleted: false })
+      .where(and(given(users.id), alive, condition)),
+    { expect: 1 },
+  );
+
 export const findUser = query(
   build
     .select()
@@ -134,34 +151,14 @@ export const deleteUser = statement<{ id: string; now: number }>(
 );
 
 /** A guard: refuses the batch as `stale` when this user is no owner any more. Two owners cannot undo each other at once. */
-export const isStillOwner = statement<{ id: string }>(
-  build
-    .update(users)
-    .set({ deleted: false })
-    .where(
-      and(
-        given(users.id),
-        alive,
-        ne(users.status, "suspended"),
-        sql`exists (select 1 from json_each(${users.roles}) where value = 'owner')`,
-      ),
-    ),
-  { expect: 1 },
-);
+export const isStillOwner = guard<{ id: string }>(isOwner);
 
 /** {id}: another owner who may sign in. */
 export const findOtherOwner = query(
   build
     .select({ id: users.id })
     .from(users)
-    .where(
-      and(
-        ne(users.id, sql.placeholder("id")),
-        alive,
-        ne(users.status, "suspended"),
-        sql`exists (select 1 from json_each(${users.roles}) where value = 'owner')`,
-      ),
-    )
+    .where(and(ne(users.id, sql.placeholder("id")), isOwner))
     .limit(1),
 );
 
@@ -169,28 +166,14 @@ export const findOtherOwner = query(
  * A guard: refuses the batch as `stale` when the password was changed since this hash was compared. Comparing takes a while, and who
  * has set a new password wants nobody signed in with the old one.
  */
-export const isPasswordStill = statement<{ id: string; password_hash: string }>(
-  build
-    .update(users)
-    .set({ deleted: false })
-    .where(and(given(users.id), alive, given(users.password_hash))),
-  { expect: 1 },
-);
+export const isPasswordStill = guard<{ id: string; password_hash: string }>(given(users.password_hash));
 
 /** A guard: refuses the batch as `stale` when this user was given a role, be it of the site or of an organization. */
-export const isWithoutRolesStill = statement<{ id: string }>(
-  build
-    .update(users)
-    .set({ deleted: false })
-    .where(
-      and(
-        given(users.id),
-        alive,
-        sql`json_array_length(${users.roles}) = 0`,
-        sql`not exists (select 1 from ${organization_members} where ${organization_members.user_id} = ${users.id} and json_array_length(${organization_members.roles}) > 0)`,
-      ),
-    ),
-  { expect: 1 },
+export const isWithoutRolesStill = guard<{ id: string }>(
+  and(
+    sql`json_array_length(${users.roles}) = 0`,
+    sql`not exists (select 1 from ${organization_members} where ${organization_members.user_id} = ${users.id} and json_array_length(${organization_members.roles}) > 0)`,
+  ),
 );
 
 /** What a list of users is narrowed to; whatever is absent does not matter. Times are milliseconds. */

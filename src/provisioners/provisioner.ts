@@ -1,6 +1,7 @@
 // How a workspace comes to life. One implementation for each way (local process, Docker, another machine); the workspace actor starts
 // a build, the provisioner does it outside of any mailbox, and what comes back is a message with the job it belongs to.
 import type { Manifest, ManifestResource } from "#schema/templates/manifest.ts";
+import type { JobTiming } from "#schema/workspaces/job.ts";
 import type { TerraformWork } from "./terraform/work.ts";
 
 export type Transition = "start" | "stop" | "delete";
@@ -49,14 +50,7 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 export interface Report {
   log(level: LogLevel, stage: string, output: string): void;
   /** A finished piece of work, for the build timings; times in milliseconds since 1970. */
-  timing(timing: {
-    action: string;
-    resource: string;
-    source: string;
-    stage: string;
-    started_at: number;
-    ended_at: number;
-  }): void;
+  timing(timing: JobTiming): void;
 }
 
 /** The same for a build, whose cost may be limited. */

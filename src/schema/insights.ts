@@ -1,9 +1,9 @@
 // Reports of use as the specification writes them (spec, "Insights endpoints").
 import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "./fields.ts";
 import { named, namedObject } from "./named.ts";
 
-const time = t.String({ format: "date-time" });
-const ids = t.Array(t.String({ format: "uuid" }), { description: "Templates that were used, by id." });
+const ids = t.Array(uuid(), { description: "Templates that were used, by id." });
 
 export const Daus = namedObject("DailyUsers", {
   entries: t.Array(
@@ -41,9 +41,9 @@ export const TemplateInsights = namedObject("TemplateInsights", {
     t.Array(
       t.Object({
         active_users: t.Integer(),
-        end_time: time,
+        end_time: time(),
         interval: t.String({ description: "day or week." }),
-        start_time: time,
+        start_time: time(),
         template_ids: ids,
       }),
     ),
@@ -52,9 +52,9 @@ export const TemplateInsights = namedObject("TemplateInsights", {
     t.Object({
       active_users: t.Integer(),
       apps_usage: t.Array(AppUsage),
-      end_time: time,
+      end_time: time(),
       parameters_usage: t.Array(ParameterUsage),
-      start_time: time,
+      start_time: time(),
       template_ids: ids,
     }),
   ),
@@ -64,14 +64,14 @@ export type TemplateInsights = Static<typeof TemplateInsights>;
 const person = {
   avatar_url: t.String(),
   template_ids: ids,
-  user_id: t.String({ format: "uuid" }),
+  user_id: uuid(),
   username: t.String(),
 };
 const ofUsers = <T extends Parameters<typeof t.Object>[0]>(fields: T) =>
   t.Object({
     report: t.Object({
-      end_time: time,
-      start_time: time,
+      end_time: time(),
+      start_time: time(),
       template_ids: ids,
       users: t.Array(t.Object({ ...person, ...fields })),
     }),
@@ -92,7 +92,7 @@ export type UserLatency = Static<typeof UserLatency>;
 export type UserActivity = Static<typeof UserActivity>;
 
 export const UserStatusCounts = namedObject("UserStatusCounts", {
-  status_counts: t.Record(t.String(), t.Array(t.Object({ count: t.Integer(), date: time })), {
+  status_counts: t.Record(t.String(), t.Array(t.Object({ count: t.Integer(), date: time() })), {
     description: "By status: active, dormant, suspended.",
   }),
 });
@@ -109,13 +109,13 @@ const buildFigures = {
 
 export const BuildInsights = namedObject("BuildInsights", {
   report: t.Object({
-    start_time: time,
-    end_time: time,
+    start_time: time(),
+    end_time: time(),
     ...buildFigures,
-    intervals: t.Array(t.Object({ start_time: time, end_time: time, ...buildFigures })),
+    intervals: t.Array(t.Object({ start_time: time(), end_time: time(), ...buildFigures })),
     templates: t.Array(
       t.Object({
-        template_id: t.String({ format: "uuid" }),
+        template_id: uuid(),
         name: t.String(),
         display_name: t.String(),
         ...buildFigures,
@@ -142,11 +142,11 @@ const people = {
 
 export const ChatInsights = namedObject("ChatInsights", {
   report: t.Object({
-    start_time: time,
-    end_time: time,
+    start_time: time(),
+    end_time: time(),
     ...people,
     ...spendFigures,
-    intervals: t.Array(t.Object({ start_time: time, end_time: time, ...people, ...spendFigures })),
+    intervals: t.Array(t.Object({ start_time: time(), end_time: time(), ...people, ...spendFigures })),
     models: t.Array(
       t.Object({
         model_config_id: t.String(),

@@ -32,6 +32,9 @@ export type AuditEntry = {
   readonly status_code?: number;
 };
 
+/** What was done to a thing, and when. */
+export type AuditedChange = Pick<AuditEntry, "action" | "before" | "after" | "now">;
+
 const insertAuditLog = insertInto(audit_logs);
 
 /** The insert of one entry, told with the origin of the work that is being done (src/base/origin.ts). */

@@ -3,15 +3,16 @@
 import { log } from "#base/log.ts";
 import type { YamuxSession } from "#src/wire/yamux.ts";
 import type { ApiContext } from "../context.ts";
-import type { Socket, SocketHandler } from "../http/socket.ts";
+import type { Socket } from "../http/socket.ts";
+import { YamuxConnection } from "./yamux-connection.ts";
 import { YamuxSocket } from "./yamux-socket.ts";
 
-export class TunnelConnection implements SocketHandler {
+export class TunnelConnection extends YamuxConnection {
   readonly #ctx: ApiContext;
   readonly #agent_id: string;
-  #open: YamuxSocket | undefined;
 
   constructor(ctx: ApiContext, agent_id: string) {
+    super();
     this.#ctx = ctx;
     this.#agent_id = agent_id;
   }
@@ -19,7 +20,7 @@ export class TunnelConnection implements SocketHandler {
   open(socket: Socket): void {
     const agent_id = this.#agent_id;
     const open = new YamuxSocket(this.#ctx, socket, { agent_id, role: "client" });
-    this.#open = open;
+    this.yamux = open;
     open.onEnd(
       this.#ctx.dialer.join(agent_id, open.session, () => open.goAway("a newer tunnel of this agent has taken over")),
     );
@@ -30,16 +31,8 @@ export class TunnelConnection implements SocketHandler {
     });
   }
 
-  message(_socket: Socket, data: string | Uint8Array): void {
-    this.#open?.push(data);
-  }
-
-  drain(): void {
-    this.#open?.drain();
-  }
-
   close(_socket: Socket, code: number, reason: string): void {
-    this.#open?.end(code, reason, "The agent has gone away.");
+    this.yamux?.end(code, reason, "The agent has gone away.");
   }
 
   /** Only the server asks here. */

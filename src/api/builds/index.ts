@@ -9,15 +9,14 @@ import { buildAt, presentBuilds } from "#domain/builds/build.ts";
 import { resourcesOf } from "#domain/builds/resources.ts";
 import { timingsOf } from "#domain/builds/timings.ts";
 import { Build, BuildTimings, ParameterValue } from "#schema/workspaces/build.ts";
-import { JobLog } from "#schema/workspaces/job.ts";
 import { Resource } from "#schema/workspaces/resource.ts";
-import { LogQuery, logRequest } from "../agents/log-query.ts";
+import { logRequest } from "../agents/log-query.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
-import { jobLogs } from "../jobs/logs.ts";
+import { jobLogRoute, jobLogs } from "../jobs/logs.ts";
 import { buildState } from "./state.ts";
 
 const tags = ["Builds"];
@@ -76,18 +75,8 @@ export const builds = (ctx: ApiContext) =>
         return jobLogs(ctx, request, job, asked, caller, workspace.id);
       },
       {
-        user,
         params,
-        query: LogQuery,
-        response: { 200: t.Array(JobLog), ...fails(400, 401, 404, 503) },
-        detail: operation({
-          tags,
-          operationId: "listBuildLogs",
-          summary: "Get or follow the log of a build",
-          description:
-            "Ascending by id. With `follow` this is a WebSocket of text messages, one line each, that closes with 1000 when the build has ended and everything is sent. `format=text` answers plain text.",
-          sends: JobLog,
-        }),
+        ...jobLogRoute(tags, "listBuildLogs", "Get or follow the log of a build", " `format=text` answers plain text."),
       },
     )
     .get(

@@ -10,7 +10,7 @@ import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
-import { chatPath, tags } from "./paths.ts";
+import { changesChat, chatPath, tags } from "./paths.ts";
 
 export const compactChat = (ctx: ApiContext) =>
   new Elysia()
@@ -55,9 +55,7 @@ export const compactChat = (ctx: ApiContext) =>
         return readChat(ctx, id);
       },
       {
-        user: true,
-        params: chatPath,
-        response: { 200: Chat, ...fails(400, 401, 403, 404, 409) },
+        ...changesChat,
         detail: {
           tags,
           operationId: "clearChat",

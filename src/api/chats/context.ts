@@ -4,11 +4,9 @@ import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";
 import { ownChat, readChat } from "#domain/chats/find.ts";
-import { Chat } from "#schema/chats/chat.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
-import { fails } from "../http/responses.ts";
-import { chatPath, tags } from "./paths.ts";
+import { changesChat, tags } from "./paths.ts";
 
 export const chatContext = (ctx: ApiContext) =>
   new Elysia().use(callers).put(
@@ -23,9 +21,7 @@ export const chatContext = (ctx: ApiContext) =>
       return readChat(ctx, id);
     },
     {
-      user: true,
-      params: chatPath,
-      response: { 200: Chat, ...fails(400, 401, 403, 404, 409) },
+      ...changesChat,
       detail: {
         tags,
         operationId: "refreshChatContext",

@@ -12,7 +12,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
-import { pageQuery } from "../http/paging.ts";
+import { pageQuery, searchQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { chatAcl } from "./acl.ts";
 import { changeChat } from "./change.ts";
@@ -56,12 +56,8 @@ export const chats = (ctx: ApiContext) =>
       {
         user: true,
         query: t.Object({
-          q: t.Optional(
-            t.String({
-              maxLength: 4096,
-              description:
-                "key:value terms. Keys: title, archived, has_unread, source, pr_status, diff_url, pr, repo, pr_title, search.",
-            }),
+          q: searchQuery(
+            "key:value terms. Keys: title, archived, has_unread, source, pr_status, diff_url, pr, repo, pr_title, search.",
           ),
           label: t.Optional(
             t.Union([t.String(), t.Array(t.String())], { description: "key:value; repeated ones must all match." }),

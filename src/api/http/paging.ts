@@ -13,6 +13,9 @@ export const pageQuery = {
   after_id: t.Optional(t.String({ format: "uuid", description: "Begin after the row with this id." })),
 };
 
+/** The words and terms of a search; `keys` says which. */
+export const searchQuery = (keys: string) => t.Optional(t.String({ maxLength: 4096, description: keys }));
+
 /** The page a query asks for, with what it left out filled in. Throws 400 for a negative number. */
 export const pageOf = (query: { limit?: number; offset?: number }): Page => {
   const { limit = 0, offset = 0 } = query;

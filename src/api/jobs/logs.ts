@@ -1,15 +1,32 @@
 // Reading a provisioner job's log: as JSON, as text, or as a WebSocket that goes on with what comes, one line a message, and closes
 // when the job has ended and everything is sent (facts/wire 0). Used by builds and by template versions.
+import { t } from "elysia";
 import { presentJobLog } from "#actors/job/logs.ts";
 import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/workspaces/jobs.ts";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import type { JobLog } from "#schema/workspaces/job.ts";
-import type { LogRequest } from "../agents/log-query.ts";
+import { JobLog } from "#schema/workspaces/job.ts";
+import { LogQuery, type LogRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
 import { closeWhenAccessLost, closeWhenKeyGone } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
+
+/** What the routes of a job's log declare. */
+export const jobLogRoute = (tags: string[], operationId: string, summary: string, more = "") => ({
+  user: true as const,
+  query: LogQuery,
+  response: { 200: t.Array(JobLog), ...fails(400, 401, 404, 503) },
+  detail: operation({
+    tags,
+    operationId,
+    summary,
+    description: `With \`follow\` a WebSocket: one line a message, closed with 1000 when the job has ended and all is sent.${more}`,
+    sends: JobLog,
+  }),
+});
 
 export type LoggedJob = { readonly id: string; readonly key: number };
 

@@ -15,16 +15,15 @@ import { manifestOf, mayManageVersion, versionAt, versionPath } from "#domain/te
 import { Generic } from "#schema/generic.ts";
 import { PlannedResource } from "#schema/templates/template-version.ts";
 import { CreateDryRun } from "#schema/workspaces/dry-run.ts";
-import { isActive, JobLog, jobStatus, MatchedProvisioners, ProvisionerJob } from "#schema/workspaces/job.ts";
+import { isActive, jobStatus, MatchedProvisioners, ProvisionerJob } from "#schema/workspaces/job.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
 import { presentPlannedResources } from "#src/provisioners/planned.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
-import { LogQuery, logRequest } from "../agents/log-query.ts";
+import { logRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
-import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
-import { jobLogs } from "../jobs/logs.ts";
+import { jobLogRoute, jobLogs } from "../jobs/logs.ts";
 
 const tags = ["Templates"];
 const user = true;
@@ -103,20 +102,7 @@ export const dryRuns = (ctx: ApiContext) =>
         const { job } = await dryRunAt(ctx, params, caller);
         return jobLogs(ctx, request, job, asked, caller);
       },
-      {
-        user,
-        params,
-        query: LogQuery,
-        response: { 200: t.Array(JobLog), ...fails(400, 401, 404, 503) },
-        detail: operation({
-          tags,
-          operationId: "listDryRunLogs",
-          summary: "Log of a dry run",
-          description:
-            "With `follow` a WebSocket: one line a message, closed with 1000 when the job has ended and all is sent.",
-          sends: JobLog,
-        }),
-      },
+      { params, ...jobLogRoute(tags, "listDryRunLogs", "Log of a dry run") },
     )
     .get(
       "/:job/matched-provisioners",

@@ -25,21 +25,20 @@ import {
   TemplateVersion,
 } from "#schema/templates/template-version.ts";
 import { VersionExternalAuth } from "#schema/users/external-auth.ts";
-import { JobLog } from "#schema/workspaces/job.ts";
 import {
   presentParameters,
   presentPlannedResources,
   presentPresets,
   presentVariables,
 } from "#src/provisioners/planned.ts";
-import { LogQuery, logRequest } from "../agents/log-query.ts";
+import { logRequest } from "../agents/log-query.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
-import { jobLogs } from "../jobs/logs.ts";
+import { jobLogRoute, jobLogs } from "../jobs/logs.ts";
 import { dryRuns } from "./dry-run.ts";
 import { dynamicParameters } from "./dynamic-parameters.ts";
 
@@ -264,17 +263,7 @@ const versionContents = (ctx: ApiContext) =>
         return jobLogs(ctx, request, job, asked, caller);
       },
       {
-        user: true,
         params: versionPath,
-        query: LogQuery,
-        response: { 200: t.Array(JobLog), ...fails(400, 401, 404) },
-        detail: operation({
-          tags,
-          operationId: "listTemplateVersionLogs",
-          summary: "Log of the import of a template version",
-          description:
-            "With `follow` a WebSocket: one line a message, closed with 1000 when the job has ended and all is sent.",
-          sends: JobLog,
-        }),
+        ...jobLogRoute(tags, "listTemplateVersionLogs", "Log of the import of a template version"),
       },
     );

@@ -9,10 +9,12 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 
-const tags = ["Workspaces"];
-const user = true;
-const params = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
-const response = { 204: NoContent, ...fails(400, 401, 403, 404, 410, 503) };
+const marking = (operationId: string, summary: string) => ({
+  user: true as const,
+  params: t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) }),
+  response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 503) },
+  detail: operation({ tags: ["Workspaces"], operationId, summary, audit: target.writes(target.workspace) }),
+});
 
 export const favorite = (ctx: ApiContext) => {
   const mark = async (id: string, caller: UserCaller, favorite: boolean): Promise<void> => {
@@ -29,17 +31,7 @@ export const favorite = (ctx: ApiContext) => {
         await mark(params.workspace, caller, true);
         return status(204, undefined);
       },
-      {
-        user,
-        params,
-        response,
-        detail: operation({
-          tags,
-          operationId: "favoriteWorkspace",
-          summary: "Mark a workspace as a favourite",
-          audit: target.writes(target.workspace),
-        }),
-      },
+      marking("favoriteWorkspace", "Mark a workspace as a favourite"),
     )
     .delete(
       "/:workspace/favorite",
@@ -47,16 +39,6 @@ export const favorite = (ctx: ApiContext) => {
         await mark(params.workspace, caller, false);
         return status(204, undefined);
       },
-      {
-        user,
-        params,
-        response,
-        detail: operation({
-          tags,
-          operationId: "unfavoriteWorkspace",
-          summary: "Take the mark from a workspace",
-          audit: target.writes(target.workspace),
-        }),
-      },
+      marking("unfavoriteWorkspace", "Take the mark from a workspace"),
     );
 };

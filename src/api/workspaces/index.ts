@@ -6,7 +6,7 @@ import { gone } from "#domain/workspaces/workspace.ts";
 import { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
-import { pageOf, pageQuery } from "../http/paging.ts";
+import { pageOf, pageQuery, searchQuery } from "../http/paging.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
 import { acl } from "./acl.ts";
@@ -39,12 +39,8 @@ export const workspaces = (ctx: ApiContext) => {
     .get("", ({ caller, query }) => lists.answer(caller, query.q ?? "", pageOf(query)), {
       user: true,
       query: t.Object({
-        q: t.Optional(
-          t.String({
-            maxLength: 4096,
-            description:
-              "Words and key:value terms. Keys: id, owner, template, organization, name, status, has-agent, dormant, last_used_after, last_used_before, outdated, healthy, has-ai-task, has_external_agent, shared, shared_with_user, shared_with_group, param.",
-          }),
+        q: searchQuery(
+          "Words and key:value terms. Keys: id, owner, template, organization, name, status, has-agent, dormant, last_used_after, last_used_before, outdated, healthy, has-ai-task, has_external_agent, shared, shared_with_user, shared_with_group, param.",
         ),
         limit: pageQuery.limit,
         offset: pageQuery.offset,

@@ -2,9 +2,7 @@
 // the lifecycle states in between (rules DM-5, DM-16).
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
-import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { Random } from "#base/random.ts";
 import { within } from "#base/retry.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "../apps.ts";
@@ -19,24 +17,14 @@ import { collectMetadata } from "../scripts/metadata.ts";
 import { ScriptRunner } from "../scripts/script-runner.ts";
 import { runCron, runStartScripts, runStopScripts } from "../scripts/scripts.ts";
 import { type TokenFile, tokenFile } from "../token-file.ts";
-import type { Connection } from "./connection.ts";
 import type { Reports } from "./reports.ts";
 import { reportStats } from "./stats.ts";
-import { Reach } from "./tunnel-reach.ts";
+import { type DaemonOptions, Reach } from "./tunnel-reach.ts";
 
-export type AgentSessionOptions = {
-  manifest: Manifest;
-  url: URL;
-  token: string;
-  env: Readonly<Record<string, string | undefined>>;
-  clock: Clock;
-  random: Random;
-  connection: Connection;
+export type AgentSessionOptions = DaemonOptions & {
   logs: Logs;
   reports: Reports;
   lifecycle: Lifecycle;
-  /** Tells the daemon to end. */
-  shutDown(): void;
 };
 
 /** What still runs when the daemon ends has this long to end by itself. */

@@ -35,7 +35,8 @@ import type { OpenConnections } from "./stats.ts";
 import { runTunnel, type TunnelServices } from "./tunnel.ts";
 import { connectSocket } from "./tunnel-socket.ts";
 
-export type ReachOptions = {
+/** What everything that one daemon does for its workspace goes by. */
+export type DaemonOptions = {
   manifest: Manifest;
   url: URL;
   token: string;
@@ -43,13 +44,16 @@ export type ReachOptions = {
   clock: Clock;
   random: Random;
   connection: Connection;
+  /** Tells the daemon to end. */
+  shutDown(): void;
+};
+
+export type ReachOptions = DaemonOptions & {
   groups: ProcessGroups;
   /** What programs of the workspace find in their environment. */
   programs: Environment;
   context: Pick<WorkspaceContext, "current">;
   mcp: Pick<WorkspaceMcp, "call">;
-  /** Tells the daemon to end. */
-  shutDown(): void;
 };
 
 /** Removing containers, and the agents in them, may keep the end of the workspace waiting for so long. */

@@ -7,9 +7,8 @@ import type { Connection } from "../connection/connection.ts";
 import type { Environment } from "../environment.ts";
 import { Latest } from "../latest.ts";
 import { timestamp } from "../times.ts";
-import { commandOf } from "./command.ts";
 import type { ProcessGroups } from "./groups.ts";
-import { runProcess } from "./process.ts";
+import { runScript } from "./run-script.ts";
 
 export type MetadataOptions = {
   connection: Pick<Connection, "ask">;
@@ -71,9 +70,7 @@ const collect = async (
   const timeout_ms = metadataMs(timeout) || interval_ms;
   const output = { stdout: new Beginning(), stderr: new Beginning() };
   try {
-    using made = commandOf(script);
-    const { exit_code, timed_out } = await runProcess({
-      command: made.command,
+    const { exit_code, timed_out } = await runScript(script, {
       directory,
       env,
       clock,

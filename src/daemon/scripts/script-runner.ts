@@ -9,11 +9,11 @@ import { Timing_Stage, Timing_Status, type WorkspaceAgentScript } from "#src/wir
 import type { Reports } from "../connection/reports.ts";
 import { type Environment, placeOf } from "../environment.ts";
 import { durationMs, timestamp } from "../times.ts";
-import { commandOf } from "./command.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { LineSplitter } from "./lines.ts";
 import type { LogSource, Logs } from "./logs.ts";
-import { type ProcessEnd, runProcess } from "./process.ts";
+import type { ProcessEnd } from "./process.ts";
+import { runScript } from "./run-script.ts";
 
 export type Script = WorkspaceAgentScript;
 export type Stage = "start" | "stop" | "cron";
@@ -95,9 +95,7 @@ export class ScriptRunner {
     };
     const file = this.#openFile(script.logPath, source);
     try {
-      using made = commandOf(script.script);
-      return await runProcess({
-        command: made.command,
+      return await runScript(script.script, {
         directory,
         env,
         clock,

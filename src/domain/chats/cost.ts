@@ -4,8 +4,8 @@ import { forbidden, notFound } from "#base/errors.ts";
 import {
   countSpenders,
   listTurnCosts,
+  NOTHING_SPENT,
   type SpendOf,
-  type SpendSums,
   sumSpend,
   sumSpendByChat,
   sumSpendByModel,
@@ -22,15 +22,6 @@ import type { CostRange } from "./cost-range.ts";
 import { changeableChat } from "./find.ts";
 
 const TURNS = 100;
-const NOTHING: SpendSums = {
-  total_cost_micros: 0,
-  request_count: 0,
-  unpriced_request_count: 0,
-  input_tokens: 0,
-  output_tokens: 0,
-  cache_read_tokens: 0,
-  cache_creation_tokens: 0,
-};
 
 /** The whole tree of a chat's root. For its owner and the site's owner. 404, 403. */
 export const chatCostOf = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatCost> => {
@@ -42,7 +33,7 @@ export const chatCostOf = async (ctx: DomainContext, id: string, caller: UserCal
     store.scan(sumSpendByModel(of)),
     store.scan(listTurnCosts({ chat: chat.key, limit: TURNS })),
   ]);
-  return { chat_id: chat.id, ...(sums[0] ?? NOTHING), by_model, turns };
+  return { chat_id: chat.id, ...(sums[0] ?? NOTHING_SPENT), by_model, turns };
 };
 
 /** What one user has spent. Oneself, and anybody for administrators; 404 for others. */
@@ -56,7 +47,7 @@ export const userCostOf = async (
   if (id !== caller.user_id && !mayConfigureChats(caller)) throw notFound();
   const of: SpendOf = { user_id: id, ...range };
   const { store } = ctx;
-  const [[sums = NOTHING], by_model, by_chat, by_month] = await Promise.all([
+  const [[sums = NOTHING_SPENT], by_model, by_chat, by_month] = await Promise.all([
     store.scan(sumSpend(of)),
     store.scan(sumSpendByModel(of)),
     store.scan(sumSpendByChat(of)),

@@ -3,7 +3,7 @@ import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
 import {
   addToGroup,
   deleteGroup,
@@ -47,7 +47,7 @@ export const createGroup = async (
     updated_at: now,
   };
   await store
-    .commit([insertGroup(group), entryOf(group, "create", { after: group }, now)])
+    .commit([insertGroup(group), entryOf(group, { action: "create", after: group, now })])
     .catch((error) => Promise.reject(takenOr(error, NAMES)));
   return { group, organization };
 };
@@ -85,7 +85,7 @@ export const changeGroup = async (
       ...(await written(ctx, group, next)),
       ...addToGroup(added.map((user_id) => ({ group_id: group.id, organization_id: organization.id, user_id }))),
       ...removed.map((user_id) => takeFromGroup({ group_id: group.id, user_id })),
-      entryOf(group, "write", await changeOf(ctx, group, next, added, removed), now),
+      entryOf(group, { action: "write", ...(await changeOf(ctx, group, next, added, removed)), now }),
     ])
     .catch((error) => {
       if (error instanceof CommitError && error.reason === "stale") {
@@ -107,7 +107,10 @@ export const removeGroup = async (
   if (!mayManageGroups(caller, organization.id)) throw forbidden("You may not delete the groups of this organization.");
   if (isEveryone(group)) throw invalid("The group of all members cannot be deleted.");
   const members = await ctx.store.scan(listGroupMemberIds({ group_id: group.id }));
-  await ctx.store.commit([...deleteGroup(group.id), entryOf(group, "delete", { before: group }, ctx.clock.now())]);
+  await ctx.store.commit([
+    ...deleteGroup(group.id),
+    entryOf(group, { action: "delete", before: group, now: ctx.clock.now() }),
+  ]);
   for (const { user_id } of members) ctx.topics.publish("access_changed", user_id, {});
 };
 
@@ -153,19 +156,12 @@ const changeOf = async (
   return { before: { ...before, members }, after: { ...after, members: next } };
 };
 
-const entryOf = (
-  { id, name, avatar_url, organization_id }: GroupRow,
-  action: "create" | "write" | "delete",
-  change: { before?: object; after?: object },
-  now: number,
-) =>
+const entryOf = ({ id, name, avatar_url, organization_id }: GroupRow, change: AuditedChange) =>
   audited({
-    now,
-    action,
+    ...change,
     resource_type: "group",
     resource_id: id,
     organization_id,
     target: name,
     icon: avatar_url,
-    ...change,
   });

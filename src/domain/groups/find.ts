@@ -1,6 +1,5 @@
 // Finding the group a path names, and showing groups.
 import { Type as t } from "@sinclair/typebox";
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -20,6 +19,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { Group, GroupMember } from "#schema/users/group.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { mayReadMembers, maySeeGroups } from "../access.ts";
+import { presentGroupMember } from "../users/user.ts";
 
 /** The path parameter of every route of one group. */
 export const groupPath = t.Object({ group: t.String({ format: "uuid", description: "Group id." }) });
@@ -114,18 +114,3 @@ export const membersOf = async (
   const shown = seesAll ? rows : rows.filter(({ user }) => user.id === caller.user_id);
   return { users: shown.map(({ user }) => presentGroupMember(user)), count: counted?.count ?? 0 };
 };
-
-const presentGroupMember = (user: User): GroupMember => ({
-  id: user.id,
-  username: user.username,
-  name: user.name,
-  email: user.email,
-  avatar_url: user.avatar_url,
-  theme_preference: user.theme_preference,
-  login_type: user.login_type,
-  status: user.status,
-  created_at: rfc3339(user.created_at),
-  updated_at: rfc3339(user.updated_at),
-  last_seen_at: rfc3339OrAbsent(user.last_seen_at),
-  is_service_account: user.login_type === "none",
-});

@@ -1,5 +1,6 @@
 // What chats used in a range: people, chats, tokens and money, by day or week and by model.
 import { rfc3339 } from "#base/clock.ts";
+import { NOTHING_SPENT } from "#db/chats/spend.ts";
 import {
   type SpendFigures,
   sumAllSpend,
@@ -10,22 +11,13 @@ import type { ChatInsights } from "#schema/insights.ts";
 import type { DomainContext } from "../context.ts";
 import { edgesOf, type Interval, type Range, stepOf } from "./range.ts";
 
-const NOTHING: SpendFigures = {
-  total_cost_micros: 0,
-  request_count: 0,
-  unpriced_request_count: 0,
-  input_tokens: 0,
-  output_tokens: 0,
-  cache_read_tokens: 0,
-  cache_creation_tokens: 0,
-};
-const NOBODY = { users: 0, chats: 0, ...NOTHING };
+const NOBODY = { users: 0, chats: 0, ...NOTHING_SPENT };
 
 const tokensOf = (sums: SpendFigures): number =>
   sums.input_tokens + sums.output_tokens + sums.cache_read_tokens + sums.cache_creation_tokens;
 
 const add = (a: SpendFigures, b: SpendFigures): SpendFigures => {
-  const names = Object.keys(NOTHING) as (keyof SpendFigures)[];
+  const names = Object.keys(NOTHING_SPENT) as (keyof SpendFigures)[];
   return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as SpendFigures;
 };
 
@@ -56,7 +48,7 @@ export const chatInsights = async (
       model,
       display_name,
       intervals,
-      ...add(found ?? NOTHING, sums),
+      ...add(found ?? NOTHING_SPENT, sums),
     });
   }
   return {

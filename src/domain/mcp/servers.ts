@@ -11,7 +11,7 @@ import {
   type McpServerRow,
   updateMcpServer,
 } from "#db/models/mcp-servers.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
 import { deleteLink, deleteLinksAt } from "#db/users/external-auth.ts";
 import type { CreateMcpServer, UpdateMcpServer } from "#schema/chats/mcp-server.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -73,7 +73,7 @@ export const addServer = async (
     updated_at: now,
     sealed_secrets: sealSecrets(encryption, id, secretsAfter({}, columns.auth_type, input)),
   };
-  await store.commit([insertMcpServer(row), entryOf(row, "create", { after: row }, now)]).catch((error) => {
+  await store.commit([insertMcpServer(row), entryOf(row, { action: "create", after: row, now })]).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
     throw new AppError("conflict", "There is an MCP server with this slug.");
   });
@@ -110,7 +110,7 @@ export const changeServer = async (
     .commit([
       updateMcpServer(id, patch, { expect: 1 }),
       ...(forgets ? [deleteLinksAt(providerIdOf(row))] : []),
-      entryOf(row, "write", { before: row, after }, changed.updated_at),
+      entryOf(row, { action: "write", before: row, after, now: changed.updated_at }),
     ])
     .catch(goneOr);
   return changed;
@@ -118,7 +118,7 @@ export const changeServer = async (
 
 /** With the sign-ins of everybody there. 404 when it is gone by now. */
 export const removeServer = async ({ store, clock }: DomainContext, row: McpServerRow): Promise<void> => {
-  const entry = entryOf(row, "delete", { before: row }, clock.now());
+  const entry = entryOf(row, { action: "delete", before: row, now: clock.now() });
   await store.commit([...deleteMcpServer(row.id), entry]).catch(goneOr);
 };
 
@@ -161,21 +161,14 @@ const goneOr = (error: unknown): never => {
   throw error;
 };
 
-const entryOf = (
-  { id, slug, icon, organization_id }: McpServerRow,
-  action: "create" | "write" | "delete",
-  change: { before?: McpServerRow; after?: McpServerRow },
-  now: number,
-) =>
+const entryOf = ({ id, slug, icon, organization_id }: McpServerRow, change: AuditedChange) =>
   audited({
-    now,
-    action,
+    ...change,
     resource_type: "mcp_server",
     resource_id: id,
     target: slug,
     icon,
     organization_id,
-    ...change,
   });
 
 /** The secrets that this kind of sign-in has; 400 when the one it needs is missing. */

@@ -4,7 +4,7 @@ import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
 import { deleteGroupsOf } from "#db/users/groups.ts";
 import { endMembershipsOf } from "#db/users/members.ts";
 import {
@@ -50,7 +50,7 @@ export const createOrganization = async (
     deleted: false,
   };
   await store
-    .commit([insertOrganization(row), entryOf(row, "create", { after: row }, now)])
+    .commit([insertOrganization(row), entryOf(row, { action: "create", after: row, now })])
     .catch((error) => Promise.reject(takenOr(error, NAMES)));
   return row;
 };
@@ -71,7 +71,7 @@ export const changeOrganization = async (
   await store
     .commit([
       updateOrganization(row.id, patch),
-      entryOf(row, "write", { before: row, after: { ...row, ...patch } }, now),
+      entryOf(row, { action: "write", before: row, after: { ...row, ...patch }, now }),
     ])
     .catch((error) => Promise.reject(takenOr(error, NAMES)));
   topics.publish("shown_changed", row.id, {});
@@ -92,7 +92,7 @@ export const removeOrganization = async (
       deleteOrganization({ id: row.id, now }),
       ...endMembershipsOf(row.id),
       deleteGroupsOf(row.id),
-      entryOf(row, "delete", { before: row }, now),
+      entryOf(row, { action: "delete", before: row, now }),
     ])
     .catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
@@ -130,19 +130,12 @@ const checkName = (name: string | undefined, isDefault: boolean): void => {
   if (name?.toLowerCase() === "default" && !isDefault) throw invalidField("name", "This name is reserved.");
 };
 
-const entryOf = (
-  { id, name, icon }: OrganizationRow,
-  action: "create" | "write" | "delete",
-  change: { before?: OrganizationRow; after?: OrganizationRow },
-  now: number,
-) =>
+const entryOf = ({ id, name, icon }: OrganizationRow, change: AuditedChange) =>
   audited({
-    now,
-    action,
+    ...change,
     resource_type: "organization",
     resource_id: id,
     organization_id: id,
     target: name,
     icon,
-    ...change,
   });

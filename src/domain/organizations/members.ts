@@ -2,7 +2,7 @@
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { conflict, forbidden, invalid, notFound } from "#base/errors.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
 import {
   countMembers,
   endMembership,
@@ -92,7 +92,7 @@ export const addMember = async (
   await store
     .commit([
       insertMember({ ...pair, roles: [], created_at: now, updated_at: now }),
-      entryOf(pair, found.username, "create", { after: { ...pair, username: found.username } }, now),
+      entryOf(pair, found.username, { action: "create", after: { ...pair, username: found.username }, now }),
     ])
     .catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
@@ -111,7 +111,10 @@ export const removeMember = async (
   const { pair, member } = await findManaged(ctx, { organization_id, user }, caller, mayManageMembers);
   const { username, roles } = member;
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
-  await ctx.store.commit([...endMembership(pair), entryOf(pair, username, "delete", { before }, ctx.clock.now())]);
+  await ctx.store.commit([
+    ...endMembership(pair),
+    entryOf(pair, username, { action: "delete", before, now: ctx.clock.now() }),
+  ]);
   ctx.topics.publish("access_changed", pair.user_id, {});
 };
 
@@ -128,7 +131,7 @@ export const setMemberRoles = async (
   const change = { before: { roles: member.roles.map(({ name }) => name) }, after: { roles } };
   await ctx.store.commit([
     updateMember({ ...pair, roles, updated_at: now }),
-    entryOf(pair, member.username, "write", change, now),
+    entryOf(pair, member.username, { action: "write", ...change, now }),
   ]);
   ctx.topics.publish("access_changed", pair.user_id, {});
   return memberOf(ctx.store, pair);
@@ -153,19 +156,11 @@ const findManaged = async (
   return { pair, member };
 };
 
-const entryOf = (
-  { organization_id, user_id }: Pair,
-  target: string,
-  action: "create" | "write" | "delete",
-  change: { before?: object; after?: object },
-  now: number,
-) =>
+const entryOf = ({ organization_id, user_id }: Pair, target: string, change: AuditedChange) =>
   audited({
-    now,
-    action,
+    ...change,
     resource_type: "organization_member",
     resource_id: user_id,
     organization_id,
     target,
-    ...change,
   });

@@ -7,6 +7,7 @@ import type { Store } from "#db/engine/store.ts";
 import { readMemberships } from "#db/users/members.ts";
 import { findUser, findUserByName, type User as UserRow } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
+import type { GroupMember } from "#schema/users/group.ts";
 import type { RoleName, User } from "#schema/users/user.ts";
 import { maySeeUser, type UserTarget } from "../access.ts";
 
@@ -50,8 +51,8 @@ export const presentRole = (name: string, organization?: string): RoleName => ({
   ...(organization === undefined ? {} : { organization_id: organization }),
 });
 
-/** The user as callers see them. */
-export const presentUser = (user: UserRow, organizations: readonly string[]): User => ({
+/** A user as a member of a group: without roles and organizations. */
+export const presentGroupMember = (user: UserRow): GroupMember => ({
   id: user.id,
   username: user.username,
   name: user.name,
@@ -63,8 +64,13 @@ export const presentUser = (user: UserRow, organizations: readonly string[]): Us
   created_at: rfc3339(user.created_at),
   updated_at: rfc3339(user.updated_at),
   last_seen_at: rfc3339OrAbsent(user.last_seen_at),
-  has_ai_seat: user.has_ai_seat,
   is_service_account: user.login_type === "none",
+});
+
+/** The user as callers see them. */
+export const presentUser = (user: UserRow, organizations: readonly string[]): User => ({
+  ...presentGroupMember(user),
+  has_ai_seat: user.has_ai_seat,
   organization_ids: [...organizations].sort(),
   roles: user.roles.map((role) => presentRole(role)),
 });

@@ -1,9 +1,9 @@
 // Backups of the server's own folder: what there is, and what is being made or looked through now.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { time } from "../fields.ts";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-const time = () => t.String({ format: "date-time" });
 const orNull = <T extends ReturnType<typeof t.String> | ReturnType<typeof t.Integer>>(shape: T, description: string) =>
   t.Union([shape, t.Null()], { description });
 

@@ -1,5 +1,6 @@
 // Wire shapes of workspace agents (specification "Workspace agent", facts/platform 1.1 and 2.5).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { optionalTime, time, uuid } from "../fields.ts";
 import { framed } from "../framed.ts";
 import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
@@ -36,8 +37,6 @@ const oneOf = <const V extends readonly string[]>(values: V, description?: strin
       description ? { description } : {},
     ),
   );
-const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
-const uuid = (description?: string) => t.String({ format: "uuid", ...(description ? { description } : {}) });
 
 export const AgentStatus = named(
   "AgentStatus",
@@ -70,7 +69,7 @@ export const AgentMetadata = namedObject("AgentMetadata", {
     timeout: t.Integer({ description: "Seconds a measurement may take." }),
   }),
   result: t.Object({
-    collected_at: t.Optional(t.String({ format: "date-time", description: "Absent until it was first measured." })),
+    collected_at: optionalTime("Absent until it was first measured."),
     age: t.Integer({ description: "Seconds since it was measured." }),
     value: t.String(),
     error: t.String(),
@@ -91,13 +90,13 @@ export const WorkspaceAgent = namedObject("WorkspaceAgent", {
     healthy: t.Boolean(),
     reason: t.Optional(t.String({ description: "Absent when healthy." })),
   }),
-  created_at: t.String({ format: "date-time" }),
-  updated_at: t.String({ format: "date-time" }),
-  first_connected_at: time("Absent until it happened."),
-  last_connected_at: time("When it was last heard of."),
-  disconnected_at: time("Absent while connected."),
-  started_at: time("When its start scripts began."),
-  ready_at: time("When its start scripts ended."),
+  created_at: time(),
+  updated_at: time(),
+  first_connected_at: optionalTime("Absent until it happened."),
+  last_connected_at: optionalTime("When it was last heard of."),
+  disconnected_at: optionalTime("Absent while connected."),
+  started_at: optionalTime("When its start scripts began."),
+  ready_at: optionalTime("When its start scripts ended."),
   connection_timeout_seconds: t.Integer({ description: "After this it counts as timed out; 0 means never." }),
   architecture: t.String(),
   operating_system: t.String(),

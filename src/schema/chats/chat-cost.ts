@@ -1,8 +1,8 @@
 // What chats have used, in money (facts/chats 6, facts/agents D): micros are millionths of a US dollar.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";
 
-const uuid = () => t.String({ format: "uuid" });
 const counts = {
   request_count: t.Integer({ description: "Model calls that reported what they used." }),
   unpriced_request_count: t.Integer({ description: "Those of them whose model had no price; they are in no sum." }),
@@ -25,7 +25,6 @@ const byModel = t.Array(
   }),
   { description: "The dearest first." },
 );
-const time = () => t.String({ format: "date-time" });
 
 export const ChatCost = namedObject("ChatCost", {
   chat_id: uuid(),
@@ -44,7 +43,7 @@ export type ChatCost = Static<typeof ChatCost>;
 
 const range = {
   start_date: time(),
-  end_date: t.String({ format: "date-time", description: "Not included." }),
+  end_date: time("Not included."),
 };
 
 export const UserCosts = namedObject("UserCosts", {

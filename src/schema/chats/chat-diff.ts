@@ -1,13 +1,13 @@
 // The pull request of a chat as callers see it (specification "Diff status", facts/chats 6).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-const time = (description: string) => t.String({ format: "date-time", description });
 const absent = t.Optional;
 
 export const DiffStatus = namedObject("ChatDiffStatus", {
-  chat_id: t.String({ format: "uuid" }),
+  chat_id: uuid(),
   url: absent(t.String({ description: "The page of the pull request." })),
   pull_request_state: absent(oneOf(["open", "closed", "merged"], "Absent while there is no pull request.")),
   pull_request_title: t.String(),
@@ -30,7 +30,7 @@ export const DiffStatus = namedObject("ChatDiffStatus", {
 export type DiffStatus = Static<typeof DiffStatus>;
 
 export const ChatDiff = namedObject("ChatDiff", {
-  chat_id: t.String({ format: "uuid" }),
+  chat_id: uuid(),
   provider: t.String({ description: "The kind of git host, such as github." }),
   remote_origin: t.String(),
   branch: t.String(),

@@ -1,5 +1,6 @@
 // Message parts: what the content of a chat message is made of, stored and streamed (specification "Message part", facts/chats 3).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { optionalTime } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { NullableUuid, nullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
@@ -20,7 +21,6 @@ export const PART_TYPES = [
 
 const text = (description?: string) => t.Optional(t.String(description ? { description } : {}));
 const json = (description: string) => t.Optional(t.Unknown({ description }));
-const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
 
 export const MessagePart = t.Object({
   type: named("ChatMessagePartType", oneOf(PART_TYPES)),
@@ -61,8 +61,8 @@ export const MessagePart = t.Object({
   hook_rewritten: t.Optional(
     t.Boolean({ description: "A lifecycle hook has put other arguments in the place of the model's." }),
   ),
-  created_at: time("When a call or result came, or reasoning began."),
-  completed_at: time("When reasoning ended or was interrupted."),
+  created_at: optionalTime("When a call or result came, or reasoning began."),
+  completed_at: optionalTime("When reasoning ended or was interrupted."),
 });
 /** A part as it is stored. `provider_metadata` is kept for the provider that sent it and never shown. */
 export type MessagePart = Static<typeof MessagePart> & {

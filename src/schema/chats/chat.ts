@@ -1,5 +1,6 @@
 // Wire shapes of chats and of what is sent to them (specification "Chat", "Chat message", facts/chats 3 and 4).
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
@@ -12,8 +13,6 @@ import { InputPart, ShownPart } from "./chat-part.ts";
 import { ChatPermissions } from "./chat-permissions.ts";
 import { ChatStatus } from "./chat-status.ts";
 
-const uuid = () => t.String({ format: "uuid" });
-const time = () => t.String({ format: "date-time" });
 const absent = <T extends TSchema>(schema: T) => t.Optional(schema);
 const client_type = named("ChatClientType", oneOf(["api", "ui"]));
 const PlanMode = named("ChatPlanMode", oneOf(["plan"]));

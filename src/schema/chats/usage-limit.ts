@@ -1,5 +1,6 @@
 // How much people may spend on models in a day, a week or a month (facts/agents D 60 to 62). Micros are millionths of a US dollar.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
 import { Generic } from "../generic.ts";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -12,7 +13,6 @@ export type UsagePeriod = (typeof USAGE_PERIODS)[number];
 /** A billion dollars. */
 const HIGHEST_LIMIT = 1_000_000_000_000_000;
 
-const time = () => t.String({ format: "date-time" });
 const period = () => oneOf(USAGE_PERIODS, "In UTC; weeks begin on Monday.");
 const limit = (minimum: number) => t.Integer({ minimum, maximum: HIGHEST_LIMIT });
 const everybodys = () =>
@@ -33,7 +33,7 @@ export const UsageLimits = namedObject("UsageLimits", {
   unpriced_model_count: t.Integer({ description: "Enabled models without a price: what they cost is in no sum." }),
   overrides: t.Array(
     t.Object({
-      user_id: t.String({ format: "uuid" }),
+      user_id: uuid(),
       username: t.String(),
       name: t.String(),
       avatar_url: t.String(),
@@ -43,7 +43,7 @@ export const UsageLimits = namedObject("UsageLimits", {
   ),
   group_overrides: t.Array(
     t.Object({
-      group_id: t.String({ format: "uuid", description: "The organization's id: the group of all its members." }),
+      group_id: uuid("The organization's id: the group of all its members."),
       group_name: t.String(),
       group_display_name: t.String(),
       spend_limit_micros: t.Integer(),
@@ -59,7 +59,7 @@ export const UsageLimitStatus = namedObject("UsageLimitStatus", {
   spend_limit_micros: t.Union([t.Integer(), t.Null()], { description: "null: no limit." }),
   current_spend: t.Integer({ description: "Micros spent in this period." }),
   period_start: time(),
-  period_end: t.String({ format: "date-time", description: "Not included." }),
+  period_end: time("Not included."),
 });
 export type UsageLimitStatus = Static<typeof UsageLimitStatus>;
 

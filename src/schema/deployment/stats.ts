@@ -1,14 +1,14 @@
 // Wire shape of what the deployment has to do right now (facts/platform 9.1).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { time } from "../fields.ts";
 import { namedObject } from "../named.ts";
 
 const count = t.Integer();
-const time = t.String({ format: "date-time" });
 
 export const DeploymentStats = namedObject("DeploymentStats", {
-  aggregated_from: time,
-  collected_at: time,
-  next_update_at: time,
+  aggregated_from: time(),
+  collected_at: time(),
+  next_update_at: time(),
   workspaces: t.Object({
     pending: count,
     building: count,

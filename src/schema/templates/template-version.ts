@@ -1,12 +1,10 @@
 // Wire shapes of template versions and what can be asked about them (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";
 import { linesText } from "../text.ts";
 import { MinimalUser } from "../users/user.ts";
 import { MatchedProvisioners, ProvisionerJob } from "../workspaces/job.ts";
-
-const uuid = (description?: string) => t.String({ format: "uuid", ...(description ? { description } : {}) });
-const time = t.String({ format: "date-time" });
 
 /** Up to 64 letters, digits and `_ . -`. */
 const VersionName = t.String({
@@ -22,8 +20,8 @@ export const TemplateVersion = namedObject("TemplateVersion", {
   organization_id: uuid(),
   name: t.String(),
   message: t.String(),
-  created_at: time,
-  updated_at: time,
+  created_at: time(),
+  updated_at: time(),
   job: ProvisionerJob,
   readme: t.String({ description: "README.md of the upload; empty when it has none or is not imported yet." }),
   created_by: MinimalUser,
@@ -113,7 +111,7 @@ export type Preset = Static<typeof Preset>;
 /** What a start would bring to life and a stop would leave, as planned by the template. */
 export const PlannedResource = namedObject("PlannedResource", {
   id: uuid(),
-  created_at: time,
+  created_at: time(),
   job_id: uuid(),
   workspace_transition: t.Union([t.Literal("start"), t.Literal("stop")]),
   type: t.String(),
@@ -127,8 +125,8 @@ export const PlannedResource = namedObject("PlannedResource", {
       id: uuid(),
       resource_id: uuid(),
       name: t.String(),
-      created_at: time,
-      updated_at: time,
+      created_at: time(),
+      updated_at: time(),
       status: t.Literal("connecting"),
       lifecycle_state: t.Literal("created"),
       operating_system: t.String({ description: "Empty: that of the machine it runs on." }),

@@ -1,10 +1,10 @@
 // Wire shapes of templates (facts/platform 9.3).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { iconText, linesText, trimmedText } from "../text.ts";
 import { PortShareLevel } from "../workspaces/port-share.ts";
 
-const uuid = (description?: string) => t.String({ format: "uuid", ...(description ? { description } : {}) });
 const ms = (description: string) => t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
 
 const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
@@ -32,8 +32,8 @@ export type BuildTimeStats = Static<typeof BuildTimeStats>;
 
 export const Template = namedObject("Template", {
   id: uuid(),
-  created_at: t.String({ format: "date-time" }),
-  updated_at: t.String({ format: "date-time" }),
+  created_at: time(),
+  updated_at: time(),
   organization_id: uuid(),
   organization_name: t.String(),
   organization_display_name: t.String(),

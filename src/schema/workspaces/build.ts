@@ -1,6 +1,7 @@
 // Wire shapes of builds (specification "Build", "Workspace build timings") and the status derived from job and transition
 // (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { optionalTime, time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
@@ -62,9 +63,6 @@ export const buildStatus = (job: JobStatus, transition: Transition): BuildStatus
   return job === "unknown" ? "failed" : job;
 };
 
-const uuid = () => t.String({ format: "uuid" });
-const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
-
 export const BuildReason = named("BuildReason", oneOf(BUILD_REASONS, "Who or what asked for it."));
 export const WorkspaceStatus = named(
   "WorkspaceStatus",
@@ -73,8 +71,8 @@ export const WorkspaceStatus = named(
 
 export const Build = namedObject("WorkspaceBuild", {
   id: uuid(),
-  created_at: t.String({ format: "date-time" }),
-  updated_at: t.String({ format: "date-time" }),
+  created_at: time(),
+  updated_at: time(),
   workspace_id: uuid(),
   workspace_name: t.String(),
   workspace_owner_id: uuid(),
@@ -82,7 +80,7 @@ export const Build = namedObject("WorkspaceBuild", {
   workspace_owner_avatar_url: t.Optional(t.String()),
   template_version_id: uuid(),
   template_version_name: t.String(),
-  template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "Absent when no preset was used." })),
+  template_version_preset_id: t.Optional(uuid("Absent when no preset was used.")),
   build_number: t.Integer({ description: "1, 2, 3 ... within the workspace." }),
   transition: WorkspaceTransition,
   initiator_id: uuid(),
@@ -90,8 +88,8 @@ export const Build = namedObject("WorkspaceBuild", {
   job: ProvisionerJob,
   reason: BuildReason,
   resources: t.Array(Resource, { description: "What it brought to life; empty until it has succeeded." }),
-  deadline: time("When the workspace is stopped by itself; absent when it is not."),
-  max_deadline: time("The latest the deadline can be moved to; absent when there is no limit."),
+  deadline: optionalTime("When the workspace is stopped by itself; absent when it is not."),
+  max_deadline: optionalTime("The latest the deadline can be moved to; absent when there is no limit."),
   status: WorkspaceStatus,
   daily_cost: t.Integer(),
   matched_provisioners: MatchedProvisioners,
@@ -108,13 +106,11 @@ export const ParameterValue = namedObject("ParameterValue", {
 /** Body of POST /workspaces/{workspace}/builds. */
 export const CreateBuild = namedObject("CreateBuild", {
   transition: WorkspaceTransition,
-  template_version_id: t.Optional(
-    t.String({ format: "uuid", description: "A version of the same template; default: the one of the last build." }),
-  ),
+  template_version_id: t.Optional(uuid("A version of the same template; default: the one of the last build.")),
   rich_parameter_values: t.Optional(
     t.Array(ParameterValue, { maxItems: 256, description: "Those left out keep the value of the last build." }),
   ),
-  template_version_preset_id: t.Optional(t.String({ format: "uuid" })),
+  template_version_preset_id: t.Optional(uuid()),
   reason: t.Optional(t.String({ description: `One of ${CALLER_REASONS.join(", ")}; anything else is ignored.` })),
   log_level: t.Optional(oneOf(["", "debug"] as const, "`debug` writes more to the build log.")),
   dry_run: t.Optional(t.Boolean({ description: "Not supported for builds: must be false." })),
@@ -136,14 +132,12 @@ export const RestartWorkspace = named(
 );
 export type RestartWorkspace = Static<typeof RestartWorkspace>;
 
-const stamp = () => t.String({ format: "date-time" });
-
 export const BuildTimings = namedObject("WorkspaceBuildTimings", {
   provisioner_timings: t.Array(
     t.Object({
       job_id: uuid(),
-      started_at: stamp(),
-      ended_at: stamp(),
+      started_at: time(),
+      ended_at: time(),
       stage: t.String(),
       source: t.String(),
       action: t.String(),
@@ -152,8 +146,8 @@ export const BuildTimings = namedObject("WorkspaceBuildTimings", {
   ),
   agent_script_timings: t.Array(
     t.Object({
-      started_at: stamp(),
-      ended_at: stamp(),
+      started_at: time(),
+      ended_at: time(),
       exit_code: t.Integer(),
       stage: t.String(),
       status: t.String(),
@@ -164,8 +158,8 @@ export const BuildTimings = namedObject("WorkspaceBuildTimings", {
   ),
   agent_connection_timings: t.Array(
     t.Object({
-      started_at: stamp(),
-      ended_at: stamp(),
+      started_at: time(),
+      ended_at: time(),
       stage: t.String(),
       workspace_agent_id: t.String(),
       workspace_agent_name: t.String(),

@@ -1,11 +1,19 @@
 // Provisioner jobs: the shape callers see, and the status that is derived from the times (facts/platform 2.1).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { optionalTime, time, uuid } from "../fields.ts";
 import { LogLevel } from "../log-level.ts";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-const uuid = (description: string) => t.String({ format: "uuid", description });
-const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
+/** A finished piece of work of a job, as it is stored; times in milliseconds since 1970. */
+export type JobTiming = {
+  action: string;
+  resource: string;
+  source: string;
+  stage: string;
+  started_at: number;
+  ended_at: number;
+};
 
 export const JOB_STATUSES = ["pending", "running", "succeeded", "canceling", "canceled", "failed", "unknown"] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
@@ -24,10 +32,10 @@ export const JobStatus = named(
 
 export const ProvisionerJob = namedObject("ProvisionerJob", {
   id: uuid("The job."),
-  created_at: t.String({ format: "date-time" }),
-  started_at: time("When a worker took it."),
-  completed_at: time("When it ended, well or not."),
-  canceled_at: time("When somebody asked to cancel it."),
+  created_at: time(),
+  started_at: optionalTime("When a worker took it."),
+  completed_at: optionalTime("When it ended, well or not."),
+  canceled_at: optionalTime("When somebody asked to cancel it."),
   error: t.Optional(t.String({ description: "Why it failed." })),
   error_code: t.Optional(
     t.String({ description: "A special cause, such as REQUIRED_TEMPLATE_VARIABLES or INSUFFICIENT_QUOTA." }),
@@ -42,20 +50,20 @@ export const ProvisionerJob = namedObject("ProvisionerJob", {
   organization_id: uuid("The organization it is done for."),
   initiator_id: uuid("Who asked for it."),
   input: t.Object({
-    template_version_id: t.Optional(t.String({ format: "uuid" })),
-    workspace_build_id: t.Optional(t.String({ format: "uuid" })),
+    template_version_id: t.Optional(uuid()),
+    workspace_build_id: t.Optional(uuid()),
     error: t.Optional(t.String()),
   }),
   type: named("ProvisionerJobType", oneOf(JOB_TYPES, "What it is for.")),
-  available_workers: t.Array(t.String({ format: "uuid" }), { description: "Workers that could take it." }),
+  available_workers: t.Array(uuid(), { description: "Workers that could take it." }),
   metadata: t.Object(
     {
       template_version_name: t.String(),
-      template_id: t.String({ format: "uuid" }),
+      template_id: uuid(),
       template_name: t.String(),
       template_display_name: t.String(),
       template_icon: t.String(),
-      workspace_id: t.Optional(t.String({ format: "uuid" })),
+      workspace_id: t.Optional(uuid()),
       workspace_name: t.Optional(t.String()),
       workspace_build_transition: t.Optional(t.String()),
     },
@@ -67,7 +75,7 @@ export type ProvisionerJob = Static<typeof ProvisionerJob>;
 
 export const JobLog = namedObject("ProvisionerJobLog", {
   id: t.Integer({ description: "Ascends within the job; the cursor of `after` and `before`." }),
-  created_at: t.String({ format: "date-time" }),
+  created_at: time(),
   log_source: named(
     "ProvisionerJobLogSource",
     oneOf(JOB_LOG_SOURCES, "`provisioner` is the work itself, `provisioner_daemon` what surrounds it."),
@@ -81,7 +89,7 @@ export type JobLog = Static<typeof JobLog>;
 export const MatchedProvisioners = namedObject("MatchedProvisioners", {
   count: t.Integer({ description: "Workers whose tags match." }),
   available: t.Integer({ description: "Those of them that have been heard of lately." }),
-  most_recently_seen: time("When one of them was last heard of."),
+  most_recently_seen: optionalTime("When one of them was last heard of."),
 });
 export type MatchedProvisioners = Static<typeof MatchedProvisioners>;
 

@@ -1,6 +1,7 @@
 // Wire shapes of a workspace's times: time to live, autostart, extension, dormancy, and why a workspace stops when it does
 // (facts/platform 2.6, 2.7 and 3.4).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { optionalTime, time, uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
@@ -54,42 +55,38 @@ export const UpdateAutostart = namedObject("UpdateAutostart", {
   ),
 });
 export const ExtendWorkspace = namedObject("ExtendWorkspace", {
-  deadline: t.Optional(
-    t.String({ format: "date-time", description: "When it stops instead; at least 30 minutes ahead." }),
-  ),
+  deadline: t.Optional(time("When it stops instead; at least 30 minutes ahead.")),
 });
 export const UpdateDormancy = namedObject("UpdateDormancy", {
   dormant: t.Optional(t.Boolean({ description: "Absent is false." })),
 });
-
-const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
 
 export const WorkspaceActivity = namedObject("WorkspaceActivity", {
   next: t.Union(
     [
       t.Object({
         what: oneOf(["stop", "start", "make_dormant", "delete"]),
-        at: t.String({ format: "date-time", description: "In the past when it is about to happen." }),
+        at: time("In the past when it is about to happen."),
         why: t.String(),
       }),
       t.Null(),
     ],
     { description: "What the server will do by itself next; null when nothing." },
   ),
-  deadline: time("When the running workspace stops; absent when it is not stopped."),
-  max_deadline: time("No activity and no extension moves the deadline past this."),
+  deadline: optionalTime("When the running workspace stops; absent when it is not stopped."),
+  max_deadline: optionalTime("No activity and no extension moves the deadline past this."),
   entries: t.Array(
     t.Object({
-      at: t.String({ format: "date-time" }),
+      at: time(),
       reason: oneOf([...ACTIVITY_REASONS]),
       detail: t.String({ description: "In words." }),
       actor: t.Object({
         kind: oneOf(["user", "agent", "server"]),
-        id: t.Optional(t.String({ format: "uuid" })),
+        id: t.Optional(uuid()),
         name: t.String(),
       }),
-      old_deadline: time("Absent when there was none."),
-      new_deadline: time("Absent when there is none."),
+      old_deadline: optionalTime("Absent when there was none."),
+      new_deadline: optionalTime("Absent when there is none."),
     }),
     { description: "The newest first, at most 50." },
   ),

@@ -1,14 +1,12 @@
 // What the stream of all workspaces a person may see is made of: rows short enough that a list of thousands is one small answer.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AgentStatus } from "../agents/agent.ts";
+import { optionalTime, time, uuid } from "../fields.ts";
 import { framed } from "../framed.ts";
 import { named, namedObject } from "../named.ts";
 import { BuildReason, WorkspaceStatus } from "./build.ts";
 import { WorkspaceTransition } from "./transition.ts";
-import { Workspace } from "./workspace.ts";
-
-const uuid = () => t.String({ format: "uuid" });
-const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
+import { belonging, Workspace } from "./workspace.ts";
 
 /** An agent of the latest build, as far as lists show it. */
 export const AgentSummary = namedObject("AgentSummary", {
@@ -24,15 +22,10 @@ export type AgentSummary = Static<typeof AgentSummary>;
 export const WorkspaceSummary = namedObject("WorkspaceSummary", {
   id: uuid(),
   name: t.String(),
-  created_at: t.String({ format: "date-time" }),
+  created_at: time(),
   owner_id: uuid(),
   owner_name: t.String(),
-  organization_id: uuid(),
-  organization_name: t.String(),
-  template_id: uuid(),
-  template_name: t.String(),
-  template_display_name: t.String(),
-  template_icon: t.String(),
+  ...belonging,
   template_version_id: uuid(),
   template_version_name: t.String(),
   template_active_version_id: uuid(),
@@ -40,16 +33,16 @@ export const WorkspaceSummary = namedObject("WorkspaceSummary", {
   status: WorkspaceStatus,
   build_id: uuid(),
   build_number: t.Integer(),
-  build_created_at: t.String({ format: "date-time" }),
+  build_created_at: time(),
   transition: WorkspaceTransition,
   reason: BuildReason,
   error: t.Optional(t.String({ description: "Why the latest build failed." })),
-  deadline: time("When it is stopped by itself; absent when it is not."),
-  max_deadline: time("The latest the deadline can be moved to."),
-  next_start_at: time("When it starts by itself next."),
-  last_used_at: t.String({ format: "date-time" }),
-  dormant_at: time("Since when it is dormant."),
-  deleting_at: time("When a dormant workspace is deleted."),
+  deadline: optionalTime("When it is stopped by itself; absent when it is not."),
+  max_deadline: optionalTime("The latest the deadline can be moved to."),
+  next_start_at: optionalTime("When it starts by itself next."),
+  last_used_at: time(),
+  dormant_at: optionalTime("Since when it is dormant."),
+  deleting_at: optionalTime("When a dormant workspace is deleted."),
   favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
   shared: t.Boolean({ description: "It is shared with somebody." }),
   healthy: t.Boolean(),

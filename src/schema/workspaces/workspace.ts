@@ -1,5 +1,6 @@
 // Wire shapes of workspaces (specification "Workspace", facts/platform 3.2).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { optionalTime, time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { oneOf } from "../one-of.ts";
@@ -7,26 +8,29 @@ import { lineText } from "../text.ts";
 import { AppStatus } from "./app.ts";
 import { Build, ParameterValue } from "./build.ts";
 
-const uuid = () => t.String({ format: "uuid" });
-const time = (description: string) => t.Optional(t.String({ format: "date-time", description }));
 const automaticUpdates = named(
   "AutomaticUpdates",
   oneOf(["always", "never"], "`always`: each start uses the template's active version."),
 );
 
-export const Workspace = namedObject("Workspace", {
-  id: uuid(),
-  created_at: t.String({ format: "date-time" }),
-  updated_at: t.String({ format: "date-time" }),
-  owner_id: uuid(),
-  owner_name: t.String({ description: "The owner's username." }),
-  owner_avatar_url: t.String(),
+/** Where it belongs, as every shape of a workspace says. */
+export const belonging = {
   organization_id: uuid(),
   organization_name: t.String(),
   template_id: uuid(),
   template_name: t.String(),
   template_display_name: t.String(),
   template_icon: t.String(),
+};
+
+export const Workspace = namedObject("Workspace", {
+  id: uuid(),
+  created_at: time(),
+  updated_at: time(),
+  owner_id: uuid(),
+  owner_name: t.String({ description: "The owner's username." }),
+  owner_avatar_url: t.String(),
+  ...belonging,
   template_allow_user_cancel_workspace_jobs: t.Boolean(),
   template_active_version_id: uuid(),
   template_require_active_version: t.Boolean(),
@@ -37,10 +41,10 @@ export const Workspace = namedObject("Workspace", {
   name: t.String(),
   autostart_schedule: t.Optional(t.String({ description: "Absent when it does not start by itself." })),
   ttl_ms: t.Optional(t.Integer({ description: "Milliseconds it runs after a start; absent when it is not stopped." })),
-  last_used_at: t.String({ format: "date-time" }),
-  deleting_at: time("When a dormant workspace is deleted; absent when it is not."),
-  dormant_at: time("Since when it is dormant; absent when it is not."),
-  next_start_at: time("When it starts by itself next."),
+  last_used_at: time(),
+  deleting_at: optionalTime("When a dormant workspace is deleted; absent when it is not."),
+  dormant_at: optionalTime("Since when it is dormant; absent when it is not."),
+  next_start_at: optionalTime("When it starts by itself next."),
   health: t.Object({
     healthy: t.Boolean(),
     failing_agents: t.Array(uuid(), { description: "Agents that are not healthy." }),
@@ -91,9 +95,9 @@ export const CreateWorkspace = namedObject("CreateWorkspace", {
   name: lineText({
     description: "1 to 32 letters and digits in groups joined by single hyphens; unique among the owner's workspaces.",
   }),
-  template_id: t.Optional(t.String({ format: "uuid", description: "Its active version is used." })),
-  template_version_id: t.Optional(t.String({ format: "uuid", description: "Instead of template_id." })),
-  template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "A preset of that version." })),
+  template_id: t.Optional(uuid("Its active version is used.")),
+  template_version_id: t.Optional(uuid("Instead of template_id.")),
+  template_version_preset_id: t.Optional(uuid("A preset of that version.")),
   autostart_schedule: t.Optional(
     t.Union([t.String(), t.Null()], { description: "CRON_TZ=<zone> <minute> <hour> * * <days>; absent for none." }),
   ),

@@ -7,8 +7,9 @@ import { Agent, Tailnet } from "#src/wire/agent-api.ts";
 import { serveSession } from "#src/wire/drpc-server.ts";
 import { mergeRouters, routerFor } from "#src/wire/service.ts";
 import type { ApiContext } from "../../context.ts";
-import type { Socket, SocketHandler } from "../../http/socket.ts";
+import type { Socket } from "../../http/socket.ts";
 import { tailnetService } from "../../tailnet/service.ts";
+import { YamuxConnection } from "../yamux-connection.ts";
 import { YamuxSocket } from "../yamux-socket.ts";
 import { agentService } from "./agent-service.ts";
 
@@ -22,15 +23,15 @@ export type AgentConnectionOptions = {
   has_tunnel: boolean;
 };
 
-export class AgentConnection implements SocketHandler {
+export class AgentConnection extends YamuxConnection {
   readonly #ctx: ApiContext;
   readonly #options: AgentConnectionOptions;
   readonly #id = uuid();
-  #open: YamuxSocket | undefined;
   /** The agent's actor has told all that this connection speaks for the agent now. */
   #hasSpoken = false;
 
   constructor(ctx: ApiContext, options: AgentConnectionOptions) {
+    super();
     this.#ctx = ctx;
     this.#options = options;
   }
@@ -44,7 +45,7 @@ export class AgentConnection implements SocketHandler {
       this.#tell("heartbeat");
     };
     const open = new YamuxSocket(this.#ctx, socket, { agent_id, role: "server", alive });
-    this.#open = open;
+    this.yamux = open;
     if (daemon) open.onEnd(() => daemon.gone());
     if (speaks) {
       const taken = ({ connection_id }: { connection_id: string }): void => {
@@ -74,16 +75,8 @@ export class AgentConnection implements SocketHandler {
       });
   }
 
-  message(_socket: Socket, data: string | Uint8Array): void {
-    this.#open?.push(data);
-  }
-
-  drain(): void {
-    this.#open?.drain();
-  }
-
   close(_socket: Socket, code: number, reason: string): void {
-    this.#open?.end(code, reason);
+    this.yamux?.end(code, reason);
     this.#tell("disconnected");
   }
 

@@ -41,6 +41,15 @@ export const Field = ({ label, hint, error, ...input }: FieldProps) => {
   );
 };
 
+/** A name that programs read: nothing is completed, corrected or capitalized. */
+export const NameField = (field: FieldProps) => (
+  <Field required autocomplete="off" autocapitalize="none" spellcheck={false} {...field} />
+);
+
+export const NewPassword = (field: FieldProps) => (
+  <Field name="password" type="password" required autocomplete="new-password" {...field} />
+);
+
 type AreaProps = Omit<TextareaHTMLAttributes<HTMLTextAreaElement>, "label" | "role"> & {
   readonly label: string;
   readonly hint?: ComponentChildren;

@@ -1,7 +1,7 @@
 // What a new token is called, how long it lives, what it may do and from where.
 import { useSignal } from "@preact/signals";
 import { call } from "../../data/api.ts";
-import { Area, Field, Options, Select } from "../../parts/field.tsx";
+import { Area, Field, NameField, Options, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
 
@@ -51,16 +51,7 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
     <FormDialog title="New token" submit="Make token" onClose={onClose} act={make}>
       {(problems) => (
         <>
-          <Field
-            label="Name"
-            name="token_name"
-            required
-            maxLength={64}
-            autocomplete="off"
-            spellcheck={false}
-            placeholder="laptop"
-            error={problems.token_name}
-          />
+          <NameField label="Name" name="token_name" maxLength={64} placeholder="laptop" error={problems.token_name} />
           <Select
             label="Lifetime"
             value={days.value}

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { call, wordsOf } from "../../data/api.ts";
 import { me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
-import { Field } from "../../parts/field.tsx";
+import { Field, NewPassword } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
 import { confirmed, type Proofs } from "./confirm.tsx";
@@ -60,12 +60,8 @@ export const Password = ({ proofs }: { proofs: Proofs }) => {
       <form class="body stack" onSubmit={submits(save)}>
         <input type="hidden" name="username" autocomplete="username" value={me.value?.email ?? ""} />
         <Field label="Password you have" name="old_password" type="password" required autocomplete="current-password" />
-        <Field
+        <NewPassword
           label="New password"
-          name="password"
-          type="password"
-          required
-          autocomplete="new-password"
           hint={verdict.value?.isGood ? "This one will do." : "Ends every other sign-in, and all tokens."}
           error={verdict.value?.isGood === false ? verdict.value.words : undefined}
           onInput={(event) => judge(event.currentTarget.value)}

@@ -6,7 +6,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { Area, Field } from "../../parts/field.tsx";
+import { Area, Field, NameField } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
@@ -102,13 +102,10 @@ const SkillForm = ({ skill, onClose }: { skill: UserSkill | undefined; onClose: 
   >
     {(problems) => (
       <>
-        <Field
+        <NameField
           label="Name"
           name="name"
-          required
           maxLength={64}
-          spellcheck={false}
-          autocapitalize="none"
           placeholder="write-commits"
           defaultValue={skill?.name}
           hint="Lower-case words joined by dashes."

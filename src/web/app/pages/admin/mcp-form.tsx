@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
 import { call } from "../../data/api.ts";
-import { Field, Select } from "../../parts/field.tsx";
+import { Field, NameField, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into } from "../../parts/handlers.ts";
 import { type Header, Headers } from "./mcp-headers.tsx";
@@ -81,14 +81,10 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
       {(problems) => (
         <>
           {!server && (
-            <Field
+            <NameField
               label="Short name"
               name="slug"
-              required
               maxLength={32}
-              autocomplete="off"
-              autocapitalize="none"
-              spellcheck={false}
               placeholder="tickets"
               hint="The names of its tools begin with it."
               error={problems.slug}

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
 import { call } from "../../data/api.ts";
-import { Field, Select } from "../../parts/field.tsx";
+import { Field, NameField, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { KINDS, type Kind } from "./model-kinds.ts";
@@ -100,15 +100,11 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
     >
       {(problems) => (
         <>
-          <Field
+          <NameField
             label="Model"
             name="model"
-            required
             maxLength={256}
             placeholder={kind?.example}
-            autocomplete="off"
-            autocapitalize="none"
-            spellcheck={false}
             hint="The provider's name for it."
             error={problems.model}
           />

@@ -1,7 +1,7 @@
 // What an organization is called, in a form; and reading them all anew once that has changed.
 import { call } from "../../data/api.ts";
 import { organizations } from "../../data/session.ts";
-import { Field } from "../../parts/field.tsx";
+import { Field, NameField } from "../../parts/field.tsx";
 
 /** Reads them anew, for every part of the app. */
 export const readOrganizations = async (): Promise<void> => {
@@ -17,14 +17,10 @@ type FieldsProps = {
 
 export const OrganizationFields = ({ problems, name, display_name, description }: FieldsProps) => (
   <>
-    <Field
+    <NameField
       label="Name"
       name="name"
-      required
       maxLength={32}
-      autocomplete="off"
-      autocapitalize="none"
-      spellcheck={false}
       defaultValue={name}
       hint="Letters, digits and single hyphens. It stands in addresses and commands."
       error={problems.name}

@@ -6,7 +6,7 @@ import { useResource } from "../../data/resource.ts";
 import { organizations } from "../../data/session.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { Field, Select } from "../../parts/field.tsx";
+import { Field, NameField, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, sets, textInto } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
@@ -211,7 +211,7 @@ const AddLimit = ({ onClose }: { onClose: () => void }) => {
             onPick={into(whose)}
           />
           {whose.value === "user" ? (
-            <Field label="Username" name="user" required autocomplete="off" autocapitalize="none" spellcheck={false} />
+            <NameField label="Username" name="user" />
           ) : (
             <Select
               label="Organization"

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { User } from "#schema/users/user.ts";
 import { call } from "../../data/api.ts";
-import { Field, Select } from "../../parts/field.tsx";
+import { Field, NameField, NewPassword, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
@@ -41,16 +41,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
             ]}
             onPick={into(kind)}
           />
-          <Field
-            label="Username"
-            name="username"
-            required
-            maxLength={32}
-            autocomplete="off"
-            autocapitalize="none"
-            spellcheck={false}
-            error={problems.username}
-          />
+          <NameField label="Username" name="username" maxLength={32} error={problems.username} />
           {isPerson && <Field label="E-mail" name="email" type="email" required error={problems.email} />}
           <Field
             label="Name"
@@ -59,17 +50,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
             hint="What people call them. Optional."
             error={problems.name}
           />
-          {isPerson && (
-            <Field
-              label="Password"
-              name="password"
-              type="password"
-              required
-              autocomplete="new-password"
-              hint="They can change it later."
-              error={problems.password}
-            />
-          )}
+          {isPerson && <NewPassword label="Password" hint="They can change it later." error={problems.password} />}
         </>
       )}
     </FormDialog>
@@ -116,16 +97,6 @@ export const Password = ({ user, onClose }: { user: User; onClose: () => void })
       say(`${user.username} signs in with the new password`);
     }}
   >
-    {(problems) => (
-      <Field
-        label="New password"
-        name="password"
-        type="password"
-        required
-        autocomplete="new-password"
-        hint="Their sessions end."
-        error={problems.password}
-      />
-    )}
+    {(problems) => <NewPassword label="New password" hint="Their sessions end." error={problems.password} />}
   </FormDialog>
 );

@@ -6,7 +6,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask, Dialog } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
-import { Field } from "../../parts/field.tsx";
+import { Field, NameField } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
@@ -133,13 +133,10 @@ export const Workers = () => {
         >
           {(problems) => (
             <>
-              <Field
+              <NameField
                 label="Name"
                 name="name"
-                required
                 maxLength={64}
-                autocomplete="off"
-                spellcheck={false}
                 placeholder="builders-of-gothenburg"
                 error={problems.name}
               />

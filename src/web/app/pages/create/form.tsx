@@ -14,7 +14,7 @@ import { workspaces } from "../../data/workspaces.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { DryRun } from "../../parts/dry-run.tsx";
-import { Field, Options } from "../../parts/field.tsx";
+import { NameField, Options } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
@@ -155,13 +155,9 @@ export const CreateForm = ({ template, filled, crumbs, children }: FormProps) =>
                     }}
                   />
                 )}
-                <Field
+                <NameField
                   label="Name"
-                  required
                   maxLength={32}
-                  autocomplete="off"
-                  autocapitalize="none"
-                  spellcheck={false}
                   value={name.value}
                   error={nameProblem.value}
                   hint="Letters and digits, in groups joined by single hyphens."

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { call, wordsOf } from "../../data/api.ts";
 import { isSetUp } from "../../data/set-up.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
-import { Field } from "../../parts/field.tsx";
+import { Field, NewPassword } from "../../parts/field.tsx";
 import { textsOf } from "../../parts/form-texts.ts";
 import { Door, DoorProblem } from "./door.tsx";
 import { Form } from "./login.tsx";
@@ -69,16 +69,7 @@ export default function SetupPage() {
           hint="Letters, digits and single hyphens."
         />
         <Field label="Name" name="name" autocomplete="name" maxLength={128} hint="What people call you. Optional." />
-        <Field
-          label="Password"
-          name="password"
-          type="password"
-          autocomplete="new-password"
-          required
-          minLength={8}
-          maxLength={128}
-          hint="At least 8 characters."
-        />
+        <NewPassword label="Password" minLength={8} maxLength={128} hint="At least 8 characters." />
         <DoorProblem text={problem.value} />
         <Button look="primary" type="submit">
           Create user and sign in

@@ -9,9 +9,9 @@ import { LogFeed } from "../../data/logs.ts";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { DryRun } from "../../parts/dry-run.tsx";
-import { LogView } from "../../parts/log-view.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
 import { say } from "../../shell/toasts.tsx";
+import { ImportLog } from "./import-log.tsx";
 
 type TrialProps = {
   readonly template: Template;
@@ -69,13 +69,7 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
       {imported.value ? (
         <TryValues version_id={begun.id} worked={() => (hasWorked.value = true)} />
       ) : (
-        <LogView
-          title="Import log"
-          feed={feed}
-          sources={["import"]}
-          file="import.log"
-          empty="The first line comes soon."
-        />
+        <ImportLog feed={feed} />
       )}
     </Dialog>
   );

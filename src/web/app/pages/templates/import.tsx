@@ -9,7 +9,7 @@ import { organizations } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { submits } from "../../parts/handlers.ts";
-import { LogView } from "../../parts/log-view.tsx";
+import { ImportLog } from "../template/import-log.tsx";
 import { packDropped, packFolder, upload } from "./pack.ts";
 
 type ImportProps = {
@@ -68,13 +68,7 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
       footer={<Button onPress={onClose}>{version.value ? "Close" : "Cancel"}</Button>}
     >
       {version.value ? (
-        <LogView
-          title="Import log"
-          feed={feed}
-          sources={["import"]}
-          file="import.log"
-          empty="The first line comes soon."
-        />
+        <ImportLog feed={feed} />
       ) : (
         <form class="stack" onSubmit={submits(begin)}>
           <Drop archive={archive.value} tried={tried} take={(blob) => (archive.value = blob)} />

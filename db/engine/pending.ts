@@ -1,0 +1,29 @@
+// A batch that waits for a writer, and what it costs to let it wait.
+import type { Statement } from "./sql.ts";
+
+export type Pending = {
+  readonly batch: readonly Statement[];
+  readonly rows: number;
+  readonly bytes: number;
+  resolve(): void;
+  reject(error: unknown): void;
+};
+
+/** What a waiting row costs beside its values, so that rows without values count too. */
+const ROW_BYTES = 32;
+
+/** Rows of a batch, and roughly the bytes that it holds. */
+export const sizeOf = (batch: readonly Statement[]): Pick<Pending, "rows" | "bytes"> => {
+  let rows = 0;
+  let bytes = 0;
+  for (const statement of batch) {
+    rows += statement.rows.length;
+    for (const row of statement.rows) {
+      bytes += ROW_BYTES;
+      for (const value of row) {
+        bytes += typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 8;
+      }
+    }
+  }
+  return { rows, bytes };
+};

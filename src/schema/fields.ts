@@ -1,0 +1,11 @@
+// Members that most shapes have: ids and times.
+import { Type as t } from "@sinclair/typebox";
+
+const said = (description: string | undefined) => (description === undefined ? {} : { description });
+
+export const uuid = (description?: string) => t.String({ format: "uuid", ...said(description) });
+
+/** RFC 3339. */
+export const time = (description?: string) => t.String({ format: "date-time", ...said(description) });
+
+export const optionalTime = (description: string) => t.Optional(time(description));

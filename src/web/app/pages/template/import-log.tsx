@@ -1,0 +1,6 @@
+// The log of the import of a template version, as it comes.
+import { LogView } from "../../parts/log-view.tsx";
+
+export const ImportLog = ({ feed }: Pick<Parameters<typeof LogView>[0], "feed">) => (
+  <LogView title="Import log" feed={feed} sources={["import"]} file="import.log" empty="The first line comes soon." />
+);

@@ -1,0 +1,74 @@
+// Code that is written down twice: runs of six lines that stand, letter by letter, in a second place. Each is one thing that can be called
+// by a name, or a reason to look; the ceiling only falls.
+import { expect, test } from "bun:test";
+import { page, ROOT } from "#test/support/documents.ts";
+
+const LINES = 6;
+/** How many runs there are. Who takes one away lowers this; nobody raises it. */
+const CEILING = 3;
+
+type Line = { readonly text: string; readonly at: number };
+type Source = { readonly file: string; readonly text: string };
+
+/** Without what says nothing: imports, comments, blank lines and lines of punctuation. White space is folded. */
+const linesOf = (text: string): Line[] => {
+  const blank = (part: string): string => part.replace(/[^\n]/g, "");
+  const bare = text
+    .replace(/^(?:import|export) (?:type )?(?:\{[^}]*\}|\* as \w+|\w+)(?:, \{[^}]*\})? from .*$/gm, blank)
+    .replace(/^\s*\/\*\*?[\s\S]*?\*\/$/gm, blank)
+    .replace(/^\s*\/\/.*$/gm, "");
+  return bare
+    .split("\n")
+    .map((line, at) => ({ text: line.trim().replace(/\s+/g, " "), at: at + 1 }))
+    .filter((line) => /\w/.test(line.text));
+};
+
+/** `file:line ~ file:line` of each run that stands in an earlier place, too, be it of the same file. */
+const duplicatesIn = (sources: readonly Source[]): string[] => {
+  const first = new Map<string, string>();
+  const runs: string[] = [];
+  for (const { file, text } of sources) {
+    const lines = linesOf(text);
+    let isInRun = false;
+    for (let at = 0; at + LINES <= lines.length; at += 1) {
+      const window = lines.slice(at, at + LINES);
+      const place = `${file}:${window[0]?.at}`;
+      const key = window.map((line) => line.text).join("\n");
+      const earlier = first.get(key);
+      if (earlier === undefined) first.set(key, place);
+      else if (!isInRun) runs.push(`${earlier} ~ ${place}`);
+      isInRun = earlier !== undefined;
+    }
+  }
+  return runs;
+};
+
+/** The routes as types and the messages of the wire, which programs print. */
+const isPrinted = (file: string): boolean => file === "src/schema/routes.ts" || file.startsWith("src/wire/gen/");
+
+test(`[RP-41] no more than ${CEILING} runs of ${LINES} lines stand in two places`, () => {
+  const files = ["src", "actors", "db"].flatMap((folder) => [
+    ...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: ROOT }),
+  ]);
+  const sources = files.filter((file) => !isPrinted(file)).map((file) => ({ file, text: page(file) }));
+  expect(sources.length).toBeGreaterThan(1_000);
+  const found = duplicatesIn(sources);
+  expect(found.length, `${found.join("\n")}\nLower CEILING when there are fewer.`).toBe(CEILING);
+});
+
+const code = (name: string): string => Array.from({ length: LINES }, (_, at) => `  ${name}${at}();`).join("\n");
+
+test("[RP-41] a run counts once however long it is, wherever it stands; imports, comments and blank lines do not count", () => {
+  const long = `${code("a")}\n${code("b")}`;
+  const spaced = long.replaceAll("\n", "\n\n  // why\n    ");
+  const imports = `import {\n  ${Array.from({ length: 20 }, (_, at) => `name${at},`).join("\n  ")}\n} from "x";\n`;
+  expect(
+    duplicatesIn([
+      { file: "a.ts", text: imports + long },
+      { file: "b.ts", text: `${imports}${code("c")}\n${spaced}` },
+    ]),
+  ).toEqual([`a.ts:23 ~ b.ts:29`]);
+  expect(duplicatesIn([{ file: "a.ts", text: `${code("a")}\nx();\n${code("a")}` }])).toEqual(["a.ts:1 ~ a.ts:8"]);
+  const short = code("a").split("\n").slice(1).join("\n");
+  expect(duplicatesIn([{ file: "a.ts", text: `${short}\nx();\n${short}` }])).toEqual([]);
+});
