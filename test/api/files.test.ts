@@ -10,7 +10,7 @@ import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
-import { RawConnection } from "#test/support/raw.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { importVersion, sendFile, tarOf, unique, upload } from "#test/support/templates.ts";

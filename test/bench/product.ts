@@ -4,12 +4,14 @@ import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
+import { type LocalStore, openLocalStore } from "#db/engine/local.ts";
 import type { Query, Value } from "#db/engine/sql.ts";
 import { readWorkspace } from "#domain/workspaces/workspace.ts";
 import type { ApiContext } from "#src/api/context.ts";
 import type { GetSample } from "./floor.ts";
 import { freePort } from "./machine.ts";
 import { type RunningServer, startServer } from "./process.ts";
+import type { Bench } from "./row.ts";
 
 export interface Product extends RunningServer {
   /** Session token of the first user, who is the administrator. */
@@ -72,6 +74,27 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
   const login = { email: admin.email, password: admin.password };
   const session = await call<{ session_token: string }>(server.url, "", "POST", "/api/v2/users/login", login);
   return { ...server, adminToken: session.session_token, dataDir: options.dataDir };
+}
+
+/** A product on data that `seed` has written while it was stopped, and what `seed` has answered. */
+export async function startProductWith<T>(
+  { sides }: Bench,
+  seed: (store: LocalStore, now: number) => Promise<T>,
+): Promise<[Product, T]> {
+  const { productCommand: command, core, dir } = sides;
+  if (!command) throw new Error("there is no product to measure");
+  const dataDir = join(dir, `seeded-${crypto.randomUUID()}`);
+  mkdirSync(dataDir);
+  const options = { command, core, dataDir };
+  await (await startProduct(options))[Symbol.asyncDispose]();
+  const now = Date.now();
+  const fatal = (error: Error): void => {
+    throw error;
+  };
+  const store = openLocalStore({ directory: dataDir, cacheMb: 64, now, fatal });
+  const seeded = await seed(store, now);
+  await store.close();
+  return [await startProduct(options), seeded];
 }
 
 /**

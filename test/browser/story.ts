@@ -2,6 +2,7 @@
 // is answered by the act of that name, and the story goes on (ask.mjs).
 import { fileURLToPath } from "node:url";
 import { needs } from "#test/support/needs.ts";
+import { linesIn } from "#test/support/net/lines.ts";
 
 /** What a story tells at its end. */
 export type Told = Record<string, unknown> & { readonly requests: string[]; readonly complaints: string[] };
@@ -25,18 +26,12 @@ export const runStory = async <Own = unknown>(
   });
   const errors = child.stderr.text();
   let told: (Told & Own) | undefined;
-  let rest = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of child.stdout) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      if (!line.startsWith("@")) told = JSON.parse(line) as Told & Own;
-      else {
-        await acts[line.slice(1)]?.();
-        child.stdin.write("done\n");
-        child.stdin.flush();
-      }
+  for await (const line of linesIn(child.stdout)) {
+    if (!line.startsWith("@")) told = JSON.parse(line) as Told & Own;
+    else {
+      await acts[line.slice(1)]?.();
+      child.stdin.write("done\n");
+      child.stdin.flush();
     }
   }
   if ((await child.exited) !== 0 || !told) throw new Error(`the browser's story failed:\n${await errors}`);

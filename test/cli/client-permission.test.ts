@@ -1,29 +1,20 @@
 // `slipway chat` where calls wait for permission: asked on a terminal, decided by an option, told in a pipe.
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { askedLine, askedText } from "#src/cli/client/chat/permission-text.ts";
 import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
 import { until } from "#test/support/until.ts";
-import { type ClientWorld, openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { openDevWorld, tokenOf } from "./client-world.ts";
 
-let world: ClientWorld;
-let admin: Client;
-
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-  admin = new Client(world.server.url, tokenOf(world));
-  const permissions = { default: "allow", rules: [{ tool: "execute", action: "ask" }] };
-  await admin.put<unknown>("/api/v2/chats/config/user-permissions", { permissions });
-  await world.must(["workspaces", "create", "dev"]);
-  // Its agent is there when this has run.
-  await world.must(["workspaces", "shell", "dev", "--", "true"]);
-}, 120_000);
-afterAll(async () => {
-  await world.run(["workspaces", "delete", "dev", "--yes"]);
-  await world[Symbol.asyncDispose]();
-}, 120_000);
+const world = await forFile(openDevWorld());
+const admin = new Client(world.server.url, tokenOf(world));
+await admin.put<unknown>("/api/v2/chats/config/user-permissions", {
+  permissions: { default: "allow", rules: [{ tool: "execute", action: "ask" }] },
+});
+// Its agent is there when this has run.
+await world.must(["workspaces", "shell", "dev", "--", "true"]);
 
 const QUESTION = "v = never: ";
 const idIn = (shown: string): string => /[0-9a-f-]{36}/.exec(shown)?.[0] ?? "";

@@ -1,18 +1,9 @@
 // `slipway workspaces shell`: a workspace's terminal as a person has it, and as a script has it.
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type ClientWorld, openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
+import { expect, test } from "bun:test";
+import { forFile } from "#test/support/for-file.ts";
+import { openDevWorld, tokenOf, Way } from "./client-world.ts";
 
-let world: ClientWorld;
-
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-  await world.must(["workspaces", "create", "dev"]);
-}, 120_000);
-afterAll(async () => {
-  await world.run(["workspaces", "delete", "dev", "--yes"]);
-  await world[Symbol.asyncDispose]();
-}, 120_000);
+const world = await forFile(openDevWorld());
 
 /** What a shell shows when it waits for its user. */
 const PROMPT = /[#$%>] $/;

@@ -88,6 +88,20 @@ export const signInAs = (world: ClientWorld): Promise<string> =>
     stdin: `${ADMIN.password}\n`,
   });
 
+/** The first user has signed in, and has the workspace `dev`. */
+export const openDevWorld = async (): Promise<ClientWorld> => {
+  const world = await openClientWorld();
+  await signInAs(world);
+  await world.must(["workspaces", "create", "dev"]);
+  return {
+    ...world,
+    async [Symbol.asyncDispose]() {
+      await world.run(["workspaces", "delete", "dev", "--yes"]);
+      await world[Symbol.asyncDispose]();
+    },
+  };
+};
+
 const onTerminal = (command: string[], cwd: string, env: Record<string, string>): OnTerminal => {
   const decoder = new TextDecoder();
   let shown = "";

@@ -1,25 +1,16 @@
 // The real OpenSSH client, scp, sftp, rsync and git reach a real local workspace through what `slipway config-ssh` has written.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { forFile } from "#test/support/for-file.ts";
 import { until } from "#test/support/until.ts";
-import { type ClientWorld, openClientWorld, type Ran, signInAs } from "./client-world.ts";
+import { openDevWorld, type Ran } from "./client-world.ts";
 
-let world: ClientWorld;
-let files: string;
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-  await world.must(["workspaces", "create", "dev"]);
-  await world.must(["config-ssh"]);
-  files = join(world.home, "files");
-  mkdirSync(files);
-}, 120_000);
-afterAll(async () => {
-  await world.run(["workspaces", "delete", "dev", "--yes"]);
-  await world[Symbol.asyncDispose]();
-}, 120_000);
+const world = await forFile(openDevWorld());
+await world.must(["config-ssh"]);
+const files = join(world.home, "files");
+mkdirSync(files);
 
 /** A line of shell; OpenSSH finds its configuration by `$F`, since it asks the password file for the home. */
 const sh = async (line: string, stdin = ""): Promise<Ran> => {

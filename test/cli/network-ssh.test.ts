@@ -1,18 +1,10 @@
 // `slipway ssh`, `ping`, `speedtest` and `port-forward`: the real program, a real server, the daemon of a real local workspace.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { type ClientWorld, openClientWorld, signInAs } from "./client-world.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { type ClientWorld, openDevWorld } from "./client-world.ts";
 
-let world: ClientWorld;
-beforeAll(async () => {
-  world = await openClientWorld();
-  await signInAs(world);
-  await world.must(["workspaces", "create", "dev"]);
-}, 120_000);
-afterAll(async () => {
-  await world.run(["workspaces", "delete", "dev", "--yes"]);
-  await world[Symbol.asyncDispose]();
-}, 120_000);
+const world = await forFile(openDevWorld());
 
 const ssh = (command: string, options: Parameters<ClientWorld["run"]>[1] = {}) =>
   world.run(["ssh", "dev", "--", command], options);

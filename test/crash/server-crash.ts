@@ -1,6 +1,6 @@
 // The server is killed at random moments while agents write, people build and daemons count, and started again on the same data
 // (RELIABILITY checks 1 and 19, and the first of the "done when").
-import { randomFrom } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "./oracle/build-load.ts";
 import { databaseProblems } from "./oracle/database.ts";
 import { LineOracle, storedLines } from "./oracle/log-lines.ts";

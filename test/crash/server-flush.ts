@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
-import { randomFrom } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { MANIFESTS } from "./oracle/build-load.ts";
 import { ServerPlace } from "./server.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
-import { StalledFollower } from "#test/api/agents/stalled.ts";
+import { openStalled, readLogs } from "#test/api/agents/stalled.ts";
 import { until } from "#test/support/until.ts";
 import { storedLines } from "./oracle/log-lines.ts";
 import { ServerPlace } from "./server.ts";
@@ -90,7 +90,7 @@ test("[CR-13] two followers, one of them late, and a slow one see the same lines
   await caughtUp(early, written);
   const without = early.delays.slice(before.length).sort((a, b) => a - b);
 
-  await using slow = await StalledFollower.open(place.client.url, `${path}&after=${2 ** 40}`, admin.token ?? "");
+  await using slow = await openStalled(place.client.url, `${path}&after=${2 ** 40}`, admin.token ?? "");
   const from = written;
   await write(300);
   await caughtUp(early, written);
@@ -101,7 +101,7 @@ test("[CR-13] two followers, one of them late, and a slow one see the same lines
   expect(stored.length).toBe(written);
   expect(early.lines).toEqual(stored);
   expect(late.lines).toEqual(stored.filter(({ id }) => id > middle));
-  const end = await slow.readToEnd();
+  const end = await readLogs(slow);
   expect(end.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
   await using again = await follow(admin, end.logs.at(-1)?.id ?? 0);
   const rest = stored.slice(from + end.logs.length);

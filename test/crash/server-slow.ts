@@ -3,7 +3,8 @@
 import { connect, type Socket } from "node:net";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
-import { StalledFollower } from "#test/api/agents/stalled.ts";
+import { openStalled, readLogs } from "#test/api/agents/stalled.ts";
+import type { BareSocket } from "#test/support/net/bare-socket.ts";
 import { until } from "#test/support/until.ts";
 import { storedLines } from "./oracle/log-lines.ts";
 import { difference, LogReader } from "./oracle/log-reader.ts";
@@ -53,10 +54,10 @@ export const stalledFollowers = async ({ rounds, seed, log }: CheckOptions): Pro
   const after = (await storedLines(world.admin, agent.agent_id)).at(-1)?.id ?? 0;
   const healthy = new LogReader(world.admin, agent.agent_id);
   const following = healthy.run();
-  const stalled: StalledFollower[] = [];
+  const stalled: BareSocket[] = [];
   const token = world.admin.token ?? "";
   for (let i = 0; i < rounds; i++) {
-    stalled.push(await StalledFollower.open(place.client.url, `${path}&after=${after}`, token));
+    stalled.push(await openStalled(place.client.url, `${path}&after=${after}`, token));
   }
   const before = server.rss();
   const peak = await peakDuring(server, pour(agent, 2 * FULL));
@@ -66,7 +67,7 @@ export const stalledFollowers = async ({ rounds, seed, log }: CheckOptions): Pro
   if (peak - before > BOUND) wrong.push(`memory grew by ${mib(peak - before)} MiB`);
   const expected = stored.filter(({ id }) => id > after);
   for (const one of stalled) {
-    const { logs, close } = await one.readToEnd();
+    const { logs, close } = await readLogs(one);
     if (close?.code !== 1013) wrong.push(`a stalled reader was closed with ${close?.code} ${close?.reason}`);
     wrong.push(...difference(logs, expected.slice(0, logs.length)));
     const rest = await resumed(world.admin, agent.agent_id, logs.at(-1)?.id ?? after, stored.at(-1)?.id ?? 0);

@@ -1,7 +1,7 @@
 // Followers that come and go: by cursor without a gap, in storms without a trace, and up to an agent's last byte
 // (RELIABILITY checks 18, 19 and 25).
 import type { AgentLog } from "#schema/agents/agent-log.ts";
-import { randomFrom } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call } from "./oracle/calls.ts";
 import { databaseProblems } from "./oracle/database.ts";

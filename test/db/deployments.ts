@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type LocalStore, openLocalStore } from "#db/engine/local.ts";
+import { randomFrom } from "#test/support/random.ts";
 import type { Deployment } from "./contract.ts";
 import { type Faults, ProxyStore } from "./proxy-store.ts";
 
@@ -25,17 +26,6 @@ export const openIn = (
     },
     ...options,
   });
-
-/** Random numbers below 1 that the seed alone decides (mulberry32). */
-export const randomFrom = (seed: number): (() => number) => {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-};
 
 /**
  * SQLite in this process. A crash cannot be had here, so it is what a crash leaves to the next owner: the files as they are,

@@ -3,7 +3,7 @@
 // leakage, ids that are none). Seeded; a few steps run in CI, many in `bun run torture`.
 import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
-import { randomFrom } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
 type Check = { name: string; run(options: CheckOptions): Promise<string> };

@@ -3,8 +3,8 @@
 import type { Chat, ChatMessage, CreatedMessage, MessagePage, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
-import { readEvents } from "./event-reader.ts";
 import { ScriptedModels } from "./models/scripted-models.ts";
+import { readEvents } from "./net/event-reader.ts";
 import { seedUser } from "./seed.ts";
 import { startTestServer, type TestServerOptions } from "./server.ts";
 

@@ -8,7 +8,7 @@ import { parseSegment } from "#src/tailnet/packets/segment.ts";
 import { parseDatagram } from "#src/tailnet/packets/udp.ts";
 import { Discovery, discoverySender } from "#src/tailnet/peer/disco.ts";
 import { peerOf } from "#src/tailnet/peer/node.ts";
-import { seeded } from "./simulation.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { stacks } from "./tcp/pair.ts";
 import { tunnels } from "./wireguard/tunnels.ts";
 
@@ -17,7 +17,7 @@ const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? 4_711);
 const TIMEOUT_MS = 60_000 + PACKETS / 5;
 const MiB = 1024 * 1024;
 
-const chance = seeded(SEED);
+const chance = randomFrom(SEED);
 const random = (length: number): Uint8Array => Uint8Array.from({ length }, () => chance() * 256);
 const anyLength = (): number => Math.floor(chance() * (chance() < 0.5 ? 80 : 1_400));
 /** Some bits turned, and now and then the end cut off. */

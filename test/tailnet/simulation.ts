@@ -111,17 +111,6 @@ export class Simulation implements Clock {
 const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Numbers that only look like chance (mulberry32). */
-export const seeded = (seed: number): Random => {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-};
-
 export type Faults = {
   /** Milliseconds one way. */
   delay?: number;

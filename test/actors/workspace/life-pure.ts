@@ -12,7 +12,7 @@ import { jobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Real } from "./life-commands.ts";
 import type { Rules, Step, Transition, Version, View } from "./life-model.ts";
-import { PLAIN_BUILD, rulesWith, stateWith } from "./schedule-state.ts";
+import { buildWith, rulesWith, stateWith } from "./schedule-state.ts";
 
 const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 const STATUS: Readonly<Record<string, number>> = { conflict: 409, gone: 410, invalid: 400 };
@@ -20,16 +20,7 @@ export const cronOf = (hour: number | null): string | null => (hour === null ? n
 
 type Asked = { transition: Transition; reason?: string; version?: string; initiator?: string };
 const buildOf = (n: number, { transition: kind, reason = "initiator", version = "good", initiator = "owner" }: Asked) =>
-  ({
-    ...PLAIN_BUILD,
-    id: `build-${n}`,
-    job_id: `job-${n}`,
-    job_key: n,
-    transition: kind,
-    reason,
-    initiator_id: initiator,
-    template_version_id: version,
-  }) satisfies NewBuild;
+  buildWith(n, { transition: kind, reason, initiator_id: initiator, template_version_id: version });
 
 class PureLife {
   readonly #rules: ScheduleRules;

@@ -20,18 +20,12 @@ import { transition } from "#actors/workspace/state.ts";
 import { nextTime } from "#base/cron.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
-import { DAY, HOUR, MINUTE, PLAIN_BUILD, rulesWith, START, stateWith } from "./schedule-state.ts";
+import { buildWith, DAY, HOUR, MINUTE, rulesWith, START, stateWith } from "./schedule-state.ts";
 
 const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 
-const buildOf = (n: number, kind: NewBuild["transition"], reason: string): NewBuild => ({
-  ...PLAIN_BUILD,
-  id: `build-${n}`,
-  job_id: `job-${n}`,
-  job_key: n,
-  transition: kind,
-  reason,
-});
+const buildOf = (n: number, kind: NewBuild["transition"], reason: string): NewBuild =>
+  buildWith(n, { transition: kind, reason });
 
 /** What timed.ts does around each decision, without a store. */
 class Model {

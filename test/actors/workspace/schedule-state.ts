@@ -1,5 +1,5 @@
 // Workspaces in any state, for the tables of times: only what the rules look at is said, the rest is plain.
-import type { WorkspaceState } from "#actors/workspace/decision.ts";
+import type { NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
 import { NO_RULES, type ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { NIL_UUID } from "#base/ids.ts";
 
@@ -28,27 +28,47 @@ export const PLAIN_BUILD = {
   tags: {},
 };
 
+/** The n-th build; a start that somebody asked for, unless it is said otherwise. */
+export const buildWith = (n: number, more: Partial<NewBuild> = {}): NewBuild => ({
+  ...PLAIN_BUILD,
+  id: `build-${n}`,
+  job_id: `job-${n}`,
+  job_key: n,
+  transition: "start",
+  reason: "initiator",
+  ...more,
+});
+
+/** As it is before its first build. */
+export const NEW_WORKSPACE: WorkspaceState["workspace"] = {
+  id: "workspace",
+  owner_id: NIL_UUID,
+  organization_id: NIL_UUID,
+  template_id: NIL_UUID,
+  name: "dev",
+  automatic_updates: "never",
+  autostart_schedule: null,
+  ttl_ms: null,
+  favorite: false,
+  user_acl: {},
+  group_acl: {},
+  created_at: START,
+  updated_at: START,
+  last_used_at: START,
+  dormant_at: null,
+  deleting_at: null,
+  next_start_at: null,
+  deleted: false,
+  latest_build_id: "",
+  status: "pending",
+  version: 0,
+};
+
 /** By default: started well at START, no deadline, no schedule. */
 export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}): WorkspaceState => ({
   workspace: {
-    id: "workspace",
+    ...NEW_WORKSPACE,
     owner_id: "owner",
-    organization_id: NIL_UUID,
-    template_id: NIL_UUID,
-    name: "dev",
-    automatic_updates: "never",
-    autostart_schedule: null,
-    ttl_ms: null,
-    favorite: false,
-    user_acl: {},
-    group_acl: {},
-    created_at: START,
-    updated_at: START,
-    last_used_at: START,
-    dormant_at: null,
-    deleting_at: null,
-    next_start_at: null,
-    deleted: false,
     latest_build_id: "build-1",
     status: "running",
     version: 1,

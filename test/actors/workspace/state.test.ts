@@ -7,44 +7,15 @@ import type { Change, NewBuild, WorkspaceCommand, WorkspaceState } from "#actors
 import { create, transition } from "#actors/workspace/state.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { isActive, type JobStatus, jobStatus } from "#schema/workspaces/job.ts";
-import { PLAIN_BUILD } from "./schedule-state.ts";
+import { buildWith, NEW_WORKSPACE } from "./schedule-state.ts";
 
 const START = Date.UTC(2030, 0, 1);
 
-const newBuild = (n: number, kind: NewBuild["transition"]): NewBuild => ({
-  ...PLAIN_BUILD,
-  id: `build-${n}`,
-  job_id: `job-${n}`,
-  job_key: n,
-  transition: kind,
-  reason: "initiator",
-});
+const newBuild = (n: number, kind: NewBuild["transition"]): NewBuild => buildWith(n, { transition: kind });
 
 const fresh = (ttl_ms: number | null = null): Change =>
   create(
-    {
-      id: "workspace",
-      owner_id: NIL_UUID,
-      organization_id: NIL_UUID,
-      template_id: NIL_UUID,
-      name: "dev",
-      automatic_updates: "never",
-      autostart_schedule: null,
-      ttl_ms,
-      favorite: false,
-      user_acl: {},
-      group_acl: {},
-      created_at: START,
-      updated_at: START,
-      last_used_at: START,
-      dormant_at: null,
-      deleting_at: null,
-      next_start_at: null,
-      deleted: false,
-      latest_build_id: "",
-      status: "pending",
-      version: 0,
-    },
+    { ...NEW_WORKSPACE, created_at: START, updated_at: START, last_used_at: START, ttl_ms },
     newBuild(1, "start"),
     START,
   );

@@ -4,7 +4,7 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
-import { StalledFollower } from "./stalled.ts";
+import { openStalled, readLogs } from "./stalled.ts";
 
 const PATCH = "/api/v2/workspaceagents/me/logs";
 const pathOf = (seeded: Seeded, query = "") => `/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true${query}`;
@@ -233,7 +233,7 @@ describe("a follower", () => {
     const agent = agentOf(server, seeded);
     using healthy = await ownerOf(server, seeded).socket(pathOf(seeded));
     expect(await healthy.json<AgentLog[]>()).toEqual([]);
-    await using stalled = await StalledFollower.open(server.url, pathOf(seeded, "&no_compression"), seeded.owner_token);
+    await using stalled = await openStalled(server.url, pathOf(seeded, "&no_compression"), seeded.owner_token);
     const { sockets } = contextOf(server);
     const text = "y".repeat(1000);
     let sent = 0;
@@ -244,7 +244,7 @@ describe("a follower", () => {
     }
     expect(left()).toBe(true);
     expect((await collect(healthy, sent)).length).toBe(sent);
-    const end = await stalled.readToEnd();
+    const end = await readLogs(stalled);
     expect(end.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
     const truth = await stored(server, seeded);
     expect(end.logs).toEqual(truth.slice(0, end.logs.length));

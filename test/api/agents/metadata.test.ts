@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
-import { readEvents } from "#test/support/event-reader.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { readEvents } from "#test/support/net/event-reader.ts";
 import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";

@@ -5,7 +5,7 @@ import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { Client } from "#src/client.ts";
-import { type ReadEvent, readEvents } from "#test/support/event-reader.ts";
+import { type ReadEvent, readEvents } from "#test/support/net/event-reader.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";

@@ -6,10 +6,11 @@ import { uuid } from "#base/ids.ts";
 import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { BareSocket } from "#test/support/net/bare-socket.ts";
 import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
-import { SlowSocket } from "./slow-socket.ts";
+import { readSlowly, stalled } from "./slow-socket.ts";
 
 const world = await forFile(startReachable());
 
@@ -119,11 +120,11 @@ describe("a reader that is slow", () => {
     const path = world.path(
       `pty?reconnect=${uuid()}&command=${encodeURIComponent(`stty -onlcr; yes | head -n ${lines}`)}`,
     );
-    await using slow = await SlowSocket.open(world.server.url, path, world.seeded.owner_token);
-    await slow.stalled();
+    await using slow = await BareSocket.open(world.server.url, path, world.seeded.owner_token);
+    await stalled();
     const before = residentOf(world.daemon.process.pid);
     // Looked at in the daemon, where it would pile up: this process holds the server, the reader and every test before.
-    const { bytes, right, close } = await slow.readToEnd(2 * lines, (at) => (at % 2 === 0 ? 0x79 : 0x0a));
+    const { bytes, right, close } = await readSlowly(slow, 2 * lines, (at) => (at % 2 === 0 ? 0x79 : 0x0a));
     const grown = residentOf(world.daemon.process.pid) - before;
     expect([bytes, right]).toEqual([2 * lines, true]);
     expect(close).toEqual({ code: 1000, reason: "the command has ended" });
@@ -132,8 +133,8 @@ describe("a reader that is slow", () => {
 
   test("[TM-6] holds back the program, which still hears Ctrl-C", async () => {
     const query = new URLSearchParams({ reconnect: uuid(), command: "echo $$ > loud; exec yes" });
-    await using slow = await SlowSocket.open(world.server.url, world.path(`pty?${query}`), world.seeded.owner_token);
-    await slow.stalled();
+    await using slow = await BareSocket.open(world.server.url, world.path(`pty?${query}`), world.seeded.owner_token);
+    await stalled();
     expect(isAlive(pidIn("loud"))).toBe(true);
     slow.send(JSON.stringify({ data: "\x03" }));
     await untilSo(() => !isAlive(pidIn("loud")));

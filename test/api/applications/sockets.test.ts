@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { deflateRawSync } from "node:zlib";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { RawConnection } from "#test/support/raw.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { closeCode, frame } from "../edge/frames.ts";
 import { handshake } from "../edge/raw-http.ts";

@@ -2,12 +2,9 @@
 // either declares its `audit` target where its route is, or is listed here with the reason; until then the test fails (rule AU-17).
 import { rowOf } from "../edge/matrix-call.ts";
 import type { Row } from "../edge/matrix-table.ts";
+import { O, T, U, W } from "../edge/paths.ts";
 import { AUDITED, toldOf, UNTOLD } from "./table.ts";
 
-const O = "/api/v2/organizations/{organization}";
-const U = "/api/v2/users/{user}";
-const T = "/api/v2/templates/{template}";
-const W = "/api/v2/workspaces/{workspace}";
 const LINKED = [`DELETE ${O}/mcp-servers/{server}/oauth2`, "DELETE /api/v2/external-auth/{externalauth}"];
 
 /** `action resource_type` where the refusal is told of in other words than the success, or the success elsewhere than in the table. */

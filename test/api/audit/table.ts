@@ -2,6 +2,7 @@
 // with the call that shows its entry, or in UNTOLD with the reason; until then the test fails (rule AU-2).
 import type { Row } from "../edge/matrix-table.ts";
 import type { CallerName, MakerName } from "../edge/matrix-world.ts";
+import { A, B, C, O, T, U, V, W } from "../edge/paths.ts";
 import type { Preparation } from "./preparations.ts";
 
 export type Told = {
@@ -15,14 +16,6 @@ export type Told = {
   readonly fresh?: MakerName;
 };
 
-const O = "/api/v2/organizations/{organization}";
-const U = "/api/v2/users/{user}";
-const T = "/api/v2/templates/{template}";
-const V = "/api/v2/templateversions/{templateversion}";
-const W = "/api/v2/workspaces/{workspace}";
-const B = "/api/v2/workspacebuilds/{workspacebuild}";
-const A = "/api/v2/workspaceagents/{workspaceagent}";
-const C = "/api/v2/chats/{chat}";
 const CONFIG = "/api/v2/chats/config";
 const LIMITS = "/api/v2/chats/usage-limits";
 const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "owner" };

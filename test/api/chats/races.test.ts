@@ -13,9 +13,9 @@ import {
   said,
   sendMessage,
 } from "#test/support/chats.ts";
-import { readEvents } from "#test/support/event-reader.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { readEvents } from "#test/support/net/event-reader.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { RawConnection } from "#test/support/raw.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { answerOf, chunk, head } from "./raw-http.ts";
 

@@ -1,7 +1,7 @@
 // What is refused before any route is looked at.
 import { describe, expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
-import { RawConnection, rawRequest } from "#test/support/raw.ts";
+import { RawConnection, rawRequest } from "#test/support/net/raw.ts";
 import { startTestServer } from "#test/support/server.ts";
 
 const server = await forFile(

@@ -1,6 +1,7 @@
 // The reviewed table of the authorization matrix: which status each caller gets from each operation (facts/platform 3.8). Read by
 // matrix.test.ts; test/security/RULES.md (SC) says how a row is added. A row is checked against the specification, never against the code.
 import type { MakerName } from "./matrix-world.ts";
+import { A, B, C, O, T, U, V, W } from "./paths.ts";
 
 export type Row = {
   /** One status for each of CALLERS, in their order. */
@@ -40,14 +41,6 @@ const HAS_NO_PASSWORD = "400: ada has no password";
 const PRIVATE_SOCKET = "401 401 401 404 404 400 400";
 const as = (row: string, status: number): string => row.replaceAll("200", String(status));
 
-const O = "/api/v2/organizations/{organization}";
-const U = "/api/v2/users/{user}";
-const T = "/api/v2/templates/{template}";
-const V = "/api/v2/templateversions/{templateversion}";
-const W = "/api/v2/workspaces/{workspace}";
-const B = "/api/v2/workspacebuilds/{workspacebuild}";
-const A = "/api/v2/workspaceagents/{workspaceagent}";
-const C = "/api/v2/chats/{chat}";
 /** Of nothing that there is. */
 const NOBODYS_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 const said = [{ type: "text", text: "hang: on" }];

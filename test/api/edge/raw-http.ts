@@ -1,5 +1,5 @@
 // Requests written by hand, for headers and bodies that no well-behaved client sends. `call` gives status, headers and body of the answer.
-import { RawConnection } from "#test/support/raw.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 
 export type Answer = { status: number; headers: Headers; text: string };
 

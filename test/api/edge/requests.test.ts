@@ -6,7 +6,7 @@ import { startServer } from "#src/server.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs } from "#test/support/needs.ts";
-import { RawConnection } from "#test/support/raw.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 import { startTestServer, tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { answerOf, call, head } from "./raw-http.ts";

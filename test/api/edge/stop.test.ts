@@ -1,7 +1,7 @@
 // SIGTERM to a real process in the middle of its work: nobody new, everybody told, what is under way answered, then gone.
 import { expect, test } from "bun:test";
 import { Client, type ClientSocket } from "#src/client.ts";
-import { RawConnection } from "#test/support/raw.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 import { type Seeded, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";

@@ -8,7 +8,7 @@ import { Client } from "#src/client.ts";
 import { fetchDocument, type Operation, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
 import { example, ofWrongType, wrongText } from "#test/fuzz/values.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { RawConnection } from "#test/support/raw.ts";
+import { RawConnection } from "#test/support/net/raw.ts";
 import { seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { makeKey } from "#test/support/worker.ts";

@@ -6,8 +6,9 @@ import { openLocalStore } from "#db/engine/local.ts";
 import type { ReportName } from "#db/engine/sql.ts";
 import type { ReportArgs } from "#db/reports/usage/reports.ts";
 import { usageReport } from "#db/reports/usage/usage.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { DAY, DAYS, dice, makeMonth, NOW } from "./month.ts";
+import { DAY, DAYS, makeMonth, NOW } from "./month.ts";
 import { slowActivity, slowDaus, slowLatency, slowTemplates } from "./slow.ts";
 
 const HOUR = 3_600_000;
@@ -26,7 +27,7 @@ export const checkSeed = async (seed: number, people = 500, offsets = OFFSETS.le
   });
   try {
     const month = await makeMonth(store, seed, people);
-    const random = dice(seed + 1_000_000);
+    const random = randomFrom(seed + 1_000_000);
     const below = (n: number): number => Math.floor(random() * n);
     const report = async (name: ReportName, args: ReportArgs): Promise<unknown> =>
       JSON.parse((await store.scan(usageReport(name, args)))[0] as string);

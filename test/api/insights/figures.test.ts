@@ -19,8 +19,8 @@ import {
   unpackDetail,
   userIn,
 } from "#db/reports/usage/block.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { checkSeed } from "./check-seed.ts";
-import { dice } from "./month.ts";
 
 test.each([
   [1, 500],
@@ -33,7 +33,7 @@ test.each([
 );
 
 test("[IN-6] what is packed comes back, and digests say what the buckets say", () => {
-  const random = dice(7);
+  const random = randomFrom(7);
   const block = emptyBlock();
   for (const app of [ANY, 3, 70_000]) {
     const minutes = minutesOf(block, app);

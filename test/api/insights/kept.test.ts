@@ -10,8 +10,9 @@ import { BUCKET_MS } from "#db/reports/usage/block.ts";
 import { Deps } from "#db/reports/usage/parts.ts";
 import { REPORTS, type ReportArgs } from "#db/reports/usage/reports.ts";
 import { addLatencies, addMinutes, usageReport } from "#db/reports/usage/usage.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { DAY, dice, makeMonth, NOW } from "./month.ts";
+import { DAY, makeMonth, NOW } from "./month.ts";
 
 const NAMES = Object.keys(REPORTS) as ReportName[];
 const ROUNDS = 12;
@@ -33,7 +34,7 @@ test(`[IN-13] use that is written later is in the next report, in whatever block
   const store = openLocalStore({ directory: directory.path, cacheMb: 16, now: NOW, fatal });
   try {
     const { templates } = await makeMonth(store, seed, 9);
-    const random = dice(seed);
+    const random = randomFrom(seed);
     const below = (n: number): number => Math.floor(random() * n);
     const rows = await store.scan({
       sql: "select key, kind from usage_keys",

@@ -11,6 +11,7 @@ import { insertTemplate } from "#db/templates/templates.ts";
 import { insertOrganization } from "#db/users/organizations.ts";
 import { insertUser } from "#db/users/users.ts";
 import { insertWorkspace } from "#db/workspaces/workspaces.ts";
+import { randomFrom } from "#test/support/random.ts";
 
 export const MINUTE = 60_000;
 export const DAY = 86_400_000;
@@ -30,17 +31,6 @@ export type Month = {
   readonly samples: readonly Sample[];
 };
 
-/** The same numbers for the same seed, from 0 to below 1. */
-export const dice = (seed: number): (() => number) => {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-};
-
 /** Hours from UTC, outside of daylight saving: where the people live. */
 const ZONES = [5.5, 1, -5];
 const APPS = ["vscode", "ssh", "reconnecting-pty", "jetbrains", "code", undefined] as const;
@@ -51,7 +41,7 @@ const people500 = (count: number): Person[] =>
   Array.from({ length: count }, (_, i) => ({ id: uuid(), username: `p-${i}`, hours: ZONES[i % 3] as number }));
 
 export const makeMonth = async (store: Store, seed: number, count = 500): Promise<Month> => {
-  const random = dice(seed);
+  const random = randomFrom(seed);
   const below = (n: number): number => Math.floor(random() * n);
   const people = people500(count);
   const templates = [uuid(), uuid(), uuid()].sort();

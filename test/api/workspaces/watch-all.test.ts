@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
-import { readEvents } from "#test/support/event-reader.ts";
+import { readEvents } from "#test/support/net/event-reader.ts";
 import { seedUser } from "#test/support/seed.ts";
 import {
   awaitBuild,

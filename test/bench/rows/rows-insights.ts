@@ -1,10 +1,7 @@
 // The row about insights: every report over twelve months of use by 5,000 people, while another caller asks whether the server is
 // alive. The product alone; the targets are times.
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { openLocalStore } from "#db/engine/local.ts";
 import { seedMany } from "#test/support/seed-many.ts";
-import { type Product, startProduct } from "../product.ts";
+import { type Product, startProductWith } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row } from "../row.ts";
 import { seedUsage } from "../seeds/seed-usage.ts";
 
@@ -14,21 +11,11 @@ const ROUNDS = 40;
 
 /** A product on a year of use; the rows are written while it is stopped. */
 async function startUsed(bench: Bench): Promise<Product> {
-  const { productCommand: command, core, dir } = bench.sides;
-  if (!command) throw new Error("there is no product to measure");
-  const dataDir = join(dir, `used-${crypto.randomUUID()}`);
-  mkdirSync(dataDir);
-  const options = { command, core, dataDir };
-  await (await startProduct(options))[Symbol.asyncDispose]();
-  const now = Date.now();
-  const fatal = (error: Error): void => {
-    throw error;
-  };
-  const store = openLocalStore({ directory: dataDir, cacheMb: 64, now, fatal });
-  const { templates } = await seedMany(store, now, { workspaces: 5_000, templates: 20 });
-  await seedUsage(store, now, { people: PEOPLE, templates });
-  await store.close();
-  return startProduct(options);
+  const [product] = await startProductWith(bench, async (store, now) => {
+    const { templates } = await seedMany(store, now, { workspaces: 5_000, templates: 20 });
+    await seedUsage(store, now, { people: PEOPLE, templates });
+  });
+  return product;
 }
 
 const percentile = (times: readonly number[], share: number): number => {

@@ -1,33 +1,16 @@
 // The rows about many workspaces: lists of a large deployment, many builds at once, many idle watchers. The product alone: what is
 // compared is one read with another, or a figure with its target.
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { openLocalStore } from "#db/engine/local.ts";
 import { type Many, seedMany } from "#test/support/seed-many.ts";
 import type { PlanLine } from "../driver.ts";
 import { residentMiB } from "../machine.ts";
-import { type Product, startProduct } from "../product.ts";
+import { type Product, startProductWith } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
 import { awaitAll, makeBuilds, watchBuilds } from "../workspaces.ts";
 
-let spawned = 0;
-
 /** A product on the data of a large deployment; the rows are written while it is stopped. */
 async function startLarge(bench: Bench, workspaces: number): Promise<{ product: Product; many: Many }> {
-  const { productCommand: command, core, dir } = bench.sides;
-  if (!command) throw new Error("there is no product to measure");
-  const dataDir = join(dir, `large-${++spawned}`);
-  mkdirSync(dataDir);
-  const options = { command, core, dataDir };
-  await (await startProduct(options))[Symbol.asyncDispose]();
-  const now = Date.now();
-  const fatal = (error: Error): void => {
-    throw error;
-  };
-  const store = openLocalStore({ directory: dataDir, cacheMb: 64, now, fatal });
-  const many = await seedMany(store, now, { workspaces });
-  await store.close();
-  return { product: await startProduct(options), many };
+  const [product, many] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
+  return { product, many };
 }
 
 const SEARCHES = { owner: "owner:owner-7", status: "status:running", name: "name:ws-0123" };

@@ -5,7 +5,7 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { randomFrom } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "../oracle/build-load.ts";
 import { read } from "../oracle/calls.ts";

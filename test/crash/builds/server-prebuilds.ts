@@ -2,7 +2,7 @@
 // taken back, and afterwards as many are ready as the template wants (rule PB-14).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { randomFrom } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call, PAUSE_MS, read } from "../oracle/calls.ts";
 import { databaseProblems } from "../oracle/database.ts";

@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
-import { randomFrom } from "#test/db/deployments.ts";
 import { needs } from "#test/support/needs.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTerraformTemplate, processesWith, terraformServer } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";

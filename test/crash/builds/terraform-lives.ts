@@ -1,11 +1,11 @@
 // The lives of all templates, one after the other: on a quiet day, and with a server or a worker that is killed at a random moment of every
 // build that is to end well.
 
-import { randomFrom } from "#test/db/deployments.ts";
 import { TEMPLATES } from "#test/provisioners/terraform/comparison.ts";
 import { live } from "#test/provisioners/terraform/life/life.ts";
 import { openStage, type Victim } from "#test/provisioners/terraform/life/stage.ts";
 import { needs } from "#test/support/needs.ts";
+import { randomFrom } from "#test/support/random.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 /** Milliseconds from the wish for a build: a build takes about as long. */

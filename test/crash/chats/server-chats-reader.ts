@@ -3,7 +3,7 @@
 import type { ChatMessage, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
-import { readEvents } from "#test/support/event-reader.ts";
+import { readEvents } from "#test/support/net/event-reader.ts";
 import { PAUSE_MS } from "../oracle/calls.ts";
 
 type Part = Extract<ChatEvent, { type: "message_part" }>["message_part"];

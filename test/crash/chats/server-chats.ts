@@ -2,7 +2,7 @@
 // acknowledged is there once and in order, no number is used twice, what was owed goes on, and every follower ends with the picture of
 // the database (rules CH-16, CH-35 and CH-37; RELIABILITY checks 1 and 19).
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
-import { randomFrom } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call, read } from "../oracle/calls.ts";
 import { databaseProblems } from "../oracle/database.ts";

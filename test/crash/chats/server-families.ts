@@ -2,8 +2,8 @@
 // request. Whatever is on disk then, the sub-chats have the rules of their root and are archived with it, and nothing acknowledged is lost
 // (rule SB-1).
 import type { Chat } from "#schema/chats/chat.ts";
-import { randomFrom } from "#test/db/deployments.ts";
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { databaseProblems } from "../oracle/database.ts";
 import { ServerPlace } from "../server.ts";

@@ -3,9 +3,9 @@
 // owed goes on (rule HK-16).
 import type { Chat } from "#schema/chats/chat.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { randomFrom } from "#test/db/deployments.ts";
 import { Consumer, type Rule } from "#test/hooks/world.ts";
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { databaseProblems } from "../oracle/database.ts";
 import { ServerPlace } from "../server.ts";

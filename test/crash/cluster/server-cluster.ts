@@ -2,9 +2,9 @@
 // cluster-oracle.ts judges.
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
-import { randomFrom } from "#test/db/deployments.ts";
 import { LEASE_MS, type NodeProcess, startCluster, type TestCluster } from "#test/support/cluster.ts";
 import { needs } from "#test/support/needs.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";

@@ -2,11 +2,11 @@
 // still for longer and shorter than their lease; at last the primary is killed and its standby promoted.
 import { findPrimary } from "#db/pg/find-primary.ts";
 import { hostsOf } from "#db/pg/hosts.ts";
-import { randomFrom } from "#test/db/deployments.ts";
 import { makeNetworks } from "#test/support/cluster/networks.ts";
 import { startPair } from "#test/support/cluster/postgres-pair.ts";
 import { LEASE_MS, startCluster } from "#test/support/cluster.ts";
 import { needs } from "#test/support/needs.ts";
+import { randomFrom } from "#test/support/random.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { type Fault, type TortureResult, torture } from "./server-cluster.ts";
 

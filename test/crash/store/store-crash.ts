@@ -1,5 +1,6 @@
 // The store is killed at random moments and at each of its failpoints, and opened again (RELIABILITY checks 1, 2 and 12).
-import { randomFrom, temporaryDirectory } from "#test/db/deployments.ts";
+import { temporaryDirectory } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { Oracle } from "./store-oracle.ts";
 import { runChild } from "./store-run.ts";
 

@@ -1,7 +1,8 @@
 // Disks that fail: the n-th flush or write is refused, or the disk is full (RELIABILITY checks 5, 6 and 7).
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { randomFrom, temporaryDirectory } from "#test/db/deployments.ts";
+import { temporaryDirectory } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 import { Oracle } from "./store-oracle.ts";
 import { type Run, runChild } from "./store-run.ts";

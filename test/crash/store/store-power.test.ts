@@ -1,6 +1,6 @@
 // The short form of the store's power-loss test; `bun run torture` has the long one.
 import { describe, expect, test } from "bun:test";
-import { randomFrom } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import {
   afterPowerLoss,
   earlyAcknowledgements,

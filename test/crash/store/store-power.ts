@@ -2,7 +2,8 @@
 // afterwards, each is opened, and nothing that had been acknowledged by then may be missing.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { randomFrom, temporaryDirectory } from "#test/db/deployments.ts";
+import { temporaryDirectory } from "#test/db/deployments.ts";
+import { randomFrom } from "#test/support/random.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 import { Oracle } from "./store-oracle.ts";
 import { runChild } from "./store-run.ts";

@@ -1,5 +1,6 @@
 // Starts the writing process and feeds what it says to an oracle.
 import { join } from "node:path";
+import { linesIn } from "#test/support/net/lines.ts";
 import type { ChildOrder } from "./store-child.ts";
 import type { Oracle } from "./store-oracle.ts";
 
@@ -23,15 +24,9 @@ export const runChild = async (order: ChildOrder, oracle: Oracle, options: RunOp
     env: { ...Bun.env, ...options.env },
   });
   const errors = new Response(child.stderr).text();
-  let rest = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of child.stdout) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      oracle.hear(line);
-      options.heard?.(line, child);
-    }
+  for await (const line of linesIn(child.stdout)) {
+    oracle.hear(line);
+    options.heard?.(line, child);
   }
   await child.exited;
   return { code: child.exitCode, signal: child.signalCode, errors: await errors };

@@ -9,8 +9,9 @@ import { MacKeys } from "#src/tailnet/wireguard/macs.ts";
 import { INITIATION, TYPE } from "#src/tailnet/wireguard/messages.ts";
 import { freshIndex, Tai64n } from "#src/tailnet/wireguard/stamps.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
-import { type Faults, seeded } from "../simulation.ts";
+import type { Faults } from "../simulation.ts";
 import { bytesOf, readAll, shaOf } from "../tcp/pair.ts";
 import { typesOf } from "../wireguard/tunnels.ts";
 import { type CounterpartOptions, PORT, startCounterpart } from "./counterpart.ts";
@@ -37,7 +38,7 @@ const hasCookie = (message: Uint8Array): boolean =>
 
 /** Sends so much and answers what the other side says it has got. */
 const upload = async (counterpart: Counterpart, length: number, wait = 0): Promise<void> => {
-  const data = bytesOf(length, seeded(3));
+  const data = bytesOf(length, randomFrom(3));
   const connection = await counterpart.dial(PORT.count);
   await connection.write(bytes(`${wait}\n`));
   await connection.write(data);
@@ -205,7 +206,7 @@ testNeeding(
     await using counterpart = await start();
     const connection = await counterpart.dial(PORT.echo);
     await says(connection, "before");
-    const random = seeded(11);
+    const random = randomFrom(11);
     const known = [...counterpart.passed.back];
     const damaged = (): Uint8Array => {
       const message = (known[Math.floor(random() * known.length)] as Uint8Array).slice();

@@ -7,7 +7,8 @@ import { type AcceptFrom, Remote } from "#src/tailnet/peer/remote.ts";
 import { HandshakeLoad } from "#src/tailnet/wireguard/load.ts";
 import { CookieIssuer, MacKeys } from "#src/tailnet/wireguard/macs.ts";
 import { Tai64n } from "#src/tailnet/wireguard/stamps.ts";
-import { type Faults, link, seeded } from "../simulation.ts";
+import { randomFrom } from "#test/support/random.ts";
+import { type Faults, link } from "../simulation.ts";
 
 export const PORT = { echo: 7, count: 9_000, produce: 9_001 } as const;
 const OURS = parseAddress("fd7a:115c:a1e0::1");
@@ -44,7 +45,7 @@ export type CounterpartOptions = {
 
 export const startCounterpart = async (program: string, options: CounterpartOptions = {}) => {
   const clock = new MovedClock();
-  const random = seeded(7);
+  const random = randomFrom(7);
   const [own, other] = [keyPair(), keyPair()];
   const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
   const process_ = Bun.spawn([program, hex(other.secret), hex(own.public), addressText(THEIRS), addressText(OURS)], {

@@ -2,14 +2,15 @@
 import { parsePacket } from "#src/tailnet/packets/ip6.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { type Accept, TcpStack } from "#src/tailnet/tcp/stack.ts";
-import { type Faults, link, Simulation, seeded } from "../simulation.ts";
+import { randomFrom } from "#test/support/random.ts";
+import { type Faults, link, Simulation } from "../simulation.ts";
 
 export const CLIENT = new Uint8Array(16).fill(1);
 export const SERVER = new Uint8Array(16).fill(2);
 
 export const stacks = (options: { seed?: number; faults?: Faults; accept?: Accept } = {}) => {
   const sim = new Simulation();
-  const random = seeded(options.seed ?? 1);
+  const random = randomFrom(options.seed ?? 1);
   let faults = options.faults ?? {};
   const accepted: TcpConnection[] = [];
   const carried: Uint8Array[] = [];

@@ -4,7 +4,8 @@ import { HandshakeLoad } from "#src/tailnet/wireguard/load.ts";
 import { CookieIssuer, MacKeys } from "#src/tailnet/wireguard/macs.ts";
 import { Tai64n } from "#src/tailnet/wireguard/stamps.ts";
 import { Tunnel, type TunnelHost } from "#src/tailnet/wireguard/tunnel.ts";
-import { type Faults, link, Simulation, seeded } from "../simulation.ts";
+import { randomFrom } from "#test/support/random.ts";
+import { type Faults, link, Simulation } from "../simulation.ts";
 
 export const hostOf = (clock: Simulation, seed: number): TunnelHost => {
   const key = keyPair(Uint8Array.from({ length: 32 }, (_, i) => (seed * 37 + i * 11) % 256));
@@ -12,7 +13,7 @@ export const hostOf = (clock: Simulation, seed: number): TunnelHost => {
   return {
     key,
     clock,
-    random: seeded(seed),
+    random: randomFrom(seed),
     stamps: new Tai64n(clock),
     cookies: new CookieIssuer(clock, new MacKeys(key.public)),
     isUnderLoad: () => load.add(),
@@ -22,7 +23,7 @@ export const hostOf = (clock: Simulation, seed: number): TunnelHost => {
 /** Ends `a` and `b`; what each sent and received. Both tick every second. */
 export const tunnels = (options: { faults?: Faults; seed?: number } = {}) => {
   const sim = new Simulation();
-  const random = seeded(options.seed ?? 1);
+  const random = randomFrom(options.seed ?? 1);
   let faults = options.faults ?? {};
   const hosts = { a: hostOf(sim, 1), b: hostOf(sim, 2) };
   const got = { a: [] as string[], b: [] as string[] };

@@ -8,7 +8,7 @@ import { nameOfGroup, nameOfPerson } from "../../parts/access-list.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { Field } from "../../parts/field.tsx";
+import { Field, NameField } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
@@ -207,13 +207,9 @@ const Members = ({ group, again, onClose }: MembersProps) => {
               ))}
             </ul>
           )}
-          <Field
+          <NameField
             label="Username"
             name="user"
-            required
-            autocomplete="off"
-            autocapitalize="none"
-            spellcheck={false}
             hint="A member of the organization."
             error={problems["add_users[0]"] ?? problems.add_users}
           />

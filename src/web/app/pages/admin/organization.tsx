@@ -9,7 +9,7 @@ import { isSiteOwner, me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { Field, Switch } from "../../parts/field.tsx";
+import { NameField, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
@@ -125,17 +125,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
             say(`${user.trim()} is a member`);
           }}
         >
-          {() => (
-            <Field
-              label="Username"
-              name="user"
-              required
-              autocomplete="off"
-              autocapitalize="none"
-              spellcheck={false}
-              hint="Somebody who has an account here."
-            />
-          )}
+          {() => <NameField label="Username" name="user" hint="Somebody who has an account here." />}
         </FormDialog>
       )}
       {open.value?.form === "roles" && (

@@ -1,0 +1,94 @@
+// A WebSocket client on bare TCP that reads only when told to: a hung browser, a suspended laptop, a poor line.
+import net from "node:net";
+
+const WINDOW = 64 * 1024;
+
+export type Frame = { readonly opcode: number; readonly payload: Buffer };
+export type CloseFrame = { readonly code: number; readonly reason: string };
+
+export class BareSocket implements AsyncDisposable {
+  readonly #socket: net.Socket;
+  #bytes = Buffer.alloc(0);
+
+  private constructor(socket: net.Socket) {
+    this.#socket = socket;
+  }
+
+  /** Stops reading as soon as the server has agreed and so many bytes of frames have come. */
+  static async open(url: URL, path: string, token: string, bytes = 0): Promise<BareSocket> {
+    const socket = net.connect({ port: Number(url.port), host: url.hostname, readableHighWaterMark: WINDOW } as never);
+    const bare = new BareSocket(socket);
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nService-Session-Token: ${token}\r\nUpgrade: websocket\r\n` +
+        "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+    );
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const hear = (chunk: Buffer): void => {
+      bare.#bytes = Buffer.concat([bare.#bytes, chunk]);
+      const end = bare.#bytes.indexOf("\r\n\r\n");
+      if (end < 0 || bare.#bytes.length < end + 4 + bytes) return;
+      if (!bare.#bytes.toString("latin1", 0, 12).endsWith("101")) reject(new Error(bare.#bytes.toString()));
+      bare.#bytes = bare.#bytes.subarray(end + 4);
+      socket.off("data", hear);
+      socket.pause();
+      resolve();
+    };
+    socket.on("data", hear);
+    socket.on("error", reject);
+    await promise;
+    return bare;
+  }
+
+  /** Sends one masked text message. */
+  send(text: string): void {
+    const payload = Buffer.from(text);
+    if (payload.byteLength > 125) throw new Error("short messages only");
+    this.#socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | payload.byteLength, 0, 0, 0, 0]), payload]));
+  }
+
+  /** What the server sends, read in small steps; a server neither masks nor splits frames. */
+  async *frames(): AsyncGenerator<Frame> {
+    for (;;) {
+      const head = await this.#take(2);
+      if (!head) return;
+      let length = (head[1] as number) & 127;
+      if (length === 126) length = ((await this.#take(2)) as Buffer).readUInt16BE(0);
+      else if (length === 127) length = Number(((await this.#take(8)) as Buffer).readBigUInt64BE(0));
+      const payload = await this.#take(length);
+      if (!payload) return;
+      yield { opcode: (head[0] as number) & 15, payload };
+    }
+  }
+
+  async #take(length: number): Promise<Buffer | undefined> {
+    while (this.#bytes.byteLength < length) {
+      const chunk = await new Promise<Buffer | undefined>((resolve) => {
+        const done = (found?: Buffer): void => {
+          this.#socket.off("data", done);
+          this.#socket.off("close", closed);
+          this.#socket.pause();
+          resolve(found);
+        };
+        const closed = (): void => done();
+        this.#socket.once("data", done);
+        this.#socket.once("close", closed);
+        this.#socket.resume();
+      });
+      if (!chunk) return undefined;
+      this.#bytes = Buffer.concat([this.#bytes, chunk]);
+    }
+    const taken = this.#bytes.subarray(0, length);
+    this.#bytes = this.#bytes.subarray(length);
+    return taken;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.destroy();
+  }
+}
+
+/** What a close frame says. */
+export const closeFrame = ({ payload }: Frame): CloseFrame => ({
+  code: payload.readUInt16BE(0),
+  reason: payload.toString("utf8", 2),
+});
