@@ -161,6 +161,7 @@ export class PrebuildKeeper {
       next_start_at: null,
       user_acl: {},
       group_acl: {},
+      task_id: null,
     };
     await workspaces().ask(id, "create", { workspace, build });
   }

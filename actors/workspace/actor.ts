@@ -21,7 +21,7 @@ import type { ActivityReport } from "./activity.ts";
 import type { By } from "./activity-note.ts";
 import { auditExtension, auditState, workspaceEntries } from "./audit.ts";
 import { type Claim, claimed, isClaim } from "./claim.ts";
-import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
+import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { workspaceNotices } from "./notices.ts";
@@ -38,7 +38,9 @@ type Decide<Reply> = (
   state: WorkspaceState,
 ) => Outcome<WorkspaceState, Reply> | Promise<Outcome<WorkspaceState, Reply>>;
 
-export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild };
+/** `beside`: rows of what is made or ends together with it, such as a task. */
+type Beside = { readonly beside?: readonly Statement[] };
+export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild } & Beside;
 
 /** What a worker gets to do; "stale" when the job no longer waits for one. */
 export type StartedJob =
@@ -104,24 +106,30 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /** Makes the workspace with its first build. 409 when the owner has one of that name. */
-  create({ workspace, build }: CreateWorkspace): Promise<void> {
-    const made = () => outcomeOf(this.#deps, create(workspace, build, this.#deps.clock.now()), undefined);
+  create({ workspace, build, beside = [] }: CreateWorkspace): Promise<void> {
+    const change = () => withBeside(create(workspace, build, this.#deps.clock.now()), beside);
+    const made = () => outcomeOf(this.#deps, change(), undefined);
     return this.handleCreate(() => this.#times.timed(undefined, made())).catch(nameTaken);
   }
 
   /** Queues a build. 409 while another is active, or when `after` is no longer the latest build. */
-  createBuild({ build, after }: { readonly build: NewBuild; readonly after: string }): Promise<void> {
+  createBuild({
+    build,
+    after,
+    beside = [],
+  }: { readonly build: NewBuild; readonly after: string } & Beside): Promise<void> {
     return this.handle(async (state) => {
       if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
       if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
       const known = { ...state, agent_ids: await runningAgents(this.#deps.store, this.id) };
       const decision = transition(known, { type: "build", now: this.#deps.clock.now(), build });
-      return settled(this.#deps, known, decision, undefined, undefined);
+      const whole = decision.kind === "change" ? withBeside(decision, beside) : decision;
+      return settled(this.#deps, known, whole, undefined, undefined);
     });
   }
 
   /** Gives a workspace that was kept ready to an owner; "stale" when it is not to be had. 409 when the owner has one of that name. */
-  claim(claim: Claim): Promise<Late> {
+  claim({ beside = [], ...claim }: Claim & Beside): Promise<Late> {
     return this.handle<Late>(async (state) => {
       const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
@@ -131,7 +139,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const kept = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
       const known = { kept, parameters: claim.build.parameters };
       const { rows, agent_ids } = await planBuild(this.#deps, change.state, now, accessUrl().href, known);
-      const next = { ...change, state: { ...change.state, agent_ids }, writes: [...change.writes, ...rows] };
+      const next = { ...change, state: { ...change.state, agent_ids }, writes: [...change.writes, ...rows, ...beside] };
       return settled<Late>(this.#deps, state, next, "done", "stale");
     }).catch(nameTaken);
   }
@@ -341,6 +349,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return super.handle(async (state) => this.#times.timed(state, await this.#times.due(state), true));
   }
 }
+
+const withBeside = (change: Change, beside: readonly Statement[]): Change => ({
+  ...change,
+  writes: [...change.writes, ...beside],
+});
 
 const nameTaken = (error: unknown): never => {
   const constraint = (error as { constraint?: unknown }).constraint;

@@ -7,7 +7,7 @@ import { type AuditEntry, audited, isAudited } from "#db/reports/audit/audit.ts"
 import type { Decision, WorkspaceState } from "./decision.ts";
 
 /** Builds that nobody has asked for. */
-const AUTOMATIC = new Set(["autostart", "autostop", "dormancy", "autodelete"]);
+const AUTOMATIC = new Set(["autostart", "autostop", "task_auto_pause", "dormancy", "autodelete"]);
 
 /** Milliseconds since 1970. `before` is undefined for a workspace that was just made. */
 export const workspaceEntries = (

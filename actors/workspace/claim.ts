@@ -14,7 +14,10 @@ import { withBuild } from "./schedule-edits.ts";
 import { isUnclaimed } from "./schedule-rules.ts";
 
 /** Who gets it, how it is called, its times, and the build of the claim. */
-export type Claim = Pick<WorkspaceRow, "owner_id" | "name" | "autostart_schedule" | "ttl_ms" | "automatic_updates"> & {
+export type Claim = Pick<
+  WorkspaceRow,
+  "owner_id" | "name" | "autostart_schedule" | "ttl_ms" | "automatic_updates" | "task_id"
+> & {
   readonly build: NewBuild;
 };
 

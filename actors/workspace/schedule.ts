@@ -22,7 +22,7 @@ export type Action = {
   readonly at: number;
   readonly what: "stop" | "start" | "make_dormant" | "delete";
   /** The reason its build has. */
-  readonly reason: "autostop" | "autostart" | "dormancy" | "autodelete";
+  readonly reason: "autostop" | "task_auto_pause" | "autostart" | "dormancy" | "autodelete";
   /** For people. */
   readonly why: string;
 };
@@ -52,7 +52,8 @@ const autostop: Rule = (state) => {
   const { workspace, build } = state;
   if (build.deadline === null || !isRunning(state) || isDormant(workspace)) return undefined;
   const why = build.deadline === build.max_deadline ? "Its template requires a stop." : "Its deadline is reached.";
-  return { kind: "autostop", what: "stop", reason: "autostop", at: build.deadline, why };
+  const reason = workspace.task_id === null ? "autostop" : "task_auto_pause";
+  return { kind: "autostop", what: "stop", reason, at: build.deadline, why };
 };
 
 const suspended: Rule = (state, rules) => {

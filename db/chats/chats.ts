@@ -9,6 +9,14 @@ export type { DynamicTool } from "../schema/chats.ts";
 /** {id}. */
 export const findChat = findBy(chats, chats.id);
 
+/** Several by their ids: {ids} is a JSON array. For `scan`. */
+export const listChatsByIds = query(
+  build
+    .select()
+    .from(chats)
+    .where(sql`${chats.id} in (select value from json_each(${sql.placeholder("ids")}))`),
+);
+
 /** What decides who may see it: {id}. */
 export const findChatPlace = query(
   build

@@ -31,6 +31,8 @@ export const workspaces = sqliteTable(
     /** Who else may work with it: user id -> role. Ids of organizations in `group_acl` stand for all members of that organization. */
     user_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     group_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
+    /** The task it was made for (db/schema/tasks.ts). */
+    task_id: text(),
     /** The build with the highest number; only its agents are alive. */
     latest_build_id: text().notNull(),
     /** Of the latest build, as src/schema/workspaces/build.ts derives it: lists look for it here. */

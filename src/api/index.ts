@@ -24,6 +24,7 @@ import { organizations } from "./organizations/index.ts";
 import { provisionerDaemons } from "./provisioner-daemons/index.ts";
 import { derpMaps } from "./tailnet/derp-map.ts";
 import { tailnet } from "./tailnet/tailnet.ts";
+import { tasks } from "./tasks/index.ts";
 import { templateVersions } from "./template-versions/index.ts";
 import { templates } from "./templates/index.ts";
 import { users } from "./users/index.ts";
@@ -60,6 +61,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   workspacesByOwner,
   workspaces,
   builds,
+  tasks,
   modelOverrides,
   organizationModels,
   chats,

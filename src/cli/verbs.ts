@@ -5,6 +5,7 @@ import { LOGS, SIGNING_IN } from "./verbs/client.ts";
 import { NETWORK } from "./verbs/network.ts";
 import { OFFLINE } from "./verbs/offline.ts";
 import { INSIDE, OPERATING, RUNNING, VERSION, WITHIN } from "./verbs/server.ts";
+import { TASKS } from "./verbs/tasks.ts";
 import { TEMPLATES } from "./verbs/templates.ts";
 import { TOKENS, USERS } from "./verbs/users.ts";
 import { OPEN, SCHEDULE, SHARE, WORKSPACES } from "./verbs/workspaces.ts";
@@ -12,7 +13,7 @@ import { OPEN, SCHEDULE, SHARE, WORKSPACES } from "./verbs/workspaces.ts";
 export const VERBS: readonly Verb[] = [
   ...RUNNING,
   ...SIGNING_IN,
-  ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, CHAT, LOGS, USERS, TOKENS],
+  ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, TASKS, CHAT, LOGS, USERS, TOKENS],
   ...NETWORK,
   ...WITHIN,
   ...INSIDE,
@@ -31,5 +32,6 @@ export const VERBS: readonly Verb[] = [
 export const MOVED: Readonly<Record<string, string>> = {
   setup: "`slipway offline setup` makes the first owner before the first start",
   user: "`slipway users` works with a running server, `slipway offline users` while none runs",
+  task: "`slipway tasks`",
   token: "`slipway tokens` works with a running server, `slipway offline tokens` while none runs",
 };

@@ -11,6 +11,7 @@ import type { Chore } from "#actors/runtime/chore.ts";
 import type { Events } from "#actors/runtime/events.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
+import { TaskKeeper } from "#actors/tasks/keeper.ts";
 import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
 import { Usage } from "#actors/usage/usage.ts";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
@@ -35,6 +36,7 @@ import { ChatToolServices } from "#domain/chats/tool-services.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Health } from "#domain/health/health.ts";
 import { mcpAccess } from "#domain/mcp/access.ts";
+import { taskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
 import { Accounts } from "#domain/users/accounts.ts";
@@ -116,6 +118,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly versions: Templates["versions"];
   readonly dryRuns: Templates["dryRuns"];
   readonly chats: ChatServices["chats"];
+  readonly tasks: TaskKeeper;
   readonly generations: ChatServices["generations"];
   readonly titles: ChatServices["titles"];
   readonly mcp: ChatServices["mcp"];
@@ -244,6 +247,7 @@ export class Context implements ApiContext, AsyncDisposable {
       copy,
     });
     this.chats = chats;
+    this.tasks = new TaskKeeper({ store, clock, topics, ...taskChats(this) });
     this.generations = generations;
     this.titles = titles;
     this.mcp = mcp;
@@ -289,6 +293,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await recoverChats(this.store, this.chats, this.clock.now());
     await recoverWorkspaces(this.store, this.provisioners);
     await this.readyTemplates.start();
+    await this.tasks.start();
     this.scheduler.start();
     this.uses.start(this.clock);
     this.usage.start();
@@ -308,6 +313,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.uses.flush();
     await this.usage.stop();
     await this.generations.stop();
+    await this.tasks.stop();
     await this.chats.stop();
     await this.chatUpkeep.stop();
     await this.auditRetention.stop();

@@ -1,20 +1,23 @@
 // Which actor a timer is for.
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
+import { TASK, type TaskKeeper } from "#actors/tasks/keeper.ts";
 import { DRY_RUN } from "#actors/template-version/dry-run-actor.ts";
 import type { Timer } from "#db/engine/timers.ts";
 import type { DomainContext } from "#domain/context.ts";
 
 type Parts = Pick<DomainContext, "chats" | "diffs" | "versions" | "dryRuns" | "workspaces"> & {
   readonly prebuilds: PrebuildKeeper;
+  readonly tasks: TaskKeeper;
 };
 
 export const deliver = async (parts: Parts, timer: Timer): Promise<void> => {
-  const { actor, actor_id } = timer;
+  const { actor, actor_id, name } = timer;
   if (actor === "chat") await parts.chats.ask(actor_id, "deadlinePassed", {});
   if (actor === "chat_diff") await parts.diffs.due(actor_id);
   if (actor === "template_version") await parts.versions.ask(actor_id, "reap", {});
   if (actor === DRY_RUN) await parts.dryRuns.ask(actor_id, "reap", {});
   if (actor === "workspace") await tellWorkspace(parts, timer);
+  if (actor === TASK) await parts.tasks.due(actor_id, name);
   if (actor === "prebuilds") await parts.prebuilds.reconcile(actor_id);
 };
 

@@ -11,6 +11,7 @@ import type { Notifier } from "#actors/notifications/notifier.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
 import type { Events } from "#actors/runtime/events.ts";
 import type { JobQueue } from "#actors/runtime/job-queue.ts";
+import type { TaskKeeper } from "#actors/tasks/keeper.ts";
 import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import type { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
 import type { Usage } from "#actors/usage/usage.ts";
@@ -61,6 +62,8 @@ export interface DomainContext {
   readonly versions: Directory<TemplateVersionActor>;
   readonly dryRuns: Directory<DryRunActor>;
   readonly chats: Directory<ChatActor>;
+  /** Gives tasks their prompts. */
+  readonly tasks: Pick<TaskKeeper, "wait">;
   readonly provisioners: Provisioners;
   readonly generations: Generations;
   readonly titles: Titles;

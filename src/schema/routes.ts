@@ -62,6 +62,13 @@ import type {
   NotificationTemplate,
   WebpushSubscription,
 } from "./notifications/notification.ts";
+import type {
+  CreateTask as CreateTaskRequest,
+  Task,
+  TaskInput as TaskInputRequest,
+  TaskLogs,
+  Tasks,
+} from "./tasks/task.ts";
 import type { UploadedFile } from "./templates/file.ts";
 import type { NewProvisionerKey, ProvisionerDaemon, ProvisionerKey } from "./templates/provisioner.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "./templates/template.ts";
@@ -778,6 +785,31 @@ export interface Routes {
   };
   readonly tailnet: {
     readonly GET: Route<unknown, undefined, "version" | "resume_token">;
+  };
+  readonly tasks: {
+    readonly GET: Route<Tasks, undefined, "q" | "limit" | "offset">;
+    readonly "{}": {
+      readonly POST: Route<Task, CreateTaskRequest, never>;
+      readonly "{}": {
+        readonly DELETE: Route<Generic, undefined, never>;
+        readonly GET: Route<Task, undefined, never>;
+        readonly input: {
+          readonly PATCH: Route<undefined, TaskInputRequest, never>;
+        };
+        readonly logs: {
+          readonly GET: Route<TaskLogs, undefined, "after_id" | "limit">;
+        };
+        readonly pause: {
+          readonly POST: Route<{ workspace_build: WorkspaceBuild }, undefined, never>;
+        };
+        readonly resume: {
+          readonly POST: Route<{ workspace_build: WorkspaceBuild }, undefined, never>;
+        };
+        readonly send: {
+          readonly POST: Route<undefined, TaskInputRequest, never>;
+        };
+      };
+    };
   };
   readonly templates: {
     readonly GET: Route<Template[], undefined, "q">;

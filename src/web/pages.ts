@@ -13,6 +13,7 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/new": APP,
   "/chats": APP,
   "/chats/:chat": APP,
+  "/tasks": APP,
   "/terminals": APP,
   "/terminals/:agent": APP,
   "/templates": APP,

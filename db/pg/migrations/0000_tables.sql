@@ -659,6 +659,25 @@ create table "settings" (
   "value" text not null
 );
 --> statement-breakpoint
+create table "tasks" (
+  "id" text primary key,
+  "organization_id" text not null,
+  "owner_id" text not null,
+  "name" text not null,
+  "display_name" text not null,
+  "workspace_id" text not null unique,
+  "chat_id" text not null,
+  "prompt" text not null,
+  "model_config_id" text,
+  "reasoning_effort" text not null default '',
+  "delivered_at" bigint,
+  "problem" text not null default '',
+  "snapshot" text,
+  "created_at" bigint not null,
+  "updated_at" bigint not null,
+  "deleted" bigint not null default 0
+);
+--> statement-breakpoint
 create table "template_versions" (
   "id" text primary key,
   "template_id" text,
@@ -893,6 +912,7 @@ create table "workspaces" (
   "deleted" bigint not null default 0,
   "user_acl" text not null default '{}',
   "group_acl" text not null default '{}',
+  "task_id" text,
   "latest_build_id" text not null,
   "status" text not null default 'pending',
   "version" bigint not null default 0
@@ -969,6 +989,12 @@ alter table "provisioner_keys" add foreign key ("organization_id") references "o
 alter table "queued_messages" add foreign key ("chat") references "chats" ("key") deferrable;
 --> statement-breakpoint
 alter table "recovery_codes" add foreign key ("user_id") references "users" ("id") deferrable;
+--> statement-breakpoint
+alter table "tasks" add foreign key ("organization_id") references "organizations" ("id") deferrable;
+--> statement-breakpoint
+alter table "tasks" add foreign key ("owner_id") references "users" ("id") deferrable;
+--> statement-breakpoint
+alter table "tasks" add foreign key ("workspace_id") references "workspaces" ("id") deferrable;
 --> statement-breakpoint
 alter table "template_versions" add foreign key ("organization_id") references "organizations" ("id") deferrable;
 --> statement-breakpoint
@@ -1127,6 +1153,10 @@ create unique index "provisioner_keys_name" on "provisioner_keys" ("organization
 create unique index "provisioner_keys_prefix" on "provisioner_keys" ("prefix");
 --> statement-breakpoint
 create index "queued_messages_chat" on "queued_messages" ("chat", "position");
+--> statement-breakpoint
+create index "tasks_name" on "tasks" ("owner_id", (lower("tasks"."name")));
+--> statement-breakpoint
+create index "tasks_created" on "tasks" ("created_at") where "tasks"."deleted" = 0;
 --> statement-breakpoint
 create index "template_versions_template" on "template_versions" ("template_id", "created_at");
 --> statement-breakpoint

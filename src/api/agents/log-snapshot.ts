@@ -1,7 +1,6 @@
 // `POST me/tasks/{task}/log-snapshot`: the last messages of a task, kept for when its workspace is stopped (specification "Limits").
-// There are no tasks yet, so every well-formed call is answered 404 (rule RI-5).
 import { Elysia, t } from "elysia";
-import { notFound } from "#base/errors.ts";
+import { keepTaskSnapshot } from "#domain/tasks/snapshot.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -10,11 +9,12 @@ import { fails, NoContent } from "../http/responses.ts";
 /** Fixed by the specification. */
 const LIMIT = 65_536;
 
-export const taskLogSnapshot = (_ctx: ApiContext) =>
+export const taskLogSnapshot = (ctx: ApiContext) =>
   new Elysia().use(callers).post(
     "/me/tasks/:task/log-snapshot",
-    () => {
-      throw notFound();
+    async ({ caller, params, body, set }) => {
+      await keepTaskSnapshot(ctx, params.task, caller, body.messages ?? []);
+      set.status = 204;
     },
     {
       agent: true,
@@ -26,6 +26,7 @@ export const taskLogSnapshot = (_ctx: ApiContext) =>
         tags: ["Agents"],
         operationId: "saveTaskLogSnapshot",
         summary: "Keep the last messages of a task",
+        description: "Shown in the task's log until its chat has begun.",
         limit: LIMIT,
       }),
     },

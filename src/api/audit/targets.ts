@@ -6,6 +6,7 @@ import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findMcpServer } from "#db/models/mcp-servers.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
+import { findTask, findTaskByName } from "#db/tasks/tasks.ts";
 import { findProvisionerKeyByName } from "#db/templates/provisioners.ts";
 import { findTemplate } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -243,6 +244,17 @@ export const workspaceBuild: Find = async ({ store, params }) => {
   const found = row && (await workspaceAt(store, row.workspace_id));
   if (!found) return undefined;
   return { ...found.about, ...buildOf(found.name, row.workspace_id), resource_id: row.id, build_reason: row.reason };
+};
+
+export const task: Find = async (asked) => {
+  const owner = await userIn(asked);
+  const { task: key = "" } = asked.params;
+  const asNamed = owner && findTaskByName({ owner_id: owner.id, name: key });
+  const query = isUuid(key) ? findTask({ id: key.toLowerCase() }) : asNamed;
+  const found = query && (await asked.store.get(query))?.task;
+  if (!found || found.owner_id !== owner?.id) return undefined;
+  const { id, name, organization_id, workspace_id } = found;
+  return { resource_type: "task", resource_id: id, target: name, organization_id, workspace_id };
 };
 
 export const chat: Find = async ({ store, params }) => {

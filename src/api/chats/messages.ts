@@ -1,23 +1,19 @@
 // What is said in a chat: sending, editing, reading pages of the history, and the prompts a person has written.
 import { Elysia, t } from "elysia";
-import type { CheckedCommand } from "#actors/chat/hooks/checked.ts";
-import { type AdmittedPrompt, admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { invalid, invalidField, notFound } from "#base/errors.ts";
-import { type ChatPlace, findChat } from "#db/chats/chats.ts";
+import { findChat } from "#db/chats/chats.ts";
 import { listMessages, listNewestMessages, listPrompts, listQueued } from "#db/chats/messages.ts";
-import type { RequestKey } from "#db/chats/requests.ts";
+import { admittedPrompt } from "#domain/chats/admitted.ts";
 import { attachablesOf } from "#domain/chats/attachments.ts";
 import { modelOf } from "#domain/chats/create.ts";
 import { ownChat, visibleChat } from "#domain/chats/find.ts";
 import { behaviorOf, contentOf, effortOf, planModeOf } from "#domain/chats/input.ts";
 import { chosenServers } from "#domain/chats/mcp-choice.ts";
 import { presentMessage, presentQueued } from "#domain/chats/present.ts";
-import { isRepeated, REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
+import { REPEATABLE_IN_CHAT, requestKey } from "#domain/chats/repeat.ts";
 import { restoreFiles } from "#domain/chats/restore-files.ts";
-import { checkUsageLimit } from "#domain/chats/usage-limits.ts";
 import { CreatedMessage, CreateMessage, EditedMessage, EditMessage, MessagePage, Prompts } from "#schema/chats/chat.ts";
-import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -49,28 +45,6 @@ const patchOf = async (ctx: ApiContext, id: string, input: Input): Promise<ChatP
     plan_mode: planModeOf(plan_mode),
   };
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
-};
-
-type Submission = {
-  readonly typed: MessagePart[];
-  readonly asked: CheckedCommand;
-  readonly request_key?: RequestKey | undefined;
-};
-
-/** What is to be stored of a person's words, once hooks have seen them; what would be refused anyway is refused before. */
-const admittedPrompt = async (
-  ctx: ApiContext,
-  { id, key, owner_id }: ChatPlace,
-  { typed, asked, request_key }: Submission,
-): Promise<AdmittedPrompt> => {
-  const as_is = { content: typed, custom_prompt: null };
-  if (await isRepeated(ctx, key, request_key)) return as_is;
-  await checkUsageLimit(ctx, owner_id);
-  if (ctx.hooks.isOff) return as_is;
-  await ctx.chats.ask(id, "check", asked);
-  const chat = await ctx.store.get(findChat({ id }));
-  if (!chat) throw notFound();
-  return admitPrompt(ctx, { chat, content: typed });
 };
 
 export const chatMessages = (ctx: ApiContext) =>

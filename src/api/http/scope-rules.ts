@@ -73,6 +73,7 @@ const RULES: readonly Rule[] = [
   ["chats/*", everything("chat")],
   ["chats/**", updates("chat")],
 
+  ["organizations/*/groups/**", everything("group")],
   ["organizations/*/mcp-servers/*/oauth2/**", { ...updates("mcp_server"), GET: "mcp_server:update" }],
   ["organizations/*/mcp-servers/*/try", { POST: "mcp_server:update" }],
   ["organizations/*/mcp-servers/**", everything("mcp_server")],
@@ -91,6 +92,7 @@ const RULES: readonly Rule[] = [
   ["organizations", everything("organization")],
   ["organizations/*", everything("organization")],
 
+  ["groups/**", everything("group")],
   ["files/**", everything("file")],
   ["templateversions/*/dynamic-parameters/evaluate", { POST: "template:read" }],
   ["templates", reads("template:read")],
@@ -123,6 +125,10 @@ const RULES: readonly Rule[] = [
   ["users/*/roles", { GET: "user:read", PUT: "user:update" }],
   ["users", everything("user")],
   ["users/*", { GET: "user:read", DELETE: "user:delete" }],
+
+  ["tasks/*", { POST: "task:create workspace:create template:use" }],
+  ["tasks/*/*", everything("task")],
+  ["tasks/**", updates("task")],
 
   ["workspaces", reads("workspace:read")],
   ["workspaces/*/builds", { GET: "workspace:read", POST: "workspace:start|workspace:stop|workspace:delete" }],

@@ -44,6 +44,10 @@ const ASK: Readonly<Record<Names, (client: Client, user: string) => Promise<Cand
       text: name,
       help: description,
     })),
+  task: async (client) => {
+    const { tasks } = await client.get("/api/v2/tasks?q=owner%3Ame&limit=50");
+    return tasks.map(({ name, display_name }) => ({ text: name, help: display_name }));
+  },
   chat: async (client) =>
     (await client.get("/api/v2/chats?limit=50")).map(({ id, title }) => ({
       text: id.slice(0, 8),

@@ -1,6 +1,5 @@
-// Work on a data directory, or on the database of a cluster, while no server runs on it: accounts and tokens by whoever is at the machine.
-// The server's lock or the cluster's lease is taken, so nothing is done under a running one; an older database is left to `serve` or
-// `migrate`.
+// Work on a data directory while no server runs on it: accounts and tokens by whoever is at the machine. The server's lock is taken, so
+// nothing is done under a running one; an older database is left to `serve` or `migrate`.
 import { holdProcess } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
@@ -11,7 +10,11 @@ import { NewerDatabaseError } from "#db/engine/migrate.ts";
 import type { Store } from "#db/engine/store.ts";
 import { giveToOwner } from "../server/ownership.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
-import { MachineError } from "./error.ts";
+
+/** Something a person can mend; ends the verb with 1 and these words. */
+export class MachineError extends Error {
+  override readonly name = "MachineError";
+}
 
 /** Opens the store of the data directory for `work`. `fresh`: a new directory may be made. Answers the exit code. */
 export const onMachine = async (
@@ -23,13 +26,8 @@ export const onMachine = async (
 ): Promise<number> => {
   const hold = holdProcess();
   try {
-    const fatal = (error: Error): void => printError(`slipway ${verb}: ${error.message}\n`);
-    if (config.database_url !== undefined) {
-      const { onCluster } = await import("./cluster.ts");
-      await onCluster(config.database_url, { config, clock, fatal, fresh }, work);
-      return EXIT.ok;
-    }
     if (!fresh) mustBeCurrent(config);
+    const fatal = (error: Error): void => printError(`slipway ${verb}: ${error.message}\n`);
     const store = openLocalStore({ directory: config.data_dir, cacheMb: 8, now: clock.now(), fatal });
     try {
       await work(store);

@@ -2,6 +2,7 @@
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { Pace } from "#base/pace.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
 import { type BuildRow, findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
@@ -20,15 +21,16 @@ import { stateFrom } from "./state-text.ts";
 /** Hundreds may be asked for at once. */
 const pace = new Pace();
 
-/** The new pending build. 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
+/** The new pending build; `beside` goes into its batch. 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
 export const createBuild = async (
   ctx: DomainContext,
   workspace_id: string,
   body: CreateBuild,
   caller: UserCaller,
+  beside: readonly Statement[] = [],
 ): Promise<Build> => {
   const place = await findPlace(ctx, workspace_id, body, caller);
-  return begin(ctx, place, await planned(ctx, place, body, caller), caller);
+  return begin(ctx, place, await planned(ctx, place, body, caller), caller, beside);
 };
 
 /**
@@ -114,8 +116,9 @@ const begin = async (
   { workspace, last }: Place,
   build: NewBuild,
   caller: UserCaller,
+  beside: readonly Statement[] = [],
 ): Promise<Build> => {
-  await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id });
+  await ctx.workspaces.ask(workspace.id, "createBuild", { build, after: last.id, beside });
   const view = await ctx.store.get(findBuildView({ id: build.id }));
   const [shown] = view ? await presentBuilds(ctx, [view], caller.compat) : [];
   if (!shown) throw notFound();

@@ -1,6 +1,7 @@
 // What a build or dry run of a Terraform template is given beside its request: the template's files, and of its owner what the template
 // reads. Gathered outside of any mailbox, because tokens of linked accounts may have to be renewed.
 import { NIL_UUID } from "#base/ids.ts";
+import { findTaskPrompt } from "#db/tasks/tasks.ts";
 import { findFile } from "#db/templates/files.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { openVariables } from "#db/templates/variables.ts";
@@ -51,7 +52,7 @@ const workFor = async (deps: Deps, request: ProvisionRequest): Promise<Terraform
     template: { id: template?.id ?? NIL_UUID, name: template?.name ?? version.name, version: version.name },
     owner: await ownerOf(deps, owner.id, version.organization_id),
     secrets: dryRun ? NO_SECRETS : await secretsOf(deps, request),
-    task: { id: NIL_UUID, prompt: parameters[PROMPT] ?? "" },
+    task: (await taskOf(deps, build?.workspace_id)) ?? { id: NIL_UUID, prompt: parameters[PROMPT] ?? "" },
     is_prebuild: owner.id === PREBUILDS_USER_ID,
   };
 };
@@ -98,6 +99,10 @@ export const ownerOf = async (
     ],
   };
 };
+
+/** The task that the workspace is for, if any. */
+const taskOf = async ({ store }: Deps, workspace_id: string | undefined): Promise<TerraformWork["task"] | undefined> =>
+  workspace_id === undefined ? undefined : store.get(findTaskPrompt({ workspace_id }));
 
 const NO_SECRETS: TerraformWork["secrets"] = {
   ssh_public_key: "",

@@ -8,8 +8,6 @@ import { pause } from "#base/retry.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
-import { readMemberships } from "#db/users/members.ts";
-import { findUser } from "#db/users/users.ts";
 import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -24,6 +22,7 @@ import { usableManifest, versionOf } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
 import { searchTemplates } from "../templates/search.ts";
 import { templateAt } from "../templates/template.ts";
+import { asCaller } from "../users/as-caller.ts";
 import { userAt } from "../users/user.ts";
 import { createWorkspace } from "../workspaces/create.ts";
 import { readWorkspace } from "../workspaces/workspace.ts";
@@ -289,20 +288,8 @@ export class ChatToolServices implements ToolServices {
     throw new ToolError("The owner of this chat may not do anything now.");
   }
 
-  async #owner(): Promise<UserCaller | undefined> {
-    const { store } = this.#ctx;
-    const user = await store.get(findUser({ id: this.#of.owner_id }));
-    if (!user || user.status === "suspended") return undefined;
-    return {
-      kind: "user",
-      user_id: user.id,
-      username: user.username,
-      roles: user.roles,
-      ...(await readMemberships(store, user.id)),
-      key_id: "",
-      scopes: ["all"],
-      compat: false,
-    };
+  #owner(): Promise<UserCaller | undefined> {
+    return asCaller(this.#ctx.store, this.#of.owner_id);
   }
 }
 

@@ -1,5 +1,6 @@
 // A new workspace that is there already: one that was kept ready for this preset is taken over (facts/platform 2.8, rules PB-7 to PB-12).
 import type { NewBuild } from "#actors/workspace/decision.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import { listReadyPrebuilds } from "#db/workspaces/prebuilds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { Manifest, ManifestPreset } from "#schema/templates/manifest.ts";
@@ -14,16 +15,17 @@ export const claimPrebuild = async (
   manifest: Manifest,
   wanted: WorkspaceRow,
   asked: NewBuild,
+  beside: (workspace_id: string) => readonly Statement[],
 ): Promise<string | undefined> => {
   const version_id = asked.template_version_id;
   const preset_id = asked.template_version_preset_id ?? presetLike(manifest, asked);
   if (preset_id === undefined) return undefined;
   const build = { ...asked, template_version_preset_id: preset_id };
-  const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates } = wanted;
-  const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, build };
+  const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id } = wanted;
+  const claim = { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id, build };
   for (const { id } of await store.all(listReadyPrebuilds({ version_id, preset_id }))) {
     // Somebody else was faster: the next one.
-    if ((await workspaces.ask(id, "claim", claim)) === "done") return id;
+    if ((await workspaces.ask(id, "claim", { ...claim, beside: beside(id) })) === "done") return id;
   }
   return undefined;
 };

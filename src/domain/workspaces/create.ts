@@ -1,6 +1,7 @@
 // Making a workspace: everything is checked here, then its actor writes it with its first build (facts/platform 3.2).
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import { findTemplate, findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
@@ -19,11 +20,16 @@ export type Creation = {
   /** The organization the path names; the template must belong to it. */
   readonly organization_id?: string;
   readonly body: CreateWorkspace;
+  /** The task that the workspace is for, and its rows for the same batch. */
+  readonly task?: { readonly id: string; readonly rows: (made: MadeFor) => readonly Statement[] };
 };
+
+/** The workspace of a task. */
+export type MadeFor = { readonly workspace_id: string; readonly organization_id: string };
 
 /** The new workspace with its pending first build. 400, 403, 404 and 409 as in facts/platform 3.2. */
 export const createWorkspace = async (ctx: DomainContext, creation: Creation): Promise<Workspace> => {
-  const { caller, owner, organization_id, body } = creation;
+  const { caller, owner, organization_id, body, task } = creation;
   const { clock } = ctx;
   const fields = workspaceFields(body);
   const { template, version } = await templateFor(ctx, caller, body);
@@ -71,12 +77,15 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
     deleted: false,
     user_acl: {},
     group_acl: {},
+    task_id: task?.id ?? null,
     latest_build_id: build.id,
     status: "pending",
     version: 0,
   };
-  const claimed = await claimPrebuild(ctx, manifest, workspace, build);
-  if (claimed === undefined) await ctx.workspaces.ask(id, "create", { workspace, build });
+  const beside = (workspace_id: string) =>
+    task?.rows({ workspace_id, organization_id: template.organization_id }) ?? [];
+  const claimed = await claimPrebuild(ctx, manifest, workspace, build, beside);
+  if (claimed === undefined) await ctx.workspaces.ask(id, "create", { workspace, build, beside: beside(id) });
   const made = await readWorkspace(ctx, claimed ?? id, caller);
   if (!made) throw notFound();
   return made;

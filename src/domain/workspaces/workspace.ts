@@ -113,7 +113,7 @@ const presentWorkspace = (
     favorite: workspace.favorite && workspace.owner_id === viewer.user_id,
     is_prebuild: workspace.owner_id === PREBUILDS_USER_ID,
     shared_with: sharedWith(workspace, subjects),
-    task_id: nullableUuid(null, viewer.compat),
+    task_id: nullableUuid(workspace.task_id, viewer.compat),
   };
 };
 

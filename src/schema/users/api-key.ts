@@ -30,7 +30,7 @@ export const ApiKey = namedObject("ApiKey", {
 export type ApiKey = Static<typeof ApiKey>;
 
 const Scopes = t.Array(t.String({ maxLength: 64 }), {
-  maxItems: 64,
+  maxItems: 128,
   description: "What it may be used for, by the names of `GET /auth/scopes`. Absent or empty: `all`.",
 });
 const AllowedAddresses = t.Array(t.String({ maxLength: 64 }), {

@@ -32,6 +32,7 @@ const CLAIM: Claim = {
   autostart_schedule: null,
   ttl_ms: HOUR,
   automatic_updates: "always",
+  task_id: null,
   build,
 };
 const ready = (more: Facts = {}) =>
@@ -68,6 +69,7 @@ test("[PB-7] a claim changes owner, name and times, ends every share, and queues
     automatic_updates: "always",
     last_used_at: START + HOUR,
     group_acl: {},
+    task_id: null,
     user_acl: {},
     favorite: false,
     latest_build_id: "build-2",

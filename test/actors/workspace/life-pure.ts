@@ -68,7 +68,14 @@ class PureLife {
 
   claim(ttl_ms: number | null, autostart_schedule: string | null): void {
     const build = buildOf(this.#number, { transition: "start" });
-    const own = { owner_id: "owner", name: "mine", ttl_ms, autostart_schedule, automatic_updates: "never" } as const;
+    const own = {
+      owner_id: "owner",
+      name: "mine",
+      ttl_ms,
+      autostart_schedule,
+      automatic_updates: "never" as const,
+      task_id: null,
+    } as const;
     const change = claimed(this.#state, { ...own, build }, this.#clock.now);
     if (!change) throw new Error("what was kept ready is not to be had");
     this.apply(change);

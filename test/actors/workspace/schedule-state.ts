@@ -52,6 +52,7 @@ export const NEW_WORKSPACE: WorkspaceState["workspace"] = {
   favorite: false,
   user_acl: {},
   group_acl: {},
+  task_id: null,
   created_at: START,
   updated_at: START,
   last_used_at: START,

@@ -67,6 +67,12 @@ describe("what comes next", () => {
   });
 });
 
+test("[TK-6] the deadline of a task's workspace is told as the pause of the task", () => {
+  const reasonOf = (task_id: string | null) =>
+    dueAction(stateWith({ build: { deadline }, workspace: { task_id } }), rulesWith({}), START + DAY)?.reason;
+  expect([reasonOf(null), reasonOf("task")]).toEqual(["autostop", "task_auto_pause"]);
+});
+
 describe("[TI-17] the time of the next start", () => {
   const derive = (before: Facts | undefined, after: Facts, rules: Partial<ScheduleRules>, now: number) =>
     iso(derivedTimes(before && stateWith(before), stateWith(after), rulesWith(rules), now).next_start_at);

@@ -2,7 +2,7 @@
 // either declares its `audit` target where its route is, or is listed here with the reason; until then the test fails (rule AU-17).
 import { rowOf } from "../edge/matrix-call.ts";
 import type { Row } from "../edge/matrix-table.ts";
-import { O, T, U, W } from "../edge/paths.ts";
+import { K, O, T, U, W } from "../edge/paths.ts";
 import { AUDITED, toldOf, UNTOLD } from "./table.ts";
 
 const LINKED = [`DELETE ${O}/mcp-servers/{server}/oauth2`, "DELETE /api/v2/external-auth/{externalauth}"];
@@ -16,6 +16,9 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   [`PATCH ${W}`]: "write workspace",
   // The stop comes first; what was wanted is the start.
   [`POST ${W}/restart`]: "start workspace_build",
+  // It is the task that somebody may not touch, and with it the workspace.
+  ...Object.fromEntries(["pause", "resume"].map((word) => [`POST ${K}/${word}`, "write task"])),
+  [`DELETE ${K}`]: "delete task",
   // The port is shared already when it is asked for.
   [`POST ${W}/port-share`]: "write port_share",
   ...Object.fromEntries(LINKED.map((name) => [name, "delete external_auth_link"])),
@@ -58,7 +61,7 @@ const MAKES = [
     `POST ${O}/templates`,
   ],
   ...[`POST ${O}/templateversions`, `POST ${U}/workspaces`, `POST ${O}/members/{user}/workspaces`],
-  ...["POST /api/v2/chats", "POST /api/v2/chats/{chat}/fork"],
+  ...["POST /api/v2/tasks/{user}", "POST /api/v2/chats", "POST /api/v2/chats/{chat}/fork"],
   ...["POST /api/v2/chats/providers", "POST /api/v2/chats/model-configs"],
 ];
 

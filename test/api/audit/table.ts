@@ -2,7 +2,7 @@
 // with the call that shows its entry, or in UNTOLD with the reason; until then the test fails (rule AU-2).
 import type { Row } from "../edge/matrix-table.ts";
 import type { CallerName, MakerName } from "../edge/matrix-world.ts";
-import { A, B, C, O, T, U, V, W } from "../edge/paths.ts";
+import { A, B, C, K, O, T, U, V, W } from "../edge/paths.ts";
 import type { Preparation } from "./preparations.ts";
 
 export type Told = {
@@ -46,6 +46,11 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   [`DELETE ${O}/members/{user}`]: "delete organization_member",
   [`PUT ${O}/members/{user}/roles`]: { is: "write organization_member", row: { body: { roles: ["organization-auditor"] } } },
   [`PATCH ${O}/settings/workspace-sharing`]: { is: "write organization", fresh: "organization", row: { body: { sharing_disabled: true } } },
+  "POST /api/v2/tasks/{user}": { is: "create task, create workspace, start workspace_build", who: "ada" },
+  [`PATCH ${K}/input`]: { is: "write task", who: "ada" },
+  [`POST ${K}/pause`]: "stop workspace_build",
+  [`POST ${K}/resume`]: "start workspace_build",
+  [`DELETE ${K}`]: "delete task, delete workspace_build",
   [`POST ${O}/groups`]: "create group",
   "PATCH /api/v2/groups/{group}": { is: "write group", row: { body: { display_name: "all of them" } } },
   "DELETE /api/v2/groups/{group}": "delete group",
@@ -194,6 +199,7 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`PATCH ${V}/dry-run/{job}/cancel`]: "makes nothing that lasts",
   "POST /api/v2/chats/files": SAID,
   [`POST ${C}/interrupt`]: SAID,
+  [`POST ${K}/send`]: SAID,
   [`DELETE ${C}/queue/{queuedMessage}`]: SAID,
   [`POST ${C}/queue/{queuedMessage}/promote`]: SAID,
   [`POST ${C}/tool-results`]: SAID,

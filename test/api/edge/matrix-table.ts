@@ -1,7 +1,7 @@
 // The reviewed table of the authorization matrix: which status each caller gets from each operation (facts/platform 3.8). Read by
 // matrix.test.ts; test/security/RULES.md (SC) says how a row is added. A row is checked against the specification, never against the code.
 import type { MakerName } from "./matrix-world.ts";
-import { A, B, C, O, T, U, V, W } from "./paths.ts";
+import { A, B, C, K, O, T, U, V, W } from "./paths.ts";
 
 export type Row = {
   /** One status for each of CALLERS, in their order. */
@@ -99,6 +99,15 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${O}/groups`]: MEMBERS,
   [`POST ${O}/groups`]: { is: as(LEADS, 201), body: { name: "{fresh}" }, fresh: "name" },
   [`GET ${O}/groups/{groupName}`]: MEMBERS,
+  "GET /api/v2/tasks": EVERY_USER,
+  "POST /api/v2/tasks/{user}": { is: as(OWN, 201), body: { input: "hang: on", name: "{fresh}", template_id: "{template}" }, fresh: "name" },
+  [`GET ${K}`]: PRIVATE,
+  [`PATCH ${K}/input`]: { is: as(OWN, 204), body: { input: "something else" } },
+  [`POST ${K}/send`]: { is: as(OWN, 409), body: { input: "go on" }, why: "its chat has not begun" },
+  [`GET ${K}/logs`]: PRIVATE,
+  [`POST ${K}/pause`]: { is: as(PRIVATE, 202), fresh: "task" },
+  [`POST ${K}/resume`]: { is: as(PRIVATE, 202), fresh: "task" },
+  [`DELETE ${K}`]: { is: as(PRIVATE, 202), fresh: "task" },
   "GET /api/v2/groups": EVERY_USER,
   "GET /api/v2/groups/{group}": MEMBERS,
   "GET /api/v2/groups/{group}/members": MEMBERS,
@@ -133,13 +142,13 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   "POST /api/v2/workspaceagents/azure-instance-identity": NOBODY,
   "POST /api/v2/workspaceagents/cloud-c-instance-identity": NOBODY,
   "POST /api/v2/workspaceagents/google-instance-identity": NOBODY,
-  "POST /api/v2/workspaceagents/me/log-source": { is: "401 200 200 401 401 401 401", body: { id: "{task}", display_name: "tests", icon: "" } },
+  "POST /api/v2/workspaceagents/me/log-source": { is: "401 200 200 401 401 401 401", body: { id: "{id}", display_name: "tests", icon: "" } },
   "PATCH /api/v2/workspaceagents/me/logs": { is: "401 200 200 401 401 401 401", body: { logs: [{ created_at: "2030-01-01T00:00:00Z", level: "info", output: "hello" }] } },
   "GET /api/v2/workspaceagents/me/gitauth": { is: "401 410 410 401 401 401 401" },
   "PATCH /api/v2/workspaceagents/me/app-status": { is: "401 400 400 401 401 401 401", body: { app_slug: "none", state: "working", message: "m", uri: "" }, why: "it has no app" },
   "GET /api/v2/workspaceagents/me/gitsshkey": "401 200 200 401 401 401 401",
   "GET /api/v2/workspaceagents/me/reinit": { is: "401 409 409 401 401 401 401", why: "no workspace that waits to be given to somebody" },
-  "POST /api/v2/workspaceagents/me/tasks/{task}/log-snapshot": { is: "401 404 404 401 401 401 401", body: { messages: [] }, why: "there are no tasks yet" },
+  "POST /api/v2/workspaceagents/me/tasks/{task}/log-snapshot": { is: "401 404 404 401 401 401 401", body: { messages: [] }, why: "it is of another workspace" },
   "GET /api/v2/workspaceagents/me/rpc": "401 400 400 401 401 401 401",
   "GET /api/v2/workspaceagents/me/tunnel": "401 400 400 401 401 401 401",
   "GET /derp": { is: as(OPEN, 426), why: "relays know nobody: what passes is sealed between its two ends" },

@@ -127,6 +127,14 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     return { server: id };
   };
 
+  /** A task of ada whose workspace has been made; its chat has not begun. */
+  const addTask = async () => {
+    const body = { input: "hang: on", name: `task${++made}`, template_id: template.template_id };
+    const task = await ada.post<{ id: string; workspace_id: { uuid: string } }>("/api/v2/tasks/me", body);
+    await awaitBuild(ada, task.workspace_id.uuid);
+    return { task: task.id };
+  };
+
   const addSkill = async () => {
     const skill = { name: `spare${++made}`, description: "d", content: "c" };
     return { skill: (await ada.post<{ id: string }>("/api/v2/users/me/skills", skill)).id };
@@ -176,7 +184,8 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     group,
     groupName: "makers",
     file,
-    task: uuid(),
+    id: uuid(),
+    ...(await addTask()),
     name: "ci",
     ...(await addMcp()),
     ...(await addSkill()),
@@ -252,6 +261,7 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     provider: addProvider,
     mcp: addMcp,
     skill: addSkill,
+    task: addTask,
     name: async () => ({ fresh: `spare${++made}` }),
   } satisfies Record<string, (who: CallerName) => Promise<Things>>;
 

@@ -7,6 +7,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { type Seeded, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { ECHO, importVersion } from "#test/support/templates.ts";
+import { seedTemplate } from "#test/support/workspaces.ts";
 
 let server: TestServer;
 let admin: Client;
@@ -16,6 +17,7 @@ let mcpId: string;
 let templateId: string;
 let versionId: string;
 let dryRunId: string;
+let taskId: string;
 beforeAll(async () => {
   server = await startTestServer({ clock: new ManualClock(), env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
   admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -33,6 +35,8 @@ beforeAll(async () => {
   versionId = made.id;
   dryRunId = (await admin.post<{ id: string }>(`/api/v2/templateversions/${local.active_version_id}/dry-run`, {})).id;
   const { id: organization_id } = await admin.get<{ id: string }>("/api/v2/organizations/default");
+  const task = { input: "hang: on", template_id: (await seedTemplate(server)).template_id };
+  taskId = (await admin.post<{ id: string }>("/api/v2/tasks/me", task)).id;
   const content = [{ type: "text", text: "hang: on" }];
   for (const name of ["mine", "other"] as const) {
     const { id } = await admin.post<{ id: string }>("/api/v2/chats", { organization_id, content });
@@ -131,6 +135,14 @@ const CASES: Record<string, Case> = {
   "GET /api/v2/users/{user}/workspace/{workspacename}/builds/{buildnumber}": {
     path: () => "/api/v2/users/me/workspace/dev/builds/1",
   },
+  ...Object.fromEntries(
+    ["GET ", "PATCH /input", "POST /send", "GET /logs", "POST /pause", "POST /resume", "DELETE "].map((one) => {
+      const [method, rest = ""] = one.split(" ");
+      const path = () => `/api/v2/tasks/${other.owner_id}/${taskId}${rest}`;
+      const body = rest === "/input" || rest === "/send" ? { input: "no" } : undefined;
+      return [`${method} /api/v2/tasks/{user}/{task}${rest}`, { path, body }];
+    }),
+  ),
   "DELETE /api/v2/chats/{chat}/queue/{queuedMessage}": { path: queued },
   "POST /api/v2/chats/{chat}/queue/{queuedMessage}/promote": { path: () => `${queued()}/promote` },
   "GET /api/v2/chats/{chat}/debug/runs/{run}": {
@@ -188,6 +200,7 @@ test("[HT-14] the children are still there, under their own parents", async () =
   const statuses = await Promise.all(
     [
       `/api/v2/users/me/keys/${keyId}`,
+      `/api/v2/tasks/me/${taskId}`,
       "/api/v2/users/me/keys/tokens/mine",
       `/api/v2/organizations/default/mcp-servers/${mcpId}`,
       `/api/v2/organizations/${other.organization_id}/members/${other.owner_id}`,

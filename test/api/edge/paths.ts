@@ -7,3 +7,4 @@ export const W = "/api/v2/workspaces/{workspace}";
 export const B = "/api/v2/workspacebuilds/{workspacebuild}";
 export const A = "/api/v2/workspaceagents/{workspaceagent}";
 export const C = "/api/v2/chats/{chat}";
+export const K = "/api/v2/tasks/{user}/{task}";

@@ -4,7 +4,6 @@ import type { Factors } from "#schema/users/second-factor.ts";
 import { Client } from "#src/client.ts";
 import { runHere } from "#test/cli/run-verb.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { databaseOf, onPostgres } from "#test/support/postgres-server.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
 import { enrol, newEnrolled, openWorld, refusal } from "./people.ts";
@@ -105,9 +104,14 @@ test("[FA-12] whoever is at the machine resets second factors while no server ru
     await enrol(options.clock, await anybody.signIn(ADMIN.email, ADMIN.password));
     expect(await statusOf(anybody, "POST", "/users/login", ADMIN)).toBe(401);
   }
-  const words = ["offline", "users", "reset-factors", "admin", "--data-dir", directory.path];
-  const database = onPostgres ? ["--database-url", await databaseOf(directory.path)] : [];
-  const { code, printed, errors } = await runHere([...words, ...database]);
+  const { code, printed, errors } = await runHere([
+    "offline",
+    "users",
+    "reset-factors",
+    "admin",
+    "--data-dir",
+    directory.path,
+  ]);
   expect([code, printed, errors]).toEqual([0, "admin signs in with the password alone.\n", ""]);
   await using again = await startTestServer(options);
   const owner = await new Client(again.url).signIn(ADMIN.email, ADMIN.password);

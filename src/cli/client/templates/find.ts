@@ -59,3 +59,16 @@ export const templateNamed = async (client: Client, name: string | undefined): P
   if (more.length > 0) throw new VerbFailure(`several organizations have a template ${name}`);
   return first;
 };
+
+/** The id of a preset of the active version. Throws VerbFailure that names those there are. */
+export const presetNamed = async (
+  client: Client,
+  { active_version_id, name }: Template,
+  preset: string,
+): Promise<string> => {
+  const presets = await client.get(`/api/v2/templateversions/${active_version_id}/presets`);
+  const found = presets.find((one) => one.name === preset);
+  if (found) return found.id;
+  const names = presets.map((one) => one.name).join(", ");
+  throw new VerbFailure(`the template ${name} has ${names ? `the presets ${names}` : "no presets"}, not ${preset}`);
+};

@@ -1,15 +1,12 @@
 // `slipway workspaces create NAME [--template NAME] [--parameter NAME=VALUE]…`: makes a workspace and waits until it runs.
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
-import type { Template } from "#schema/templates/template.ts";
 import type { CreateWorkspace } from "#schema/workspaces/workspace.ts";
-import type { Client } from "#src/client.ts";
 import { pairs, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
-import { VerbFailure } from "../../failure.ts";
 import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { templateAsked } from "../templates/find.ts";
+import { presetNamed, templateAsked } from "../templates/find.ts";
 import { finishBuild } from "./build.ts";
 
 const YEAR_MS = 366 * 24 * 3_600_000;
@@ -41,12 +38,4 @@ export const run: RunVerb = async (input) => {
     } satisfies CreateWorkspace);
     return finishBuild(input, remote, workspace, workspace.latest_build, has);
   });
-};
-
-const presetNamed = async (client: Client, { active_version_id, name }: Template, preset: string): Promise<string> => {
-  const presets = await client.get(`/api/v2/templateversions/${active_version_id}/presets`);
-  const found = presets.find((one) => one.name === preset);
-  if (found) return found.id;
-  const names = presets.map((one) => one.name).join(", ");
-  throw new VerbFailure(`the template ${name} has ${names ? `the presets ${names}` : "no presets"}, not ${preset}`);
 };

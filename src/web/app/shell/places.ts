@@ -10,6 +10,7 @@ export const PATHS = [
   "/new",
   "/chats",
   "/chats/:chat",
+  "/tasks",
   "/terminals",
   "/terminals/:agent",
   "/templates",
@@ -44,6 +45,7 @@ export const PLACES: readonly Place[] = [
   { href: "/", label: "Home", icon: "home", keys: "g h" },
   { href: "/workspaces", label: "Workspaces", icon: "box", keys: "g w" },
   { href: "/chats", label: "Chats", icon: "chat", keys: "g c" },
+  { href: "/tasks", label: "Tasks", icon: "check", keys: "g k" },
   { href: "/terminals", label: "Terminals", icon: "terminal", keys: "g t" },
   { href: "/templates", label: "Templates", icon: "layers", keys: "g p" },
 ];

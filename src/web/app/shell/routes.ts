@@ -18,6 +18,7 @@ export const routes: Record<(typeof PATHS)[number], AnyComponent> = {
   "/templates": later(() => import("../pages/templates/templates.tsx")),
   "/templates/:template": later(() => import("../pages/template/template.tsx")),
   "/templates/:template/:tab": later(() => import("../pages/template/template.tsx")),
+  "/tasks": later(() => import("../pages/tasks/tasks.tsx")),
   "/terminals": later(() => import("../pages/terminals/terminals.tsx")),
   "/terminals/:agent": later(() => import("../pages/terminal/terminal.tsx")),
   "/workspaces": later(() => import("../pages/workspaces/workspaces.tsx")),

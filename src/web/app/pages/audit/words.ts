@@ -8,7 +8,15 @@ export const AUDIT_ACTIONS: readonly AuditAction[] = [
 ];
 export const RESOURCE_TYPES: readonly ResourceType[] = [
   ...(["workspace", "workspace_build", "template", "template_version", "user", "api_key", "git_ssh_key"] as const),
-  ...(["organization", "organization_member", "workspace_agent", "workspace_app", "port_share", "chat"] as const),
+  ...([
+    "organization",
+    "organization_member",
+    "workspace_agent",
+    "workspace_app",
+    "port_share",
+    "task",
+    "chat",
+  ] as const),
   ...(["chat_settings", "user_chat_settings", "user_skill", "ai_provider", "ai_model", "mcp_server"] as const),
   ...(["external_auth_link", "provisioner_key", "file", "audit_settings", "second_factor", "passkey"] as const),
 ];

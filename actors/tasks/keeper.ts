@@ -1,0 +1,164 @@
+// Gives each task its prompt, once: when its workspace can be worked in, the chat is made with it. A timer row stands for what is still to
+// be done, so a crash repeats it and loses nothing; the chat's id follows from the task, so it is made once (rules TK-1 to TK-3).
+import type { Clock } from "#base/clock.ts";
+import { AppError, type ErrorKind } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import type { Topics } from "#base/topics.ts";
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { beginDelivery, findTask, listOpenTasks, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import { agentStatus } from "../agent/status.ts";
+import type { Events } from "../runtime/events.ts";
+import { outsideTurn } from "../runtime/mailbox.ts";
+
+/** The kind and the names of its timers. */
+export const TASK = "task";
+export const GIVE_PROMPT = "prompt";
+export const END_CHAT = "end";
+
+/** Also without any news, for what nobody has told us of. */
+const LOOK_MS = 30_000;
+/** Agents that have not run their start scripts to an end. */
+const BEFORE_READY: ReadonlySet<string> = new Set(["created", "starting"]);
+/** What may be otherwise a little later. */
+const PASSING: ReadonlySet<ErrorKind> = new Set([
+  ...(["overloaded", "too_many_requests", "bad_gateway", "gateway_timeout", "timeout", "storage_full"] as const),
+  ...(["conflict", "internal"] as const),
+]);
+
+type Waiting = { readonly task_id: string; readonly workspace_id: string };
+
+export type TaskKeeperDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly topics: Topics<Events>;
+  /** Makes the chat of the task with its prompt, or finds that it was made. Throws AppError when that cannot be. */
+  readonly begin: (task: TaskRow) => Promise<void>;
+  /** Ends what the chat does and puts it into the archive. */
+  readonly end: (chat_id: string) => Promise<void>;
+};
+
+export class TaskKeeper {
+  readonly #deps: TaskKeeperDeps;
+  /** By workspace: the tasks whose prompt is still to be given. */
+  readonly #waiting = new Map<string, string>();
+  readonly #looking = new Map<string, Promise<void>>();
+  readonly #again = new Set<string>();
+  #isStopped = false;
+
+  constructor(deps: TaskKeeperDeps) {
+    this.#deps = deps;
+    const heard = (workspace_id: string): void => {
+      const task_id = this.#waiting.get(workspace_id);
+      if (task_id !== undefined) outsideTurn(() => void this.#look(task_id));
+    };
+    deps.topics.subscribeAll("workspace", heard);
+    deps.topics.subscribeAll("workspace_changed", heard);
+  }
+
+  /** Looks at the task whenever something of its workspace changes. */
+  wait({ task_id, workspace_id }: Waiting): void {
+    this.#waiting.set(workspace_id, task_id);
+    void this.#look(task_id);
+  }
+
+  /** After a start: those that were waiting do so again. */
+  async start(): Promise<void> {
+    for (const { task } of await this.#deps.store.all(listOpenTasks())) {
+      this.wait({ task_id: task.id, workspace_id: task.workspace_id });
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all(this.#looking.values());
+  }
+
+  /** A timer of a task has come; `chat_id` stands in the place of the task where its chat is to end. */
+  async due(id: string, name: string): Promise<void> {
+    if (name === GIVE_PROMPT) return this.#look(id);
+    await this.#deps.end(id);
+    await this.#deps.store.commit([clearTimer(TASK, id, END_CHAT)]);
+  }
+
+  /** One look at a time; news that come meanwhile are followed by another. */
+  #look(task_id: string): Promise<void> {
+    const running = this.#looking.get(task_id);
+    if (running) {
+      this.#again.add(task_id);
+      return running;
+    }
+    const look = this.#lookUntilQuiet(task_id).finally(() => this.#looking.delete(task_id));
+    this.#looking.set(task_id, look);
+    return look;
+  }
+
+  async #lookUntilQuiet(task_id: string): Promise<void> {
+    do {
+      this.#again.delete(task_id);
+      if (this.#isStopped) return;
+      try {
+        await this.#lookOnce(task_id);
+      } catch (error) {
+        // Its prompt was changed meanwhile.
+        if (error instanceof CommitError && error.reason === "stale") this.#again.add(task_id);
+        else log("tasks").error("task {task_id} cannot be looked at: {error}", { task_id, error });
+      }
+    } while (this.#again.has(task_id));
+  }
+
+  async #lookOnce(task_id: string): Promise<void> {
+    const { store, clock, begin } = this.#deps;
+    const task = (await store.get(findTask({ id: task_id })))?.task;
+    const done = clearTimer(TASK, task_id, GIVE_PROMPT);
+    if (!task) return this.#settle(task_id, [done]);
+    this.#waiting.set(task.workspace_id, task_id);
+    const now = clock.now();
+    if (!(await this.#isReady(task.workspace_id, now))) {
+      await store.commit([setTimer(TASK, task_id, GIVE_PROMPT, now + LOOK_MS)]);
+      return;
+    }
+    // Set already: a crash came before the chat was made, or before the timer was cleared.
+    if (task.delivered_at === null) {
+      await store.commit([beginDelivery({ id: task_id, known: task.updated_at, delivered_at: now })]);
+    }
+    try {
+      await begin(task);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return this.#failed(task, error);
+    }
+    await this.#settle(task_id, [done]);
+  }
+
+  /** A reason that may pass is tried again; any other stands until somebody resumes the task. */
+  async #failed(task: TaskRow, { message, detail, kind }: AppError): Promise<void> {
+    const { store, clock } = this.#deps;
+    const problem = [message, detail].filter((words) => words !== "").join(" ");
+    const noted = [updateTask(task.id, { problem, delivered_at: null, updated_at: clock.now() })];
+    if (PASSING.has(kind)) {
+      await store.commit([...noted, setTimer(TASK, task.id, GIVE_PROMPT, clock.now() + LOOK_MS)]);
+      return;
+    }
+    log("tasks").warn("task {task_id} does not get its prompt: {problem}", { task_id: task.id, problem });
+    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, GIVE_PROMPT)]);
+  }
+
+  async #settle(task_id: string, writes: Parameters<Store["commit"]>[0]): Promise<void> {
+    await this.#deps.store.commit(writes);
+    for (const [workspace_id, waiting] of this.#waiting) if (waiting === task_id) this.#waiting.delete(workspace_id);
+  }
+
+  /** Its first agent is connected and has run its start scripts, well or not. */
+  async #isReady(workspace_id: string, now: number): Promise<boolean> {
+    const { store } = this.#deps;
+    const workspace = await store.get(findWorkspace({ id: workspace_id }));
+    if (workspace?.status !== "running" || workspace.dormant_at !== null) return false;
+    const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
+    const agent = agents.find(({ parent_id }) => parent_id === null);
+    if (!agent || agentStatus(agent, now) !== "connected") return false;
+    return !BEFORE_READY.has(agent.lifecycle_state);
+  }
+}

@@ -1,0 +1,193 @@
+// Tasks: a workspace made for one prompt, and the chat that works on it there.
+import { Elysia, t } from "elysia";
+import { changePrompt, deleteTask, pauseTask, resumeTask, sendToTask } from "#domain/tasks/change.ts";
+import { createTask } from "#domain/tasks/create.ts";
+import { taskAt, taskPath } from "#domain/tasks/find.ts";
+import { searchTasks } from "#domain/tasks/list.ts";
+import { taskLogs } from "#domain/tasks/logs.ts";
+import { presentTask } from "#domain/tasks/present.ts";
+import { userAt, userPath } from "#domain/users/user.ts";
+import { CreateTask, Task, TaskBuild, TaskInput, TaskLogs, Tasks } from "#schema/tasks/task.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { ANY_ID } from "../http/document/example-ids.ts";
+import { operation } from "../http/operation.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { fails, Generic, NoContent } from "../http/responses.ts";
+
+const tags = ["Tasks"];
+const user = true;
+const params = taskPath;
+const LOGS = 1_000;
+const PROMPT_LIMIT = 512 * 1024;
+
+export const tasks = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/tasks" })
+    .use(callers)
+    .get("", ({ caller, query }) => searchTasks(ctx, caller, query.q ?? "", pageOf(query)), {
+      user,
+      query: t.Object({
+        q: t.Optional(t.String({ description: "Words and key:value terms. Keys: owner, organization, status." })),
+        limit: pageQuery.limit,
+        offset: pageQuery.offset,
+      }),
+      response: { 200: Tasks, ...fails(400, 401, 404) },
+      detail: {
+        tags,
+        operationId: "listTasks",
+        summary: "List tasks",
+        description: "Newest first, of the newest 1,000. One's own; the site's owner sees those of all.",
+      },
+    })
+    .post(
+      "/:user",
+      async ({ caller, params, body, status }) => {
+        const owner = await userAt(ctx.store, params.user, caller);
+        return status(201, await createTask(ctx, caller, owner, body));
+      },
+      {
+        user,
+        params: userPath,
+        body: CreateTask,
+        response: { 201: Task, ...fails(400, 401, 403, 404, 409, 413, 503) },
+        detail: operation({
+          tags,
+          operationId: "createTask",
+          summary: "Create a task",
+          description:
+            "Makes a workspace, by exactly one of template_id and template_version_id. When it can be worked in, a chat begins there with the prompt, once.",
+          limit: PROMPT_LIMIT,
+          example: { input: "Add a page that lists the open invoices.", template_id: ANY_ID },
+        }),
+      },
+    )
+    .get(
+      "/:user/:task",
+      async ({ caller, params }) => presentTask(ctx, await taskAt(ctx.store, params, caller), caller),
+      {
+        user,
+        params,
+        response: { 200: Task, ...fails(400, 401, 404) },
+        detail: { tags, operationId: "getTask", summary: "Get a task" },
+      },
+    )
+    .patch(
+      "/:user/:task/input",
+      async ({ caller, params, body, set }) => {
+        await changePrompt(ctx, await taskAt(ctx.store, params, caller), caller, body.input);
+        set.status = 204;
+      },
+      {
+        user,
+        params,
+        body: TaskInput,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
+        detail: operation({
+          tags,
+          operationId: "updateTaskInput",
+          summary: "Give a task another prompt",
+          description: "Only until its chat has begun.",
+          limit: PROMPT_LIMIT,
+          audit: target.writes(target.task),
+        }),
+      },
+    )
+    .post(
+      "/:user/:task/send",
+      async ({ caller, params, body, set }) => {
+        await sendToTask(ctx, await taskAt(ctx.store, params, caller), caller, body.input);
+        set.status = 204;
+      },
+      {
+        user,
+        params,
+        body: TaskInput,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 502) },
+        detail: operation({
+          tags,
+          operationId: "sendTaskInput",
+          summary: "Say something to a task",
+          description:
+            "It waits in the chat's queue while a turn goes on. 409 while the task is paused or has no chat yet.",
+          limit: PROMPT_LIMIT,
+        }),
+      },
+    )
+    .get(
+      "/:user/:task/logs",
+      async ({ caller, params, query }) => {
+        const task = await taskAt(ctx.store, params, caller);
+        return taskLogs(ctx, task, { after: query.after_id, limit: query.limit ?? LOGS });
+      },
+      {
+        user,
+        params,
+        query: t.Object({
+          after_id: t.Optional(t.Integer({ minimum: 0, description: "Only entries with larger ids." })),
+          limit: t.Optional(
+            t.Integer({ minimum: 1, maximum: LOGS, description: "The newest so many; 1,000 when absent." }),
+          ),
+        }),
+        response: { 200: TaskLogs, ...fails(400, 401, 404) },
+        detail: { tags, operationId: "listTaskLogs", summary: "List what was said in a task" },
+      },
+    )
+    .post(
+      "/:user/:task/pause",
+      async ({ caller, params, status }) => {
+        const task = await taskAt(ctx.store, params, caller);
+        return status(202, { workspace_build: await pauseTask(ctx, task, caller) });
+      },
+      {
+        user,
+        params,
+        response: { 202: TaskBuild, ...fails(400, 401, 403, 404, 409, 503) },
+        detail: operation({
+          tags,
+          operationId: "pauseTask",
+          summary: "Pause a task",
+          description: "Stops its workspace; a turn that goes on is interrupted.",
+          audit: target.writes(target.task),
+        }),
+      },
+    )
+    .post(
+      "/:user/:task/resume",
+      async ({ caller, params, status }) => {
+        const task = await taskAt(ctx.store, params, caller);
+        return status(202, { workspace_build: await resumeTask(ctx, task, caller) });
+      },
+      {
+        user,
+        params,
+        response: { 202: TaskBuild, ...fails(400, 401, 403, 404, 406, 409, 503) },
+        detail: operation({
+          tags,
+          operationId: "resumeTask",
+          summary: "Resume a task",
+          description:
+            "Starts its workspace again. The chat goes on where it was; a prompt that could not be given is.",
+          audit: target.writes(target.task),
+        }),
+      },
+    )
+    .delete(
+      "/:user/:task",
+      async ({ caller, params, status }) => {
+        await deleteTask(ctx, await taskAt(ctx.store, params, caller), caller);
+        return status(202, { message: "The task is being deleted with its workspace." });
+      },
+      {
+        user,
+        params,
+        response: { 202: Generic, ...fails(400, 401, 403, 404, 406, 409, 503) },
+        detail: operation({
+          tags,
+          operationId: "deleteTask",
+          summary: "Delete a task",
+          description: "Its workspace is deleted and its chat archived. 409 while a build of the workspace is active.",
+          audit: target.deletes(target.task),
+        }),
+      },
+    );

@@ -1,0 +1,19 @@
+// `slipway tasks delete TASK [--yes]`: deletes a task with its workspace, once somebody has said so again; its chat is archived.
+import { readArguments } from "../../arguments.ts";
+import { confirmable, mustBeMeant } from "../../asked.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { taskAsked, taskPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["yes"] });
+  const named = taskAsked(input, words);
+  confirmable(input, has.yes);
+  return withServer("tasks delete", input, value, async ({ client }) => {
+    const task = await named(client);
+    if (!has.yes) await mustBeMeant(input, task.name, `This deletes ${task.name} and everything in its workspace.`);
+    await client.delete(taskPath(task));
+    input.print(has.json ? JSON.stringify(task) : `${task.name} is being deleted with its workspace.`);
+    return EXIT.ok;
+  });
+};

@@ -1,0 +1,53 @@
+// Tasks by the names that people give them, for every verb that works on one.
+import type { Task } from "#schema/tasks/task.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { plain } from "../../text.ts";
+import type { VerbInput } from "../../verb.ts";
+
+/** Where the API has a task. */
+export const taskPath = ({ owner_id, id }: Pick<Task, "owner_id" | "id">) => `/api/v2/tasks/${owner_id}/${id}` as const;
+
+/** `NAME` or an id is the caller's own, `OWNER/NAME` somebody else's. Throws VerbFailure when there is none. */
+export const taskNamed = async (client: Client, name: string): Promise<Task> => {
+  const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
+  const path = `/api/v2/tasks/${encodeURIComponent(owner ?? "")}/${encodeURIComponent(own ?? "")}` as const;
+  return client.get(path).catch((error) => {
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    throw new VerbFailure(`there is no task ${name}; \`slipway tasks list\` shows yours`);
+  });
+};
+
+/** The task that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+export const taskAsked = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<Task>) => {
+  const word = oneWord(input, words, "the task, by its name or id");
+  const names = async (client: Client) => (await client.get("/api/v2/tasks?q=owner%3Ame&limit=20")).tasks;
+  return async (client) =>
+    taskNamed(client, await orAsked(input, word, "Task", async () => (await names(client)).map(({ name }) => name)));
+};
+
+/** What it is doing, in a few words. */
+export const stateOf = ({ status, current_state }: Task): string => {
+  if (current_state === null) return status;
+  return status === "active" ? `active, ${current_state.state}` : status;
+};
+
+/** For people: one row for each fact. */
+export const described = (task: Task): string => {
+  const rows: [string, string][] = [
+    ["Task", `${task.name} (${task.id})`],
+    ["Title", task.display_name],
+    ["Status", stateOf(task)],
+    ["Said", task.current_state?.message || "-"],
+    ["Workspace", `${task.owner_name}/${task.workspace_name} (${task.workspace_status ?? "unknown"})`],
+    ["Chat", idOf(task.chat_id) ?? "not yet: it begins when the workspace runs"],
+    ["Template", task.template_name],
+  ];
+  return rows.map(([head, text]) => `${head.padEnd(9)}  ${plain(text)}`).join("\n");
+};
+
+const idOf = (id: Task["chat_id"]): string | undefined => {
+  if (id === null || typeof id === "string") return id ?? undefined;
+  return id.valid ? id.uuid : undefined;
+};

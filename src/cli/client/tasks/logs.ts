@@ -1,0 +1,18 @@
+// `slipway tasks logs TASK`: what people and the model have said in a task.
+import { readArguments } from "../../arguments.ts";
+import { several } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { taskAsked, taskPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const named = taskAsked(input, words);
+  return withServer("tasks logs", input, value, async ({ client }) => {
+    const { logs } = await client.get(`${taskPath(await named(client))}/logs`);
+    if (has.json) input.print(JSON.stringify(logs));
+    else if (logs.length === 0) input.print("Nothing was said yet.");
+    else for (const { type, content } of logs) input.print(`${type === "input" ? "> " : ""}${several(content)}`);
+    return EXIT.ok;
+  });
+};

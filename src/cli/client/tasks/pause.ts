@@ -1,0 +1,28 @@
+// `slipway tasks pause TASK` and `resume TASK`: stop and start the workspace of a task, and wait until that is done.
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { finishBuild } from "../workspaces/build.ts";
+import { workspaceNamed } from "../workspaces/find.ts";
+import { taskAsked, taskPath } from "./find.ts";
+
+const moved =
+  (word: "pause" | "resume", is: "paused" | "active"): RunVerb =>
+  async (input) => {
+    const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
+    const named = taskAsked(input, words);
+    return withServer(`tasks ${word}`, input, value, async (remote) => {
+      const { client } = remote;
+      const task = await named(client);
+      if (task.status === is) {
+        input.print(has.json ? JSON.stringify(task) : `${task.name} is ${is} already.`);
+        return EXIT.ok;
+      }
+      const { workspace_build } = await client.post(`${taskPath(task)}/${word}`);
+      const workspace = await workspaceNamed(client, `${task.owner_name}/${task.workspace_name}`);
+      return finishBuild(input, remote, workspace, workspace_build, has);
+    });
+  };
+
+export const pause = moved("pause", "paused");
+export const resume = moved("resume", "active");

@@ -1,0 +1,21 @@
+// `slipway tasks send TASK TEXT`: says something to a task, which waits while its model is busy.
+import { readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { textOf } from "../chat/find.ts";
+import { withServer } from "../remote.ts";
+import { taskNamed, taskPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const [first, ...said] = words;
+  const word = oneWord(input, first === undefined ? [] : [first], "the task and what to say");
+  return withServer("tasks send", input, value, async ({ client }) => {
+    const task = await taskNamed(client, await orAsked(input, word, "Task"));
+    await client.post(`${taskPath(task)}/send`, { input: await textOf(input, said) });
+    input.print(
+      has.json ? JSON.stringify(task) : `${task.name} has it; \`slipway tasks logs ${task.name}\` shows what comes.`,
+    );
+    return EXIT.ok;
+  });
+};

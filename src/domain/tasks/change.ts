@@ -1,0 +1,103 @@
+// What is done to a task after it was made: another prompt, words for its chat, stopping, starting and deleting.
+import { END_CHAT, GIVE_PROMPT, TASK } from "#actors/tasks/keeper.ts";
+import { conflict, forbidden, notFound } from "#base/errors.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { setTimer } from "#db/engine/timers.ts";
+import { replacePrompt, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import { mayDriveChat } from "../access.ts";
+import { createBuild } from "../builds/create.ts";
+import { admittedPrompt } from "../chats/admitted.ts";
+import { contentOf } from "../chats/input.ts";
+import type { DomainContext } from "../context.ts";
+import { auditTask } from "./audit.ts";
+import { textOf } from "./create.ts";
+
+const checkOwn = (caller: UserCaller, task: TaskRow): void => {
+  if (!mayDriveChat(caller, task)) throw forbidden("Only the owner of a task can do this.");
+};
+
+/** Another prompt, as long as the first one was not given. 403, 409. */
+export const changePrompt = async (
+  { store, clock }: DomainContext,
+  task: TaskRow,
+  caller: UserCaller,
+  input: string,
+): Promise<void> => {
+  checkOwn(caller, task);
+  const prompt = textOf(input);
+  const now = clock.now();
+  const after = { ...task, prompt, updated_at: now };
+  const writes = [replacePrompt({ id: task.id, prompt, updated_at: now }), ...auditTask({ before: task, after }, now)];
+  await store.commit(writes).catch((error) => {
+    if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
+    throw conflict("The task has its prompt already: send it something instead.");
+  });
+};
+
+/** Says something in the task's chat, or queues it while a turn goes on. 403; 409 while the chat cannot work. */
+export const sendToTask = async (
+  ctx: DomainContext,
+  task: TaskRow,
+  caller: UserCaller,
+  input: string,
+): Promise<void> => {
+  checkOwn(caller, task);
+  const content = contentOf([{ type: "text", text: input }]);
+  const workspace = await ctx.store.get(findWorkspace({ id: task.workspace_id }));
+  if (workspace?.status === "stopped" || workspace?.status === "stopping") {
+    throw conflict("The task is paused: resume it first.");
+  }
+  const chat = await ctx.store.get(findChatPlace({ id: task.chat_id }));
+  if (!chat && task.delivered_at !== null) throw conflict("The chat of this task was deleted.");
+  if (!chat) throw conflict(task.problem || "The task does not have its prompt yet: its workspace is being started.");
+  if (chat.archived) throw conflict("The chat is archived: bring it back first.");
+  const behavior = "queue" as const;
+  const admitted = await admittedPrompt(ctx, chat, { typed: content, asked: { type: "send", behavior } });
+  await ctx.chats.ask(chat.id, "send", {
+    content: admitted.content,
+    custom_prompt: admitted.custom_prompt,
+    created_by: caller.user_id,
+    behavior,
+    patch: {},
+    model_config_id: null,
+    reasoning_effort: "",
+  });
+};
+
+/** Stops the workspace; what the chat is doing is interrupted. 403, 409. */
+export const pauseTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<Build> => {
+  const build = await createBuild(ctx, task.workspace_id, { transition: "stop", reason: "task_manual_pause" }, caller);
+  // A chat that does nothing, or is not there yet, needs no interruption.
+  await ctx.chats.ask(task.chat_id, "interrupt", {}).catch(() => {});
+  return build;
+};
+
+/** Starts the workspace; a prompt that could not be given is given then. 403, 409. */
+export const resumeTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<Build> => {
+  const now = ctx.clock.now();
+  const again =
+    task.delivered_at === null
+      ? [updateTask(task.id, { problem: "", updated_at: now }), setTimer(TASK, task.id, GIVE_PROMPT, now)]
+      : [];
+  const body = { transition: "start", reason: "task_resume" } as const;
+  const build = await createBuild(ctx, task.workspace_id, body, caller, again);
+  if (again.length > 0) ctx.tasks.wait({ task_id: task.id, workspace_id: task.workspace_id });
+  return build;
+};
+
+/** Deletes the task with its workspace; its chat goes into the archive. One batch with the build that deletes. 403, 409. */
+export const deleteTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<void> => {
+  const now = ctx.clock.now();
+  const rows = [
+    updateTask(task.id, { deleted: true, updated_at: now }, { expect: 1 }),
+    setTimer(TASK, task.chat_id, END_CHAT, now),
+    ...auditTask({ before: task }, now),
+  ];
+  await createBuild(ctx, task.workspace_id, { transition: "delete" }, caller, rows).catch((error) => {
+    throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
+  });
+};

@@ -1,0 +1,88 @@
+// Making a task: everything is checked here; then its row, the workspace with its first build and the timer that gives the prompt are
+// written as one batch (rule TK-1).
+import { GIVE_PROMPT, TASK } from "#actors/tasks/keeper.ts";
+import { forbidden } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { setTimer } from "#db/engine/timers.ts";
+import { insertTask, type TaskRow } from "#db/tasks/tasks.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { CreateTask, Task } from "#schema/tasks/task.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { mayCreateChat } from "../access.ts";
+import { modelOf } from "../chats/create.ts";
+import { contentOf, effortOf } from "../chats/input.ts";
+import { chatIdOf } from "../chats/repeat.ts";
+import { checkUsageLimit } from "../chats/usage-limits.ts";
+import type { DomainContext } from "../context.ts";
+import type { KnownUser } from "../users/user.ts";
+import { createWorkspace } from "../workspaces/create.ts";
+import { auditTask } from "./audit.ts";
+import { nameFor, titleFor } from "./name.ts";
+import { presentTask } from "./present.ts";
+
+/** The new task. 400, 403, 404 and 409 as for new workspaces and new chats. */
+export const createTask = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  owner: KnownUser,
+  body: CreateTask,
+): Promise<Task> => {
+  const { store, clock } = ctx;
+  // Its chat works with the owner's credentials, so nobody else speaks in it (facts/chats 4.1).
+  if (owner.id !== caller.user_id) throw forbidden("Each makes their own tasks.");
+  const prompt = textOf(body.input);
+  const model = body.model_config_id === undefined ? null : modelOf(ctx, body.model_config_id);
+  if (model === null) modelOf(ctx, undefined);
+  const reasoning_effort = effortOf(body.reasoning_effort) ?? "";
+  await checkUsageLimit(ctx, owner.id);
+  const id = uuid();
+  const now = clock.now();
+  const name = body.name || nameFor(prompt, id);
+  const { template_id, template_version_id, template_version_preset_id, rich_parameter_values } = body;
+  const workspace = { name, template_id, template_version_id, template_version_preset_id, rich_parameter_values };
+  let task: TaskRow | undefined;
+  await createWorkspace(ctx, {
+    caller,
+    owner,
+    body: workspace,
+    task: {
+      id,
+      rows: ({ workspace_id, organization_id }) => {
+        if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
+        const row: TaskRow = {
+          id,
+          organization_id,
+          owner_id: owner.id,
+          name,
+          display_name: body.display_name?.trim() || titleFor(prompt),
+          workspace_id,
+          chat_id: chatIdOf(owner.id, requestOf(id).key),
+          prompt,
+          model_config_id: model,
+          reasoning_effort,
+          delivered_at: null,
+          problem: "",
+          snapshot: null,
+          created_at: now,
+          updated_at: now,
+          deleted: false,
+        };
+        task = row;
+        return [insertTask(row), setTimer(TASK, id, GIVE_PROMPT, now), ...auditTask({ after: row }, now)];
+      },
+    },
+  });
+  if (!task) throw new Error("a task was made without its row");
+  const place = await store.get(findWorkspacePlace({ id: task.workspace_id }));
+  if (place) ctx.tasks.wait({ task_id: id, workspace_id: place.id });
+  return presentTask(ctx, task, caller);
+};
+
+/** What its chat is asked for by: so that it is made once, however often somebody tries (rule TK-2). */
+export const requestOf = (task_id: string): { readonly key: string; readonly digest: string } => ({
+  key: `task ${task_id}`,
+  digest: "",
+});
+
+/** The text as chats keep it. 400 for blanks alone. */
+export const textOf = (input: string): string => contentOf([{ type: "text", text: input }])[0]?.text ?? "";

@@ -1,0 +1,28 @@
+// Finding the task a path names. A task holds a prompt and a chat: it is its owner's, and the site owner's to look at and to stop.
+import { Type as t } from "@sinclair/typebox";
+import { notFound } from "#base/errors.ts";
+import { isUuid } from "#base/ids.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findTask, findTaskByName, type TaskRow } from "#db/tasks/tasks.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { mayUpdateChat } from "../access.ts";
+import { anyUserAt, userPath } from "../users/user.ts";
+
+/** The path parameters of every route of one task. */
+export const taskPath = t.Object({
+  user: userPath.properties.user,
+  task: t.String({ description: "Task id, or its name in any letter case." }),
+});
+
+/** 404 when it is not there, another's than the path says, or not the caller's to see. */
+export const taskAt = async (
+  store: Store,
+  { user, task }: typeof taskPath.static,
+  caller: UserCaller,
+): Promise<TaskRow> => {
+  const { id: owner_id } = await anyUserAt(store, user, caller);
+  const key = isUuid(task) ? findTask({ id: task.toLowerCase() }) : findTaskByName({ owner_id, name: task });
+  const found = (await store.get(key))?.task;
+  if (!found || found.owner_id !== owner_id || !mayUpdateChat(caller, found)) throw notFound();
+  return found;
+};

@@ -1,0 +1,56 @@
+// The list of tasks and what `q` narrows it by.
+
+import { isUuid } from "#base/ids.ts";
+import { SearchQuery } from "#base/query.ts";
+import { listTasks } from "#db/tasks/tasks.ts";
+import { findUserByName } from "#db/users/users.ts";
+import type { Page } from "#schema/page.ts";
+import { TASK_STATUSES, type Tasks } from "#schema/tasks/task.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { isOwner } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { organizationAt } from "../organizations/find.ts";
+import { presentTasks } from "./present.ts";
+
+/** So many of the newest are looked at. */
+const MOST = 1_000;
+const NONE: Tasks = { tasks: [], count: 0 };
+
+/** Newest first: one's own; the site's owner sees those of all. 400 for a `q` that cannot be understood. */
+export const searchTasks = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  q: string,
+  { limit, offset }: Page,
+): Promise<Tasks> => {
+  const search = new SearchQuery(q);
+  const owner = search.text("owner");
+  const organization = search.text("organization");
+  const status = search.choice("status", TASK_STATUSES);
+  const words = search.free.toLowerCase();
+  search.end("Invalid task search query.");
+  const asked = owner === undefined ? null : await ownerId(ctx, owner, caller);
+  if (asked === undefined) return NONE;
+  if (!isOwner(caller) && asked !== null && asked !== caller.user_id) return NONE;
+  const owner_id = isOwner(caller) ? asked : caller.user_id;
+  const organization_id =
+    organization === undefined ? null : (await organizationAt(ctx.store, organization, caller)).id;
+  const rows = await ctx.store.scan(listTasks({ owner_id, organization_id, limit: MOST }));
+  const named = rows
+    .map(({ task }) => task)
+    .filter(({ name, display_name }) => `${name} ${display_name}`.toLowerCase().includes(words));
+  // Only a status needs all of them to be put together.
+  const shown = await presentTasks(ctx, status === undefined ? named.slice(offset, offset + limit) : named, caller);
+  if (status === undefined) return { tasks: shown, count: named.length };
+  const fitting = shown.filter((task) => task.status === status);
+  return { tasks: fitting.slice(offset, offset + limit), count: fitting.length };
+};
+
+const ownerId = async (
+  { store }: DomainContext,
+  owner: string,
+  { user_id }: UserCaller,
+): Promise<string | undefined> => {
+  if (owner === "me") return user_id;
+  return isUuid(owner) ? owner.toLowerCase() : (await store.get(findUserByName({ username: owner })))?.id;
+};

@@ -1,0 +1,21 @@
+// What is done for somebody without a request of theirs, with the rights that they have now.
+import type { Store } from "#db/engine/store.ts";
+import { readMemberships } from "#db/users/members.ts";
+import { findUser } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+
+/** The user as a caller; undefined for one who may not do anything now. */
+export const asCaller = async (store: Store, user_id: string): Promise<UserCaller | undefined> => {
+  const user = await store.get(findUser({ id: user_id }));
+  if (!user || user.status === "suspended") return undefined;
+  return {
+    kind: "user",
+    user_id: user.id,
+    username: user.username,
+    roles: user.roles,
+    ...(await readMemberships(store, user.id)),
+    key_id: "",
+    scopes: ["all"],
+    compat: false,
+  };
+};

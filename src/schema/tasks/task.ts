@@ -1,0 +1,124 @@
+// Wire shapes of tasks: a workspace made for one prompt, and the chat that works on it there.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { AGENT_STATUSES, LIFECYCLE_STATES } from "../agents/agent.ts";
+import { named, namedObject } from "../named.ts";
+import { NullableUuid } from "../nullable-uuid.ts";
+import { oneOf } from "../one-of.ts";
+import { lineText } from "../text.ts";
+import { BUILD_STATUSES, Build, ParameterValue } from "../workspaces/build.ts";
+
+const uuid = () => t.String({ format: "uuid" });
+const time = () => t.String({ format: "date-time" });
+
+export const TASK_STATUSES = ["pending", "initializing", "active", "paused", "unknown", "error"] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
+export const TASK_STATES = ["working", "idle", "complete", "failed"] as const;
+
+/** Longest prompt, in characters. */
+const PROMPT = 100_000;
+const Prompt = (description: string) => t.String({ minLength: 1, maxLength: PROMPT, description });
+
+export const TaskState = namedObject("TaskState", {
+  timestamp: time(),
+  state: named(
+    "TaskStateName",
+    oneOf(
+      TASK_STATES,
+      "working: a turn goes on. idle: it waits for its person. complete: the turn has ended. failed: the turn has failed.",
+    ),
+  ),
+  message: t.String({ description: "In a sentence; may be empty." }),
+  uri: t.String({ description: "Where to look, such as a pull request; empty for none." }),
+});
+export type TaskState = Static<typeof TaskState>;
+
+export const Task = namedObject("Task", {
+  id: uuid(),
+  organization_id: uuid(),
+  owner_id: uuid(),
+  owner_name: t.String({ description: "The owner's username." }),
+  owner_avatar_url: t.String(),
+  name: t.String(),
+  display_name: t.String(),
+  template_id: uuid(),
+  template_version_id: uuid(),
+  template_name: t.String(),
+  template_display_name: t.String(),
+  template_icon: t.String(),
+  workspace_id: NullableUuid,
+  workspace_name: t.String(),
+  workspace_status: t.Optional(oneOf(BUILD_STATUSES)),
+  workspace_build_number: t.Optional(t.Integer()),
+  workspace_agent_id: NullableUuid,
+  workspace_agent_status: t.Optional(oneOf(AGENT_STATUSES, "Absent while there is no agent.")),
+  workspace_agent_lifecycle: t.Optional(oneOf(LIFECYCLE_STATES, "Absent while there is no agent.")),
+  workspace_agent_health: t.Optional(
+    t.Object(
+      { healthy: t.Boolean(), reason: t.Optional(t.String()) },
+      { description: "Absent while there is no agent." },
+    ),
+  ),
+  workspace_app_id: NullableUuid,
+  chat_id: NullableUuid,
+  initial_prompt: t.String(),
+  status: named(
+    "TaskStatus",
+    oneOf(
+      TASK_STATUSES,
+      "pending: a build waits, or the workspace is being stopped. initializing: the workspace starts. active: the chat has the prompt and can be talked to. paused: the workspace is stopped. error: the build has failed, or the prompt cannot be given. unknown: none of these, such as a lost agent.",
+    ),
+  ),
+  current_state: t.Union([TaskState, t.Null()], { description: "Null until the chat has begun." }),
+  created_at: time(),
+  updated_at: time(),
+});
+export type Task = Static<typeof Task>;
+
+export const Tasks = namedObject("Tasks", {
+  tasks: t.Array(Task),
+  count: t.Integer({ description: "All that match, not only this page." }),
+});
+export type Tasks = Static<typeof Tasks>;
+
+export const CreateTask = namedObject("CreateTaskRequest", {
+  input: Prompt("The prompt that the chat begins with."),
+  template_id: t.Optional(t.String({ format: "uuid", description: "Its active version is used." })),
+  template_version_id: t.Optional(t.String({ format: "uuid", description: "Instead of template_id." })),
+  template_version_preset_id: t.Optional(t.String({ format: "uuid", description: "A preset of that version." })),
+  rich_parameter_values: t.Optional(t.Array(ParameterValue, { maxItems: 256 })),
+  name: t.Optional(
+    lineText({
+      description: "The rule of workspaces, whose name it is, too; made of the prompt when absent or empty.",
+    }),
+  ),
+  display_name: t.Optional(
+    lineText({ maxLength: 64, description: "The beginning of the prompt when absent or empty." }),
+  ),
+  model_config_id: t.Optional(t.String({ format: "uuid", description: "As in new chats." })),
+  reasoning_effort: t.Optional(t.String({ maxLength: 16, description: "As in new chats." })),
+});
+export type CreateTask = Static<typeof CreateTask>;
+
+export const TaskInput = namedObject("TaskInputRequest", { input: Prompt("What is said.") });
+export type TaskInput = Static<typeof TaskInput>;
+
+export const TaskLog = namedObject("TaskLogEntry", {
+  id: t.Integer(),
+  content: t.String(),
+  type: oneOf(["input", "output"], "input: what people have said. output: what the model has."),
+  time: time(),
+});
+export type TaskLog = Static<typeof TaskLog>;
+
+export const TaskLogs = namedObject("TaskLogs", {
+  count: t.Integer({ description: "Of the entries in this answer." }),
+  logs: t.Array(TaskLog, { description: "Oldest first." }),
+  snapshot: t.Optional(
+    t.Boolean({ description: "What an agent in the workspace has left, since the chat has not begun." }),
+  ),
+  snapshot_at: t.Optional(time()),
+});
+export type TaskLogs = Static<typeof TaskLogs>;
+
+/** The build that stops or starts the workspace. */
+export const TaskBuild = namedObject("TaskBuild", { workspace_build: Build });

@@ -1,0 +1,85 @@
+// Making a task: what is to be done, and the template of the workspace in which it is.
+import { useSignal } from "@preact/signals";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Area, Field, Select } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+export const NewTask = ({ onClose }: { onClose: () => void }) => {
+  const { state } = useResource("task templates", () => call("GET /templates", { query: { q: "deprecated:false" } }));
+  const templates = state.value.data ?? [];
+  const picked = useSignal("");
+  const template = templates.find(({ id }) => id === picked.value) ?? templates[0];
+  const presets = useResource(template?.active_version_id, () =>
+    template
+      ? call("GET /templateversions/:templateversion/presets", {
+          path: { templateversion: template.active_version_id },
+        })
+      : Promise.resolve([]),
+  ).state.value.data;
+  const preset = useSignal("");
+  const hasPreset = presets?.some(({ id }) => id === preset.value) === true;
+  return (
+    <FormDialog
+      title="New task"
+      submit="Begin task"
+      onClose={onClose}
+      act={async ({ input = "", name = "" }) => {
+        const version = hasPreset
+          ? { template_version_id: template?.active_version_id ?? "", template_version_preset_id: preset.value }
+          : { template_id: template?.id ?? "" };
+        const task = await call("POST /tasks/:user", {
+          path: { user: "me" },
+          body: { input, ...version, ...(name === "" ? {} : { name }) },
+        });
+        say(`${task.name} begins as soon as its workspace runs`);
+      }}
+    >
+      {(problems) => (
+        <>
+          <Area
+            label="What is to be done"
+            name="input"
+            rows={6}
+            required
+            placeholder="Mend the login page: it is slow on phones."
+            error={problems.input}
+          />
+          <Select
+            label="Template"
+            value={template?.id ?? ""}
+            choices={templates.map((one) => ({ value: one.id, label: one.display_name || one.name }))}
+            onPick={(id) => {
+              picked.value = id;
+            }}
+            hint={templates.length === 0 && !state.value.loading ? "There is no template yet." : undefined}
+            error={problems.template_id}
+          />
+          {presets && presets.length > 0 && (
+            <Select
+              label="Preset"
+              value={hasPreset ? preset.value : ""}
+              choices={[
+                { value: "", label: "Defaults of the template" },
+                ...presets.map(({ id, name }) => ({ value: id, label: name })),
+              ]}
+              onPick={(id) => {
+                preset.value = id;
+              }}
+            />
+          )}
+          <Field
+            label="Name"
+            name="name"
+            maxLength={32}
+            spellcheck={false}
+            autocapitalize="none"
+            hint="Of the workspace; made of the first words when empty."
+            error={problems.name}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};

@@ -1,0 +1,78 @@
+// Tasks: prompts with a workspace each. What each does follows from the live lists of workspaces and chats, which say when to read anew.
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Task } from "#schema/tasks/task.ts";
+import { call } from "../../data/api.ts";
+import { chats } from "../../data/chats.ts";
+import { useResource } from "../../data/resource.ts";
+import { workspaces } from "../../data/workspaces.ts";
+import { Button } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { NewTask } from "./new-task.tsx";
+import { TaskItem } from "./task-item.tsx";
+import { idOf } from "./words.ts";
+
+const SHOWN = 100;
+
+export default function TasksPage() {
+  const { state, again } = useResource("tasks", () => call("GET /tasks", { query: { q: "owner:me", limit: SHOWN } }));
+  const isOpen = useSignal(false);
+  const { data, error } = state.value;
+  const news = useComputed(() => (state.value.data?.tasks ?? []).map(factsOf).join());
+  useEffect(() => void again(), [news.value]);
+  const make = (
+    <Button look="primary" icon="plus" onPress={sets(isOpen, true)}>
+      New task
+    </Button>
+  );
+  return (
+    <Frame
+      title="Tasks"
+      beside={data && <span class="dim small num">{data.count}</span>}
+      actions={data && data.count > 0 ? make : undefined}
+    >
+      <div class="page narrow">
+        {error ? (
+          <Failed what="Your tasks cannot be read" error={error} again={again} />
+        ) : !data ? (
+          <Skeleton lines={4} />
+        ) : data.count === 0 ? (
+          <Empty
+            icon="check"
+            title="No tasks yet"
+            text="A task gets a workspace of its own, in which a model begins to work as soon as it runs."
+          >
+            {make}
+          </Empty>
+        ) : (
+          <ul class="panel list" aria-label="Tasks">
+            {data.tasks.map((task) => (
+              <TaskItem key={task.id} task={task} again={again} />
+            ))}
+          </ul>
+        )}
+      </div>
+      {isOpen.value && (
+        <NewTask
+          onClose={() => {
+            isOpen.value = false;
+            void again();
+          }}
+        />
+      )}
+    </Frame>
+  );
+}
+
+/** What the live lists know of a task: when that changes, its status may have. */
+const factsOf = ({ workspace_id, chat_id }: Task): string => {
+  const workspace = workspaces.value.get(idOf(workspace_id) ?? "");
+  const chat = chats.value.get(idOf(chat_id) ?? "");
+  const agents = workspace?.agents.map(({ status, lifecycle_state }) => `${status} ${lifecycle_state}`) ?? [];
+  // A chat that has begun is new in the list of chats.
+  const begun = chat ? chat.status : String(chats.value.size);
+  return [workspace?.status, ...agents, begun, chat?.last_turn_summary].join(" ");
+};

@@ -1,0 +1,279 @@
+// Tasks: a workspace made for one prompt, and the chat that works on it, with a model that says what the test says.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Static } from "@sinclair/typebox";
+import { sha256, uuid } from "#base/ids.ts";
+import type { AuditLogs } from "#schema/audit.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { Task, TaskLogs, Tasks } from "#schema/tasks/task.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
+import type { ModelInfo } from "#src/llm/model.ts";
+import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
+import { statusOf } from "#test/api/users/people.ts";
+import { historyOf } from "#test/support/chats.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
+
+/** Models that an administrator may take away. */
+class PassingModels extends ScriptedModels {
+  areAway = false;
+
+  override resolve(id: string | null): ModelInfo | undefined {
+    return this.areAway ? undefined : super.resolve(id);
+  }
+}
+
+setDefaultTimeout(60_000);
+
+const models = new PassingModels();
+let world: World;
+let ada: Client;
+let bob: Client;
+let template_id: string;
+let version_id: string;
+const open: AsyncDisposable[] = [];
+
+beforeAll(async () => {
+  world = await openWorld({ models });
+  const seeded = await seedTemplate(world.server, ECHO);
+  ({ template_id, version_id } = seeded);
+  const { organization_id } = seeded;
+  ada = world.admin.as((await seedUser(world.server, { username: "ada", organization_id })).token);
+  bob = world.admin.as((await seedUser(world.server, { username: "bob", organization_id })).token);
+});
+afterAll(async () => {
+  for (const one of open) await one[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+});
+
+const create = (input: string, more: object = {}): Promise<Task> =>
+  ada.post<Task>("/api/v2/tasks/me", { input, template_id, ...more });
+const path = ({ id }: Pick<Task, "id">, rest = ""): string => `/api/v2/tasks/ada/${id}${rest}`;
+const read = (task: Pick<Task, "id">): Promise<Task> => ada.get<Task>(path(task));
+const idIn = (field: Task["chat_id"]): string => (typeof field === "object" && field ? field.uuid : (field ?? ""));
+const workspaceOf = (task: Task): string => idIn(task.workspace_id);
+
+/** The agent of a task's workspace, connected and with its start scripts run. */
+const bringUp = async (task: Task): Promise<string> => {
+  await awaitBuild(ada, workspaceOf(task));
+  const token = uuid();
+  const rows = [[sha256(token), workspaceOf(task)]];
+  const newest = "(select latest_build_id from workspaces where id = ?2)";
+  const sql = `update agents set token_hash = ?1 where workspace_id = ?2 and build_id = ${newest}`;
+  await contextOf(world.server).store.commit([{ sql, rows }]);
+  const agent = await connectAgent(world.server, token);
+  open.push(agent);
+  for (const state of [Lifecycle_State.STARTING, Lifecycle_State.READY]) {
+    await agent.agent.updateLifecycle({ lifecycle: { state } });
+  }
+  return token;
+};
+
+const begun = async (input: string): Promise<{ task: Task; chat: string }> => {
+  const made = await create(input);
+  await bringUp(made);
+  const call = await models.next();
+  expect(call.prompt).toBe(input);
+  call.say("It is done.").finish();
+  const task = await until(async () => {
+    const now = await read(made);
+    return now.current_state?.state === "complete" && now;
+  });
+  return { task, chat: idIn(task.chat_id) };
+};
+
+test("[TK-1] [TK-4] a task is made with its workspace, named after its prompt, and waits for it", async () => {
+  const task = await create("Fix the *login* page, please!\nIt is slow.");
+  expect(task).toMatchObject({
+    display_name: "Fix the *login* page, please!",
+    initial_prompt: "Fix the *login* page, please!\nIt is slow.",
+    template_id,
+    owner_name: "ada",
+    chat_id: { valid: false },
+    current_state: null,
+  });
+  expect(task.name).toMatch(/^fix-the-login-page-please-[0-9a-f]{4}$/);
+  const workspace = await ada.get<Workspace>(`/api/v2/workspaces/${workspaceOf(task)}`);
+  expect(workspace).toMatchObject({ name: task.name, task_id: { uuid: task.id, valid: true } });
+  await awaitBuild(ada, workspace.id);
+  expect((await read(task)).status).toBe("initializing");
+  expect(await statusOf(ada, "POST", path(task, "/send").slice("/api/v2".length), { input: "go" })).toBe(409);
+  expect(await ada.get<Task>(`/api/v2/tasks/me/${task.name.toUpperCase()}`)).toMatchObject({ id: task.id });
+});
+
+test("[TK-1] what is refused leaves no workspace and no task", async () => {
+  const before = await ada.get<Tasks>("/api/v2/tasks");
+  const workspaces = await ada.get<{ count: number }>("/api/v2/workspaces");
+  const post = (body: object) => statusOf(ada, "POST", "/tasks/me", body);
+  expect(await post({ input: "  ", template_id })).toBe(400);
+  expect(await post({ input: "x" })).toBe(400);
+  expect(await post({ input: "x", template_id: uuid() })).toBe(400);
+  expect(await post({ input: "x", template_id, name: "not a name" })).toBe(400);
+  expect(await post({ input: "x", template_id, model_config_id: uuid() })).toBe(400);
+  expect(await post({ input: "x", template_id, reasoning_effort: "much" })).toBe(400);
+  await create("first", { name: "taken", template_id: undefined, template_version_id: version_id });
+  expect(await post({ input: "x", template_id, name: "Taken" })).toBe(409);
+  expect((await ada.get<Tasks>("/api/v2/tasks")).count).toBe(before.count + 1);
+  expect((await ada.get<{ count: number }>("/api/v2/workspaces")).count).toBe(workspaces.count + 1);
+});
+
+test("[TK-2] [TK-4] [TK-5] the chat begins with the prompt once the workspace can be worked in, and goes on with what is sent", async () => {
+  const { task, chat } = await begun("Write a haiku.");
+  expect(task).toMatchObject({ status: "active", workspace_agent_lifecycle: "ready" });
+  expect(await ada.get<Chat>(`/api/v2/chats/${chat}`)).toMatchObject({ workspace_id: workspaceOf(task) });
+  await ada.post(path(task, "/send"), { input: "Another one." });
+  const call = await models.next();
+  expect(call.prompt).toBe("Another one.");
+  expect((await read(task)).current_state?.state).toBe("working");
+  // Waits until the turn has ended.
+  await ada.post(path(task, "/send"), { input: "And a third." });
+  call.say("Here it is.").finish();
+  (await models.next()).say("The third.").finish();
+  await until(async () => (await historyOf(ada, chat)).length === 6);
+  const logs = await ada.get<TaskLogs>(path(task, "/logs"));
+  expect(logs.logs.map(({ type, content }) => `${type}: ${content}`)).toEqual([
+    ...["input: Write a haiku.", "output: It is done.", "input: Another one.", "output: Here it is."],
+    ...["input: And a third.", "output: The third."],
+  ]);
+  expect(logs.count).toBe(6);
+  const last = await ada.get<TaskLogs>(path(task, `/logs?after_id=${logs.logs[3]?.id}`));
+  expect(last.logs.map(({ content }) => content)).toEqual(["And a third.", "The third."]);
+  expect((await ada.get<TaskLogs>(path(task, "/logs?limit=1"))).logs.map(({ content }) => content)).toEqual([
+    "The third.",
+  ]);
+  // A repeated look gives nothing again.
+  await contextOf(world.server).scheduler.tick();
+  expect((await historyOf(ada, chat)).filter((line) => line.startsWith("user"))).toHaveLength(3);
+});
+
+test("[TK-3] the owner may replace the prompt until it is given, and the audit log does not tell it", async () => {
+  const task = await create("Do the wrong thing.");
+  expect((await ada.fetch("PATCH", path(task, "/input"), { input: "Do the right thing." })).status).toBe(204);
+  await bringUp(task);
+  const call = await models.next();
+  expect(call.prompt).toBe("Do the right thing.");
+  call.finish();
+  expect((await ada.fetch("PATCH", path(task, "/input"), { input: "Too late." })).status).toBe(409);
+  expect((await read(task)).initial_prompt).toBe("Do the right thing.");
+  const { audit_logs } = await world.admin.get<Static<typeof AuditLogs>>(
+    "/api/v2/audit?q=resource_type:task&limit=100",
+  );
+  const own = audit_logs.filter((one) => one.resource_id === task.id && one.status_code < 400);
+  expect(own.map(({ action }) => action)).toEqual(["write", "create"]);
+  expect(JSON.stringify(own)).not.toContain("thing.");
+  expect(own[0]?.diff.prompt).toEqual({ old: "", new: "", secret: true });
+});
+
+test("[TK-3] what keeps the prompt from being given is said, and resuming tries again", async () => {
+  const task = await create("Nobody may say this.");
+  models.areAway = true;
+  await bringUp(task);
+  const failed = await until(async () => {
+    const now = await read(task);
+    return now.status === "error" && now;
+  });
+  expect(failed.current_state).toMatchObject({ state: "failed", message: expect.stringContaining("no model") });
+  expect((await ada.fetch("POST", path(task, "/send"), { input: "And?" })).status).toBe(409);
+  models.areAway = false;
+  await ada.post<unknown>(path(task, "/pause"), undefined);
+  await awaitBuild(ada, workspaceOf(task));
+  await ada.post<unknown>(path(task, "/resume"), undefined);
+  await bringUp(task);
+  const call = await models.next();
+  expect(call.prompt).toBe("Nobody may say this.");
+  call.finish();
+  await until(async () => (await read(task)).status === "active");
+});
+
+test("[TK-6] pausing stops the workspace and the turn; resuming starts it, and the chat goes on", async () => {
+  const { task, chat } = await begun("Count to a million.");
+  await ada.post(path(task, "/send"), { input: "Go on." });
+  (await models.next()).say("one, two");
+  const { workspace_build } = await ada.post<{ workspace_build: Build }>(path(task, "/pause"), undefined);
+  expect(workspace_build).toMatchObject({ transition: "stop", reason: "task_manual_pause" });
+  await until(async () => (await ada.get<Chat>(`/api/v2/chats/${chat}`)).status === "waiting");
+  await awaitBuild(ada, workspaceOf(task));
+  expect((await read(task)).status).toBe("paused");
+  expect((await ada.fetch("POST", path(task, "/send"), { input: "Are you there?" })).status).toBe(409);
+  const resumed = await ada.post<{ workspace_build: Build }>(path(task, "/resume"), undefined);
+  expect(resumed.workspace_build).toMatchObject({ transition: "start", reason: "task_resume" });
+  await bringUp(task);
+  await until(async () => (await read(task)).status === "active");
+  await ada.post(path(task, "/send"), { input: "Are you there?" });
+  const call = await models.next();
+  expect(call.prompt).toBe("Are you there?");
+  call.finish();
+});
+
+test("[TK-5] without a chat the log has what an agent in the workspace has left", async () => {
+  const task = await create("Wait for the scripts.");
+  await awaitBuild(ada, workspaceOf(task));
+  const token = uuid();
+  const set = "update agents set token_hash = ?1 where workspace_id = ?2";
+  await contextOf(world.server).store.commit([{ sql: set, rows: [[sha256(token), workspaceOf(task)]] }]);
+  const agent = new Client(world.server.url, token);
+  const messages = [{ id: 7, role: "user", content: "hi", time: "2026-01-02T03:04:05Z" }, { content: "hello" }, 5];
+  const save = (id: string) =>
+    agent.fetch("POST", `/api/v2/workspaceagents/me/tasks/${id}/log-snapshot?format=agentapi`, { messages });
+  expect((await save(task.id)).status).toBe(204);
+  expect(await ada.get<TaskLogs>(path(task, "/logs"))).toMatchObject({
+    count: 2,
+    snapshot: true,
+    logs: [
+      { id: 7, type: "input", content: "hi", time: "2026-01-02T03:04:05.000Z" },
+      { id: 1, type: "output", content: "hello" },
+    ],
+  });
+  const other = await create("Another's.");
+  expect((await save(other.id)).status).toBe(404);
+});
+
+test("[TK-7] deleting a task deletes its workspace and archives its chat; a task goes with its workspace", async () => {
+  const { task, chat } = await begun("Come and go.");
+  await ada.post(path(task, "/send"), { input: "Still talking." });
+  (await models.next()).say("I am");
+  expect((await ada.fetch("DELETE", path(task))).status).toBe(202);
+  expect((await ada.fetch("GET", path(task))).status).toBe(404);
+  const gone = await awaitBuild(ada, workspaceOf(task));
+  expect(gone.latest_build.status).toBe("deleted");
+  const { scheduler } = contextOf(world.server);
+  await until(async () => {
+    await scheduler.tick();
+    return (await ada.get<Chat>(`/api/v2/chats/${chat}`)).archived;
+  });
+  const again = await create("By the workspace.", { name: "by-the-workspace" });
+  await awaitBuild(ada, workspaceOf(again));
+  await ada.post(`/api/v2/workspaces/${workspaceOf(again)}/builds`, { transition: "delete" });
+  await awaitBuild(ada, workspaceOf(again));
+  expect((await ada.fetch("GET", path(again))).status).toBe(404);
+  expect((await create("Once more.", { name: "by-the-workspace" })).name).toBe("by-the-workspace");
+});
+
+test("[TK-8] lists: one's own, newest first, by status and words; the site's owner sees all, and nobody else any", async () => {
+  const task = await create("Look for this needle.");
+  const mine = await ada.get<Tasks>("/api/v2/tasks?limit=1");
+  expect(mine.tasks.map(({ id }) => id)).toEqual([task.id]);
+  const found = await ada.get<Tasks>("/api/v2/tasks?q=needle");
+  expect([found.count, found.tasks[0]?.id]).toEqual([1, task.id]);
+  expect((await ada.get<Tasks>("/api/v2/tasks?q=status:active")).tasks.every(({ status }) => status === "active")).toBe(
+    true,
+  );
+  expect(await bob.get<Tasks>("/api/v2/tasks?q=owner:ada")).toEqual({ tasks: [], count: 0 });
+  expect((await world.admin.get<Tasks>("/api/v2/tasks?q=owner:ada organization:default")).count).toBe(mine.count);
+  expect((await world.admin.get<Tasks>("/api/v2/tasks?q=owner:me")).count).toBe(0);
+  expect(await statusOf(ada, "GET", "/tasks?q=status:nothing")).toBe(400);
+  const at = path(task).slice("/api/v2".length);
+  expect(await statusOf(bob, "GET", at)).toBe(404);
+  expect(await statusOf(bob, "POST", "/tasks/ada", { input: "x", template_id })).toBe(404);
+  expect(await statusOf(world.admin, "POST", "/tasks/ada", { input: "x", template_id })).toBe(403);
+  expect(await statusOf(world.admin, "GET", at)).toBe(200);
+  expect(await statusOf(world.admin, "POST", `${at}/send`, { input: "x" })).toBe(403);
+  await awaitBuild(ada, workspaceOf(task));
+  expect(await statusOf(world.admin, "POST", `${at}/pause`)).toBe(202);
+  await awaitBuild(ada, workspaceOf(task));
+  expect(await statusOf(world.admin, "DELETE", at)).toBe(202);
+});

@@ -1,0 +1,9 @@
+// A server that is killed between the answer to a new task and the chat that it begins.
+import { expect, test } from "bun:test";
+import { serverTasks } from "./server-tasks.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+test(`[TK-1] [TK-2] killed after new tasks, a server gives each its prompt once (seed ${SEED})`, async () => {
+  expect(await serverTasks({ rounds: 3, seed: SEED, log: () => {} })).toContain("none without its prompt");
+}, 240_000);

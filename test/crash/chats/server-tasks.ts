@@ -1,0 +1,74 @@
+// The server is killed at random moments between the answer to a new task and its chat: every task that was acknowledged gets its chat,
+// with its prompt, once (rules TK-1 and TK-2).
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
+import type { Task, Tasks } from "#schema/tasks/task.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import { randomFrom } from "#test/support/random.ts";
+import { until } from "#test/support/until.ts";
+import { call, read } from "../oracle/calls.ts";
+import { databaseProblems } from "../oracle/database.ts";
+import { ServerPlace } from "../server.ts";
+import { mustBeRight } from "../server-crash.ts";
+import { enter, makeTemplate, type World } from "../server-world.ts";
+import type { CheckOptions } from "../store/store-crash.ts";
+
+const LOCAL: Manifest = { provisioner: "local", resources: [{ name: "one", agents: [{ name: "main" }] }] };
+const ENV = { SLIPWAY_CHAT_TITLES: "false" };
+
+/** Milliseconds within which a task gets its chat as a rule. */
+const BUSY_MS = 1_500;
+
+/** Kills the server `rounds` times, each time after a new task. Returns what was seen, in one line. */
+export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  const random = randomFrom(seed);
+  await using place = await ServerPlace.make();
+  await place.start({ env: ENV });
+  const world = await enter(place);
+  const { admin } = world;
+  await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
+  const model = { provider: "demo", model: "demo", enabled: true, is_default: true };
+  await admin.post("/api/v2/chats/model-configs", model);
+  const template_id = await makeTemplate(world, "tasks", LOCAL);
+  const prompts = new Map<string, string>();
+  for (let round = 1; round <= rounds; round++) {
+    const input = `echo: round ${round}`;
+    const said = await call<Task>(admin, "POST", "/api/v2/tasks/me", { input, template_id, name: `round-${round}` });
+    if (said.fate === "refused") mustBeRight(seed, `round ${round}`, [`refused: ${said.status} ${said.message}`]);
+    if (said.fate === "acknowledged") prompts.set(said.answer.id, input);
+    const pause = Math.floor(random() * BUSY_MS);
+    await Bun.sleep(pause);
+    place.newest.kill("SIGKILL");
+    await place.newest.ended;
+    log(`round ${round}: killed ${pause} ms after the answer`);
+    mustBeRight(seed, `round ${round}`, databaseProblems(place.directory));
+    await place.start({ env: ENV });
+  }
+  await until(async () => (await tasksOf(world)).every(({ status }) => status === "active"), {
+    what: "all tasks have their prompt",
+    patience: 120_000,
+  });
+  mustBeRight(seed, "the end", await problems(world, prompts));
+  await place.stop();
+  return `${rounds} times killed, ${prompts.size} tasks, none without its prompt and none with two`;
+};
+
+const tasksOf = async ({ admin }: World): Promise<Task[]> => (await read<Tasks>(admin, "/api/v2/tasks")).tasks;
+
+const problems = async (world: World, prompts: ReadonlyMap<string, string>): Promise<string[]> => {
+  const { admin } = world;
+  const tasks = await tasksOf(world);
+  const chats = await read<Chat[]>(admin, "/api/v2/chats?limit=200");
+  const wrong: string[] = [];
+  if (chats.length !== tasks.length) wrong.push(`${tasks.length} tasks have ${chats.length} chats`);
+  for (const [id, prompt] of prompts) {
+    const task = tasks.find((one) => one.id === id);
+    const chat = chats.find((one) => one.id === (task?.chat_id as { uuid: string } | undefined)?.uuid);
+    if (!chat) wrong.push(`the task with "${prompt}" has no chat`);
+    else {
+      const { messages } = await read<MessagePage>(admin, `/api/v2/chats/${chat.id}/messages`);
+      const said = messages.filter(({ role }) => role === "user").map(({ content }) => content[0]?.text);
+      if (said.join() !== prompt) wrong.push(`the chat of "${prompt}" was told ${JSON.stringify(said)}`);
+    }
+  }
+  return wrong;
+};
