@@ -49,13 +49,13 @@ const SOURCES = 1000;
 const GROUP_LINES = 1000;
 
 export class AgentActor extends Actor<AgentState> {
-  readonly #parts: AgentDeps;
+  readonly #deps: AgentDeps;
   /** There while batches wait: an agent that says nothing has none. */
   #appends: Batcher<LogBatch, AppendOutcome> | undefined;
 
-  constructor(id: string, parts: AgentDeps) {
-    super(id, parts.store);
-    this.#parts = parts;
+  constructor(id: string, deps: AgentDeps) {
+    super(id, deps.store);
+    this.#deps = deps;
   }
 
   protected override about({ agent }: AgentState): string {
@@ -63,7 +63,7 @@ export class AgentActor extends Actor<AgentState> {
   }
 
   protected override async load(): Promise<AgentState | undefined> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     const agent = await store.get(findAgentFacts({ id: this.id }));
     if (!agent) return undefined;
     const of = { agent_id: this.id };
@@ -152,7 +152,7 @@ export class AgentActor extends Actor<AgentState> {
     now: AgentState,
     { log_source_id, logs, batch_id }: LogBatch,
   ): Promise<Outcome<AgentState, AppendOutcome>> {
-    const { store, clock, log_limit } = this.#parts;
+    const { store, clock, log_limit } = this.#deps;
     const { agent } = now;
     const source_id = sourceIdOf(log_source_id);
     const known = now.sources.get(source_id);
@@ -182,7 +182,7 @@ export class AgentActor extends Actor<AgentState> {
       },
       writes: batch,
       after: () => {
-        const { topics } = this.#parts;
+        const { topics } = this.#deps;
         if (topics.heard("agent_logs", this.id)) {
           topics.publish("agent_logs", this.id, { logs: shownLines(lines, first, source_id) });
         }
@@ -212,12 +212,12 @@ export class AgentActor extends Actor<AgentState> {
   /** A connection begins to speak for the agent; the one before it is told to go (topic `agent_connection`). */
   connected(args: { connection_id: string; api_version: string }): Promise<void> {
     return this.handle((now) => {
-      const outcome = this.#outcome(state.connected(now, { ...args, now: this.#parts.clock.now() }));
+      const outcome = this.#outcome(state.connected(now, { ...args, now: this.#deps.clock.now() }));
       const { after } = outcome;
       return {
         ...outcome,
         after: () => {
-          this.#parts.topics.publish("agent_connection", this.id, { connection_id: args.connection_id });
+          this.#deps.topics.publish("agent_connection", this.id, { connection_id: args.connection_id });
           after?.();
         },
       };
@@ -225,19 +225,19 @@ export class AgentActor extends Actor<AgentState> {
   }
 
   heartbeat(args: { connection_id: string }): Promise<void> {
-    return this.#report((now) => state.heartbeat(now, { ...args, now: this.#parts.clock.now() }));
+    return this.#report((now) => state.heartbeat(now, { ...args, now: this.#deps.clock.now() }));
   }
 
   disconnected(args: { connection_id: string }): Promise<void> {
-    return this.#report((now) => state.disconnected(now, { ...args, now: this.#parts.clock.now() }));
+    return this.#report((now) => state.disconnected(now, { ...args, now: this.#deps.clock.now() }));
   }
 
   reportLifecycle(args: Omit<Parameters<typeof state.lifecycle>[1], "now">): Promise<void> {
-    return this.#report((now) => state.lifecycle(now, { ...args, now: this.#parts.clock.now() }));
+    return this.#report((now) => state.lifecycle(now, { ...args, now: this.#deps.clock.now() }));
   }
 
   reportStartup(args: Omit<Parameters<typeof state.startup>[1], "now">): Promise<void> {
-    return this.#report((now) => state.startup(now, { ...args, now: this.#parts.clock.now() }));
+    return this.#report((now) => state.startup(now, { ...args, now: this.#deps.clock.now() }));
   }
 
   reportAppHealth(args: Parameters<typeof state.appHealths>[1]): Promise<void> {
@@ -246,29 +246,29 @@ export class AgentActor extends Actor<AgentState> {
 
   /** Makes the token with this digest the agent's only one. */
   signIn(args: Omit<Parameters<typeof state.signIn>[1], "now">): Promise<void> {
-    return this.#report((now) => state.signIn(now, { ...args, now: this.#parts.clock.now() }));
+    return this.#report((now) => state.signIn(now, { ...args, now: this.#deps.clock.now() }));
   }
 
   /** What an app says of itself; 400 for an app this agent does not have. */
   reportAppStatus(args: Omit<Parameters<typeof state.appStatus>[1], "id" | "now">): Promise<void> {
-    return this.#report((now) => state.appStatus(now, { ...args, id: uuid(), now: this.#parts.clock.now() }));
+    return this.#report((now) => state.appStatus(now, { ...args, id: uuid(), now: this.#deps.clock.now() }));
   }
 
   reportMetadata(args: Omit<Parameters<typeof state.metadata>[1], "now">): Promise<void> {
     return this.handle((now) => ({
-      ...this.#outcome(state.metadata(now, { ...args, now: this.#parts.clock.now() })),
-      after: () => this.#parts.topics.publish("agent_metadata", this.id, {}),
+      ...this.#outcome(state.metadata(now, { ...args, now: this.#deps.clock.now() })),
+      after: () => this.#deps.topics.publish("agent_metadata", this.id, {}),
     }));
   }
 
   reportStats(args: Omit<AgentStatsRow, "agent_id" | "collected_at">): Promise<void> {
-    return this.#report((now) => state.stats(now, { ...args, collected_at: this.#parts.clock.now() }));
+    return this.#report((now) => state.stats(now, { ...args, collected_at: this.#deps.clock.now() }));
   }
 
   /** What the workspace tells its chats; false when it comes too late. */
   reportContext(args: PushedContext): Promise<boolean> {
     return this.handle(async (now) => {
-      const { store, clock, topics } = this.#parts;
+      const { store, clock, topics } = this.#deps;
       const at = { agent_id: this.id, workspace_id: now.agent.workspace_id, now: clock.now() };
       const { accepted, writes, turned } = await takeContext(store, at, args);
       const after = (): void => {
@@ -283,7 +283,7 @@ export class AgentActor extends Actor<AgentState> {
   /** Makes an agent inside this one, with a token of its own; apps that cannot be are left out and named. 400, 409. */
   createSubAgent(args: SubAgentInput & { id: string; token_hash: string }): Promise<{ refused: AppRefusal[] }> {
     return this.handle(async (now) => {
-      const { store, clock } = this.#parts;
+      const { store, clock } = this.#deps;
       const parent = await store.get(findAgent({ id: this.id }));
       if (!parent) throw notFound();
       checkSubAgent(args, await store.all(listAgentsOfBuild({ build_id: parent.build_id })), parent);
@@ -302,14 +302,14 @@ export class AgentActor extends Actor<AgentState> {
   /** Ends an agent inside this one, with all that belongs to it. 404 for any other. */
   deleteSubAgent({ id }: { id: string }): Promise<void> {
     return this.handle<void>(async (now) => {
-      const children = await this.#parts.store.all(listSubAgents({ parent_id: this.id }));
+      const children = await this.#deps.store.all(listSubAgents({ parent_id: this.id }));
       const child = children.find((one) => one.id === id);
       if (!child) throw notFound();
       return {
         state: now,
         writes: deleteSubAgent(child),
         after: () => {
-          this.#parts.topics.publish("agent_gone", child.id, {});
+          this.#deps.topics.publish("agent_gone", child.id, {});
           this.#announce(now);
         },
         reply: undefined,
@@ -349,13 +349,13 @@ export class AgentActor extends Actor<AgentState> {
     id: string,
     { display_name = "", icon = "" }: { display_name?: string; icon?: string },
   ): Promise<{ sources: AgentState["sources"]; key: number; writes: readonly Statement[] }> {
-    const key = await this.#parts.store.reserve("log_sources", 1);
-    const row = { key, agent_id: this.id, id, display_name, icon, created_at: this.#parts.clock.now() };
+    const key = await this.#deps.store.reserve("log_sources", 1);
+    const row = { key, agent_id: this.id, id, display_name, icon, created_at: this.#deps.clock.now() };
     return { sources: new Map(now.sources).set(id, { key, last_batch: null }), key, writes: [insertLogSource(row)] };
   }
 
   #announce({ agent }: AgentState): void {
-    this.#parts.topics.publish("workspace_changed", agent.workspace_id, { agent_id: this.id });
+    this.#deps.topics.publish("workspace_changed", agent.workspace_id, { agent_id: this.id });
   }
 }
 

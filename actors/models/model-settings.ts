@@ -41,16 +41,16 @@ export type ModelPatch = Partial<Omit<NewModel, "provider_id">>;
 type Everything = { readonly providers: ModelProviderRow[]; readonly models: ModelConfigRow[] };
 
 export class ModelSettings {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: Deps) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** All that is not deleted, oldest first. */
   async list(): Promise<Everything> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     return { providers: await store.all(listModelProviders()), models: await store.all(listModelConfigs()) };
   }
 
@@ -63,7 +63,7 @@ export class ModelSettings {
   async addProvider({ api_key, ...given }: NewProvider): Promise<ModelProviderRow> {
     await this.#checkReachable(given.base_url);
     return this.#next(async () => {
-      const now = this.#parts.clock.now();
+      const now = this.#deps.clock.now();
       const id = uuid();
       const row = { id, ...given, sealed_api_key: this.#seal(id, api_key), created_at: now, updated_at: now };
       await this.#write([insertModelProvider(row), auditProvider(row, "create", { after: row }, now)], PROVIDER_TAKEN);
@@ -85,7 +85,7 @@ export class ModelSettings {
         }
       }
       const sealed = api_key === undefined ? {} : { sealed_api_key: this.#seal(id, api_key) };
-      const changed = { ...patch, ...sealed, updated_at: this.#parts.clock.now() };
+      const changed = { ...patch, ...sealed, updated_at: this.#deps.clock.now() };
       const entry = auditProvider(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
       await this.#write([updateModelProvider(id, changed, { expect: 1 }), entry], PROVIDER_TAKEN);
       return { ...row, ...changed };
@@ -94,7 +94,7 @@ export class ModelSettings {
 
   /** What would be refused at every call is refused when it is kept (rule MO-46). Outside the queue: names are looked up. */
   async #checkReachable(base_url: string): Promise<void> {
-    const refused = await this.#parts.models.refusalOf(base_url);
+    const refused = await this.#deps.models.refusalOf(base_url);
     if (refused !== undefined) throw invalidField("base_url", refused);
   }
 
@@ -105,7 +105,7 @@ export class ModelSettings {
       const { models } = await this.list();
       const gone = models.filter((one) => one.provider_id === id);
       const left = models.filter((one) => one.provider_id !== id);
-      const now = this.#parts.clock.now();
+      const now = this.#deps.clock.now();
       await this.#write([
         ...gone.map((one) => updateModelConfig(one.id, { deleted: true, is_default: false, updated_at: now })),
         ...heirOf(gone, left),
@@ -121,7 +121,7 @@ export class ModelSettings {
     return this.#next(async () => {
       await this.#provider(given.provider_id, unusable, true);
       const { models } = await this.list();
-      const now = this.#parts.clock.now();
+      const now = this.#deps.clock.now();
       const is_default = given.is_default || !models.some((one) => one.is_default);
       const row = { ...given, id: uuid(), is_default, created_at: now, updated_at: now, deleted: false };
       const entry = auditModel(row, "create", { after: row }, now);
@@ -142,7 +142,7 @@ export class ModelSettings {
         });
       }
       if (patch.enabled === true) await this.#provider(row.provider_id, unusable, true);
-      const changed = { ...patch, updated_at: this.#parts.clock.now() };
+      const changed = { ...patch, updated_at: this.#deps.clock.now() };
       const becomes = patch.is_default === true && !row.is_default;
       const update = updateModelConfig(id, changed, { expect: 1 });
       const entry = auditModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
@@ -158,7 +158,7 @@ export class ModelSettings {
       const row = models.find((one) => one.id === id);
       if (!row) throw notFound();
       const left = models.filter((one) => one.id !== id);
-      const gone = { deleted: true, is_default: false, updated_at: this.#parts.clock.now() };
+      const gone = { deleted: true, is_default: false, updated_at: this.#deps.clock.now() };
       const entry = auditModel(row, "delete", { before: row }, gone.updated_at);
       await this.#write([updateModelConfig(id, gone, { expect: 1 }), ...heirOf([row], left), entry]);
     });
@@ -173,7 +173,7 @@ export class ModelSettings {
 
   async #write(batch: readonly Statement[], taken = ""): Promise<void> {
     try {
-      await this.#parts.store.commit(batch);
+      await this.#deps.store.commit(batch);
     } catch (error) {
       if (error instanceof CommitError && error.reason === "constraint" && taken !== "") throw conflict(taken);
       throw error;
@@ -182,7 +182,7 @@ export class ModelSettings {
   }
 
   async #tell(): Promise<void> {
-    const { encryption, models } = this.#parts;
+    const { encryption, models } = this.#deps;
     const all = await this.list();
     models.replace(
       all.providers.map(({ id, provider, display_name, base_url, enabled, sealed_api_key }) => ({
@@ -203,7 +203,7 @@ export class ModelSettings {
     const { providers } = await this.list();
     return providers.flatMap(({ id, sealed_api_key }) => {
       try {
-        return sealed_api_key === "" ? [] : [this.#parts.encryption.open(sealed_api_key, placeOf(id))];
+        return sealed_api_key === "" ? [] : [this.#deps.encryption.open(sealed_api_key, placeOf(id))];
       } catch {
         return [];
       }
@@ -211,7 +211,7 @@ export class ModelSettings {
   }
 
   #seal(id: string, key: string): string {
-    return key === "" ? "" : this.#parts.encryption.seal(key, placeOf(id));
+    return key === "" ? "" : this.#deps.encryption.seal(key, placeOf(id));
   }
 
   /** One after another, whatever became of the one before. */

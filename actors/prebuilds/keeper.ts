@@ -51,12 +51,12 @@ const LOOK_MS = 5 * 60_000;
 const CUT_SHORT_MS = 10_000;
 
 export class PrebuildKeeper {
-  readonly #parts: KeeperDeps;
+  readonly #deps: KeeperDeps;
   /** By template. Each look finds them anew, so they need not outlive the process. */
   readonly #problems = new Map<string, readonly PrebuildProblem[]>();
 
-  constructor(parts: KeeperDeps) {
-    this.#parts = parts;
+  constructor(deps: KeeperDeps) {
+    this.#deps = deps;
   }
 
   /** What keeps presets from having as many ready as they want. */
@@ -66,7 +66,7 @@ export class PrebuildKeeper {
 
   /** One look at a template; the scheduler makes no two of one template at once. */
   async reconcile(template_id: string): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const now = clock.now();
     const again = now + LOOK_MS;
     const cutShort = now + CUT_SHORT_MS;
@@ -118,7 +118,7 @@ export class PrebuildKeeper {
   /** A deprecated or deleted template and an archived version give no workspaces, so none is kept ready. */
   async #wanted(template: TemplateRow, now: number): Promise<Named & { waits: boolean }> {
     if (template.deleted || template.deprecation_message !== "") return NOTHING;
-    const version = await this.#parts.store.get(findTemplateVersion({ id: template.active_version_id }));
+    const version = await this.#deps.store.get(findTemplateVersion({ id: template.active_version_id }));
     if (!version?.manifest || version.archived) return NOTHING;
     const { presets = [] } = JSON.parse(version.manifest) as Manifest;
     const all = presets.map((preset) => ({
@@ -135,7 +135,7 @@ export class PrebuildKeeper {
   }
 
   async #create(template: TemplateRow, preset_id: string): Promise<void> {
-    const { clock, workspaces, firstBuild } = this.#parts;
+    const { clock, workspaces, firstBuild } = this.#deps;
     const build = await firstBuild(template, preset_id);
     const now = clock.now();
     const id = uuid();
@@ -168,7 +168,7 @@ export class PrebuildKeeper {
 
   /** Refused by its actor when somebody has claimed it meanwhile. */
   async #remove({ workspace_id, build_id }: Prebuild): Promise<void> {
-    const { store, workspaces, automatic } = this.#parts;
+    const { store, workspaces, automatic } = this.#deps;
     const workspace = await store.get(findWorkspace({ id: workspace_id }));
     const last = await store.get(findBuild({ id: build_id }));
     if (!workspace || !last) return;

@@ -62,15 +62,15 @@ export type StartedImport =
 export type Late = "done" | "stale";
 
 export class TemplateVersionActor extends Actor<VersionState> {
-  readonly #parts: TemplateVersionDeps;
+  readonly #deps: TemplateVersionDeps;
 
-  constructor(id: string, parts: TemplateVersionDeps) {
-    super(id, parts.store);
-    this.#parts = parts;
+  constructor(id: string, deps: TemplateVersionDeps) {
+    super(id, deps.store);
+    this.#deps = deps;
   }
 
   protected async load(): Promise<VersionState | undefined> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     const row = await store.get(findTemplateVersion({ id: this.id }));
     const job = row && (await store.get(findJob({ id: row.job_id })));
     if (!row || !job) return undefined;
@@ -89,7 +89,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
   create(input: NewTemplateVersion): Promise<void> {
     return this.handleCreate(async () => {
       const now = this.#now();
-      const job = newJob(input, { version_id: this.id, key: await this.#parts.store.reserve("jobs", 1), now });
+      const job = newJob(input, { version_id: this.id, key: await this.#deps.store.reserve("jobs", 1), now });
       const { job_id, tags, ...rest } = input;
       const version = {
         ...rest,
@@ -107,7 +107,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
           insertTemplateVersion({ ...version, manifest: null }),
           setTimer(ACTOR, this.id, REAP, reapDue(job)),
         ],
-        after: () => this.#parts.imports.submit({ version_id: this.id, job_id, created_at: now, tags: input.tags }),
+        after: () => this.#deps.imports.submit({ version_id: this.id, job_id, created_at: now, tags: input.tags }),
         reply: undefined,
       };
     }).catch(nameTaken);
@@ -125,7 +125,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
   /** Lines of the running import. */
   say({ logs }: { readonly logs: readonly NewLogLine[] }): Promise<Late> {
     return this.handle(async (state) => {
-      const first_id = logs.length > 0 ? await this.#parts.store.reserve("job_logs", logs.length) : 0;
+      const first_id = logs.length > 0 ? await this.#deps.store.reserve("job_logs", logs.length) : 0;
       return this.#late(state, { type: "say", now: this.#now(), first_id, logs });
     });
   }
@@ -185,7 +185,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
       return {
         state: { ...state, version: { ...state.version, ...changed } },
         writes: [updateTemplateVersion(this.id, changed, { expect: 1 })],
-        after: () => this.#parts.topics.publish("shown_changed", this.id, {}),
+        after: () => this.#deps.topics.publish("shown_changed", this.id, {}),
         reply: undefined,
       };
     }).catch(nameTaken);
@@ -196,7 +196,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle<void>(async (state) => {
       const { version } = state;
       if (version.archived === archived) return { state, reply: undefined };
-      const template = version.template_id && (await this.#parts.store.get(findTemplate({ id: version.template_id })));
+      const template = version.template_id && (await this.#deps.store.get(findTemplate({ id: version.template_id })));
       if (archived && template && template.active_version_id === this.id) {
         throw new AppError("invalid", "The active version of a template cannot be archived.");
       }
@@ -218,7 +218,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
       }
       this.#usable(state, "template_version_id");
       const now = this.#now();
-      const row = await this.#parts.store.get(findTemplateVersion({ id: this.id }));
+      const row = await this.#deps.store.get(findTemplateVersion({ id: this.id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const at = { created_at: now, updated_at: now };
       const made = { ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...at };
@@ -236,15 +236,15 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle<void>(async (state) => {
       if (state.version.template_id !== template_id) throw invalidField("id", "is not a version of this template");
       this.#usable(state, "id");
-      const row = await this.#parts.store.get(findTemplateVersion({ id: this.id }));
-      const template = await this.#parts.store.get(findTemplate({ id: template_id }));
+      const row = await this.#deps.store.get(findTemplateVersion({ id: this.id }));
+      const template = await this.#deps.store.get(findTemplate({ id: template_id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
       const look = lookAtPrebuilds(template_id, patch.updated_at);
       const entries = template ? [templateActivated(template, patch)] : [];
       return {
         ...this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...entries]),
-        after: () => this.#parts.topics.publish("shown_changed", template_id, {}),
+        after: () => this.#deps.topics.publish("shown_changed", template_id, {}),
       };
     });
   }
@@ -267,7 +267,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
   }
 
   #now(): number {
-    return this.#parts.clock.now();
+    return this.#deps.clock.now();
   }
 
   #late(state: VersionState, command: VersionCommand): Outcome<VersionState, Late> {
@@ -286,14 +286,14 @@ export class TemplateVersionActor extends Actor<VersionState> {
   }
 
   #announce({ state, announce, effect }: VersionChange): void {
-    if (announce) this.#parts.topics.publish("job", state.job.id, announce);
-    if (effect === "cancel") this.#parts.imports.cancel(state.job.id);
+    if (announce) this.#deps.topics.publish("job", state.job.id, announce);
+    if (effect === "cancel") this.#deps.imports.cancel(state.job.id);
     if (effect === "submit") this.#submit(state);
   }
 
   #submit({ job, version }: VersionState): void {
     const { id, created_at, tags } = job;
-    this.#parts.imports.submit({ version_id: version.id, job_id: id, created_at, tags });
+    this.#deps.imports.submit({ version_id: version.id, job_id: id, created_at, tags });
   }
 }
 

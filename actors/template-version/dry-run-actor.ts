@@ -41,23 +41,23 @@ export type DryRunDeps = {
 export type StartedDryRun = { readonly request: ProvisionRequest } | "stale";
 
 export class DryRunActor extends Actor<JobRow> {
-  readonly #parts: DryRunDeps;
+  readonly #deps: DryRunDeps;
 
   /** The id is the job's. */
-  constructor(id: string, parts: DryRunDeps) {
-    super(id, parts.store);
-    this.#parts = parts;
+  constructor(id: string, deps: DryRunDeps) {
+    super(id, deps.store);
+    this.#deps = deps;
   }
 
   protected async load(): Promise<JobRow | undefined> {
-    const job = await this.#parts.store.get(findJob({ id: this.id }));
+    const job = await this.#deps.store.get(findJob({ id: this.id }));
     return job?.type === "template_version_dry_run" ? job : undefined;
   }
 
   /** Makes the job, which begins as soon as a worker is free. */
   create(input: NewDryRun): Promise<void> {
     return this.handleCreate(async () => {
-      const { store } = this.#parts;
+      const { store } = this.#deps;
       const job = newDryRun(input, { id: this.id, key: await store.reserve("jobs", 1), now: this.#now() });
       return {
         state: job,
@@ -72,7 +72,7 @@ export class DryRunActor extends Actor<JobRow> {
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
     return this.handle<StartedDryRun>(async (job) => {
       if (jobStatus(job) !== "pending") return { state: job, reply: "stale" };
-      const request = await planDryRun(this.#parts, job, this.#parts.accessUrl().href);
+      const request = await planDryRun(this.#deps, job, this.#deps.accessUrl().href);
       return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, { request }, "stale");
     });
   }
@@ -81,14 +81,14 @@ export class DryRunActor extends Actor<JobRow> {
   say({ logs, timings }: Said): Promise<Late> {
     return this.handle<Late>(async (job) => {
       if (!isActive(job)) return { state: job, reply: "stale" };
-      const first_id = logs.length > 0 ? await this.#parts.store.reserve("job_logs", logs.length) : 0;
+      const first_id = logs.length > 0 ? await this.#deps.store.reserve("job_logs", logs.length) : 0;
       const added = appendLogs(job, logs, first_id, this.#now());
       const rows = added?.rows ?? [];
       const patch = { ...added?.patch, updated_at: this.#now(), timings: [...job.timings, ...timings] };
       return {
         state: { ...job, ...patch },
         writes: [updateJob(job.id, patch, { expect: 1 }), ...(rows.length > 0 ? [insertJobLogs(rows)] : [])],
-        after: () => this.#parts.topics.publish("job", job.id, { logs: rows.map(presentJobLog), done: false }),
+        after: () => this.#deps.topics.publish("job", job.id, { logs: rows.map(presentJobLog), done: false }),
         reply: "done",
       };
     });
@@ -157,8 +157,8 @@ export class DryRunActor extends Actor<JobRow> {
         over ? clearTimer(DRY_RUN, job.id, REAP) : setTimer(DRY_RUN, job.id, REAP, reapDue(next)),
       ],
       after: () => {
-        if (over) this.#parts.topics.publish("job", job.id, { logs: [], done: true });
-        if (command.type === "cancel" || (command.type === "reap" && over)) this.#parts.runs.cancel(job.id);
+        if (over) this.#deps.topics.publish("job", job.id, { logs: [], done: true });
+        if (command.type === "cancel" || (command.type === "reap" && over)) this.#deps.runs.cancel(job.id);
         if (command.type === "requeue" && !over) this.#submit(next);
       },
       reply,
@@ -166,10 +166,10 @@ export class DryRunActor extends Actor<JobRow> {
   }
 
   #submit({ id: job_id, created_at, tags }: JobRow): void {
-    this.#parts.runs.submit({ job_id, created_at, tags });
+    this.#deps.runs.submit({ job_id, created_at, tags });
   }
 
   #now(): number {
-    return this.#parts.clock.now();
+    return this.#deps.clock.now();
   }
 }

@@ -29,17 +29,17 @@ const HEARTBEAT_MS = 60_000;
 const STAGE = "Planning";
 
 export class DryRunRunner implements DryRuns {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   /** Jobs whose worker was lost, on their way back into the queue. */
   readonly #returned = new Set<string>();
 
-  constructor(parts: Deps) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** One that no worker can take waits, and says so, until one comes, it is cancelled or given up. */
   submit({ job_id, created_at, tags }: Parameters<DryRuns["submit"]>[0]): void {
-    const { jobs } = this.#parts;
+    const { jobs } = this.#deps;
     if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${tagsInWords(tags)} is connected; the dry run waits for one.`;
@@ -50,17 +50,17 @@ export class DryRunRunner implements DryRuns {
   }
 
   cancel(job_id: string): void {
-    this.#parts.jobs.cancel(job_id, "the dry run was cancelled");
+    this.#deps.jobs.cancel(job_id, "the dry run was cancelled");
   }
 
   #reportOf(job_id: string): JobReport {
-    return new JobReport(this.#parts.clock, (said) => this.#parts.dryRuns().ask(job_id, "say", said));
+    return new JobReport(this.#deps.clock, (said) => this.#deps.dryRuns().ask(job_id, "say", said));
   }
 
   /** From start to end; never rejects. */
   async #run(job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
-    const runs = this.#parts.dryRuns();
-    const { clock } = this.#parts;
+    const runs = this.#deps.dryRuns();
+    const { clock } = this.#deps;
     try {
       const started = await askPatiently(clock, signal, () => runs.ask(job_id, "startJob", { worker }));
       if (started !== "stale") await this.#work(job_id, started.request, worker, signal);
@@ -74,15 +74,15 @@ export class DryRunRunner implements DryRuns {
 
   /** A worker of its own does whatever the queue has given it. */
   #provisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
-    const name = worker.id === this.#parts.jobs.worker.id ? manifest.provisioner : "external";
-    const found = this.#parts.provisioners.get(name);
+    const name = worker.id === this.#deps.jobs.worker.id ? manifest.provisioner : "external";
+    const found = this.#deps.provisioners.get(name);
     if (found) return found;
     throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
   }
 
   async #work(job_id: string, request: ProvisionRequest, worker: Worker, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
-    const runs = this.#parts.dryRuns();
+    const { clock } = this.#deps;
+    const runs = this.#deps.dryRuns();
     const report = this.#reportOf(job_id);
     const alive = clock.every(HEARTBEAT_MS, () => {
       runs.ask(job_id, "touchJob", {}).catch(() => {});
@@ -92,7 +92,7 @@ export class DryRunRunner implements DryRuns {
       const { provisioner: name } = request.manifest;
       const provisioner = this.#provisioner(request, worker);
       signal.throwIfAborted();
-      const planned: Made | undefined = await provisioner.plan?.(await this.#parts.equip(request), report, signal);
+      const planned: Made | undefined = await provisioner.plan?.(await this.#deps.equip(request), report, signal);
       const resources = planned?.resources ?? request.manifest.resources;
       for (const { name: resource, type = `${name}_workspace`, agents = [] } of resources) {
         const people = agents.map((agent) => agent.name).join(", ");
@@ -120,8 +120,8 @@ export class DryRunRunner implements DryRuns {
     await report.settled();
     this.#returned.add(job_id);
     try {
-      const ask = () => this.#parts.dryRuns().ask(job_id, "requeueJob", { lost: error.message });
-      await askPatiently(this.#parts.clock, signal, ask);
+      const ask = () => this.#deps.dryRuns().ask(job_id, "requeueJob", { lost: error.message });
+      await askPatiently(this.#deps.clock, signal, ask);
     } finally {
       this.#returned.delete(job_id);
     }
@@ -134,6 +134,6 @@ export class DryRunRunner implements DryRuns {
     report.say("provisioner_daemon", "error", "Failed", error);
     await report.settled();
     const failure = { error, error_code: known?.code ?? "" };
-    await askPatiently(this.#parts.clock, signal, () => this.#parts.dryRuns().ask(job_id, "failJob", failure));
+    await askPatiently(this.#deps.clock, signal, () => this.#deps.dryRuns().ask(job_id, "failJob", failure));
   }
 }

@@ -34,17 +34,17 @@ type Deps = {
 const HEARTBEAT_MS = 60_000;
 
 export class ImportRunner implements Imports {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   /** Jobs whose worker was lost, on their way back into the queue. */
   readonly #returned = new Set<string>();
 
-  constructor(parts: Deps) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** Without a worker that has these tags the job waits, and says so, until one comes, it is cancelled or given up. */
   submit({ version_id, job_id, created_at, tags }: Parameters<Imports["submit"]>[0]): void {
-    const { jobs } = this.#parts;
+    const { jobs } = this.#deps;
     if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${tagsInWords(tags)} is connected; the import waits for one.`;
@@ -56,19 +56,19 @@ export class ImportRunner implements Imports {
   }
 
   cancel(job_id: string): void {
-    this.#parts.jobs.cancel(job_id, "the import was cancelled");
+    this.#deps.jobs.cancel(job_id, "the import was cancelled");
   }
 
   #reportOf(id: string): JobReport {
-    return new JobReport(this.#parts.clock, ({ logs }) => this.#parts.versions().ask(id, "say", { logs }));
+    return new JobReport(this.#deps.clock, ({ logs }) => this.#deps.versions().ask(id, "say", { logs }));
   }
 
   /** One job from start to end; never rejects. */
   async #run(job: Job, signal: AbortSignal): Promise<void> {
     const { id, worker } = job;
-    const versions = this.#parts.versions();
+    const versions = this.#deps.versions();
     try {
-      const started = await askPatiently(this.#parts.clock, signal, () => versions.ask(id, "startJob", { worker }));
+      const started = await askPatiently(this.#deps.clock, signal, () => versions.ask(id, "startJob", { worker }));
       if (started === "stale") return;
       await this.#work(job, started, signal);
     } catch (error) {
@@ -78,8 +78,8 @@ export class ImportRunner implements Imports {
   }
 
   async #work(job: Job, started: Exclude<StartedImport, "stale">, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
-    const versions = this.#parts.versions();
+    const { clock } = this.#deps;
+    const versions = this.#deps.versions();
     const { id } = job;
     const report = this.#reportOf(id);
     // A provider that is fetched may take long, and says nothing meanwhile.
@@ -103,7 +103,7 @@ export class ImportRunner implements Imports {
     report: JobReport,
     signal: AbortSignal,
   ): Promise<Imported | ImportFailure | WorkerLost> {
-    const { store, blobs, encryption, jobs } = this.#parts;
+    const { store, blobs, encryption, jobs } = this.#deps;
     try {
       const file = await store.get(findFile({ id: file_id }));
       if (!file) return { error: "The uploaded file is gone.", error_code: "" };
@@ -112,7 +112,7 @@ export class ImportRunner implements Imports {
       const source = await readTerraformSource(archive).catch(refusedArchive);
       if (source) {
         const asked = { job_id, worker, tags, archive, source, values, created_by, report };
-        return await importTerraform(asked, this.#parts.terraform, signal);
+        return await importTerraform(asked, this.#deps.terraform, signal);
       }
       if (worker.id === jobs.worker.id) return await importTemplate(archive.path, archive.mimetype, values, report);
       return { error: "Only templates of Terraform are imported by workers.", error_code: "" };
@@ -132,7 +132,7 @@ export class ImportRunner implements Imports {
     await report.settled();
     this.#returned.add(job_id);
     try {
-      await askPatiently(this.#parts.clock, signal, () => this.#parts.versions().ask(id, "resume", { lost }));
+      await askPatiently(this.#deps.clock, signal, () => this.#deps.versions().ask(id, "resume", { lost }));
     } finally {
       this.#returned.delete(job_id);
     }

@@ -44,19 +44,19 @@ type Kept = { readonly request: ProvisionRequest; readonly worker: Worker; reado
 const HEARTBEAT_MS = 60_000;
 
 export class BuildRunner implements Builds {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   /** Jobs whose worker was lost, on their way back into the queue. */
   readonly #returned = new Set<string>();
   /** Many may be queued at once. */
   readonly #pace = new Pace();
 
-  constructor(parts: Deps) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** A job that no worker can take stays pending, and says so, until one comes, it is cancelled or given up. */
   submit({ workspace_id, job_id, created_at, tags, urgency }: SubmittedBuild): void {
-    const { jobs } = this.#parts;
+    const { jobs } = this.#deps;
     // What goes back into the queue is still held by the run that gives it back.
     if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (jobs.workersFor(tags).length === 0) this.#tellWaiting(workspace_id, job_id, tags);
@@ -70,14 +70,14 @@ export class BuildRunner implements Builds {
   }
 
   #tellWaiting(workspace_id: string, job_id: string, tags: Tags): void {
-    const workspaces = this.#parts.workspaces();
-    const report = new JobReport(this.#parts.clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
+    const workspaces = this.#deps.workspaces();
+    const report = new JobReport(this.#deps.clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
     const words = `No worker with the tags ${tagsInWords(tags)} is connected; the build waits for one.`;
     report.say("provisioner_daemon", "info", "Waiting", words);
   }
 
   cancel(job_id: string): void {
-    this.#parts.jobs.cancel(job_id, "the build was cancelled");
+    this.#deps.jobs.cancel(job_id, "the build was cancelled");
   }
 
   /** One job from start to end; never rejects. */
@@ -92,10 +92,10 @@ export class BuildRunner implements Builds {
   }
 
   async #start(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<StartedJob> {
-    const ask = () => this.#parts.workspaces().ask(workspace_id, "startJob", { job_id, worker });
+    const ask = () => this.#deps.workspaces().ask(workspace_id, "startJob", { job_id, worker });
     await this.#pace.next();
     try {
-      return await askPatiently(this.#parts.clock, signal, ask);
+      return await askPatiently(this.#deps.clock, signal, ask);
     } catch (error) {
       if (signal.aborted) return "stale";
       await this.#fail(workspace_id, job_id, error, signal);
@@ -109,8 +109,8 @@ export class BuildRunner implements Builds {
     job_id: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, equip } = this.#parts;
-    const workspaces = this.#parts.workspaces();
+    const { clock, equip } = this.#deps;
+    const workspaces = this.#deps.workspaces();
     let request = verbose ? { ...asked, verbose } : asked;
     /** What is there whatever becomes of the report. */
     let left: { readonly state: string | null } | undefined;
@@ -121,7 +121,7 @@ export class BuildRunner implements Builds {
     try {
       if (verbose) for (const line of detailsOf(request)) report.say("provisioner_daemon", "debug", "Request", line);
       signal.throwIfAborted();
-      if (request.transition !== "start" && !orphan) await this.#parts.shutDown(workspace_id, report, signal);
+      if (request.transition !== "start" && !orphan) await this.#deps.shutDown(workspace_id, report, signal);
       signal.throwIfAborted();
       if (orphan) this.#tellLeft(request, report);
       else request = await equip(request, signal);
@@ -155,14 +155,14 @@ export class BuildRunner implements Builds {
 
   /** Forgetting a workspace removes nothing: whoever asked for it hears what stays. */
   #tellLeft({ manifest, state }: ProvisionRequest, report: JobReport): void {
-    const things = this.#parts.provisioners.get(manifest.provisioner)?.leaves?.(state) ?? [];
+    const things = this.#deps.provisioners.get(manifest.provisioner)?.leaves?.(state) ?? [];
     for (const thing of things) {
       report.say("provisioner_daemon", "warn", "Forgetting", `${thing} is not removed and nobody looks after it now.`);
     }
   }
 
   #sealed({ workspace, manifest: { provisioner } }: ProvisionRequest, state: string | null): string | null {
-    return sealState(this.#parts.encryption, { workspace_id: workspace.id, provisioner }, state);
+    return sealState(this.#deps.encryption, { workspace_id: workspace.id, provisioner }, state);
   }
 
   /** Once the state is on disk its provisioner needs none of its own; a report that came too late has stored nothing. */
@@ -175,9 +175,7 @@ export class BuildRunner implements Builds {
     this.#returned.add(job_id);
     try {
       const args = { job_id, lost: error.message };
-      await askPatiently(this.#parts.clock, signal, () =>
-        this.#parts.workspaces().ask(workspace_id, "requeueJob", args),
-      );
+      await askPatiently(this.#deps.clock, signal, () => this.#deps.workspaces().ask(workspace_id, "requeueJob", args));
     } finally {
       this.#returned.delete(job_id);
     }
@@ -185,16 +183,16 @@ export class BuildRunner implements Builds {
 
   /** A worker of its own does whatever the queue has given it. */
   #provisioner({ manifest }: ProvisionRequest, worker: Worker): Provisioner {
-    const name = worker.id === this.#parts.jobs.worker.id ? manifest.provisioner : "external";
-    const found = this.#parts.provisioners.get(name);
+    const name = worker.id === this.#deps.jobs.worker.id ? manifest.provisioner : "external";
+    const found = this.#deps.provisioners.get(name);
     if (found) return found;
     throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
   }
 
   async #canceled(job_id: string, { request, worker, state }: Kept, signal: AbortSignal): Promise<void> {
     const args = { job_id, state: this.#sealed(request, state) };
-    const ask = () => this.#parts.workspaces().ask(request.workspace.id, "completeJob", args);
-    this.#stored(request, worker, await askPatiently(this.#parts.clock, signal, ask));
+    const ask = () => this.#deps.workspaces().ask(request.workspace.id, "completeJob", args);
+    this.#stored(request, worker, await askPatiently(this.#deps.clock, signal, ask));
   }
 
   async #fail(workspace_id: string, job_id: string, error: unknown, signal: AbortSignal, left?: Kept): Promise<void> {
@@ -202,8 +200,8 @@ export class BuildRunner implements Builds {
     if (!(error instanceof ProvisionError)) log("builds").error("job {job_id} failed: {error}", { job_id, error });
     const kept = left ? { left: { state: this.#sealed(left.request, left.state) } } : {};
     const args = { job_id, error: wordsFor(error), error_code, ...kept };
-    const ask = () => this.#parts.workspaces().ask(workspace_id, "failJob", args);
-    const answer = await askPatiently(this.#parts.clock, signal, ask);
+    const ask = () => this.#deps.workspaces().ask(workspace_id, "failJob", args);
+    const answer = await askPatiently(this.#deps.clock, signal, ask);
     if (left) this.#stored(left.request, left.worker, answer);
   }
 }

@@ -65,29 +65,29 @@ export interface AsksWorkspace {
 }
 
 export class Hooks {
-  readonly #parts: HooksDeps;
+  readonly #deps: HooksDeps;
   readonly #places: Places;
   readonly #open = new Set<Promise<unknown>>();
   /** Dispatches since the start by `event result`. */
   readonly counts = new Map<string, number>();
 
-  constructor(parts: HooksDeps) {
-    this.#parts = parts;
-    this.#places = new Places(parts.clock, parts.places);
+  constructor(deps: HooksDeps) {
+    this.#deps = deps;
+    this.#places = new Places(deps.clock, deps.places);
   }
 
   get mode(): HookMode {
-    return this.#parts.mode;
+    return this.#deps.mode;
   }
 
   /** Nobody is asked and told. */
   get isOff(): boolean {
-    return this.mode === "off" && this.#parts.workspaces === undefined;
+    return this.mode === "off" && this.#deps.workspaces === undefined;
   }
 
   /** Somebody's answers count. */
   get isEnforced(): boolean {
-    return this.mode === "enforce" || this.#parts.workspaces !== undefined;
+    return this.mode === "enforce" || this.#deps.workspaces !== undefined;
   }
 
   /** Dispatches that run now. */
@@ -101,7 +101,7 @@ export class Hooks {
    * `signal` once nobody waits any more. Never asks the same twice: who asks again has a new dispatch.
    */
   async ask(request: HookRequest, signal?: AbortSignal): Promise<HookAnswer> {
-    const { workspaces } = this.#parts;
+    const { workspaces } = this.#deps;
     const first = workspaces
       ? await this.#counted(workspaces.ask(request, (entry) => this.keep(entry), signal))
       : NOTHING;
@@ -135,7 +135,7 @@ export class Hooks {
     const key = `${event} ${result}`;
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
     try {
-      await this.#parts.record(entry);
+      await this.#deps.record(entry);
     } catch (error) {
       log("hooks").error("dispatch {id} could not be recorded: {error}", { id, error });
       throw new HookFailure(event, "not_recorded", id);
@@ -143,7 +143,7 @@ export class Hooks {
   }
 
   async #dispatch(request: HookRequest, signal?: AbortSignal): Promise<HookAnswer> {
-    const { clock, recordsContents } = this.#parts;
+    const { clock, recordsContents } = this.#deps;
     const dispatch_id = uuid();
     const { event, meta, data } = request;
     const created_at = clock.now();
@@ -184,7 +184,7 @@ export class Hooks {
   }
 
   async #exchange(sent: Parameters<typeof exchange>[1], signal?: AbortSignal) {
-    const { clock, consumer, issuer } = this.#parts;
+    const { clock, consumer, issuer } = this.#deps;
     if (!consumer) throw new ExchangeError("connection_failed", "no consumer is configured");
     const pool: Pool = sent.request.event === "user_prompt_submit" ? "prompt" : "turn";
     const free = await this.#places.take(pool);

@@ -26,21 +26,21 @@ type Deps = {
 type Found = { readonly config: ConfiguredModel; readonly provider: ConfiguredProvider };
 
 export class ConfiguredModels implements LanguageModels {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   readonly #demo: DemoModels;
   readonly #fetch: GuardedFetch;
   #found = new Map<string, Found>();
   #adapters = new Map<string, Promise<LanguageModelV4>>();
 
-  constructor(parts: Deps) {
-    this.#parts = parts;
-    this.#demo = new DemoModels(parts.clock);
-    this.#fetch = guardedFetch(parts.mayReach);
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#demo = new DemoModels(deps.clock);
+    this.#fetch = guardedFetch(deps.mayReach);
   }
 
   /** Why no model could be asked at this base URL; undefined when it could. */
   async refusalOf(base_url: string): Promise<string | undefined> {
-    const { clock, mayReach: may } = this.#parts;
+    const { clock, mayReach: may } = this.#deps;
     return base_url === "" ? undefined : refusalOf(new URL(base_url), { clock, may });
   }
 
@@ -84,7 +84,7 @@ export class ConfiguredModels implements LanguageModels {
     const problem = problemOf(found);
     if (problem) throw problem;
     if (found.provider.provider === "demo") return yield* this.#demo.stream(request);
-    const { clock, attachments = noAttachments } = this.#parts;
+    const { clock, attachments = noAttachments } = this.#deps;
     const key = keyOf(found.provider);
     const model = await this.#adapter(found, key);
     yield* streamOf({ ...found, model, key, attachments, now: () => clock.now() }, request);

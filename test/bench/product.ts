@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { type LocalStore, openLocalStore } from "#db/engine/local.ts";
 import type { Query, Value } from "#db/engine/sql.ts";
-import { readWorkspace } from "#domain/workspaces/workspace.ts";
+import { readWorkspace } from "#domain/workspaces/present.ts";
 import type { ApiContext } from "#src/api/context.ts";
 import type { GetSample } from "./floor.ts";
 import { freePort } from "./machine.ts";

@@ -43,32 +43,32 @@ const MOST_RESTING = 10_000;
 type Known = FoundChatDiff & { readonly diff: ChatDiffRow };
 
 export class Diffs implements Chore {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   readonly #queue = new PQueue({ concurrency: AT_ONCE });
   readonly #waiting = new Set<string>();
   /** Provider and user -> until when the host wants to be left alone. */
   readonly #resting = new Map<string, number>();
   readonly #stopping = new AbortController();
 
-  constructor(parts: Deps) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** A turn has ended: what it has pushed is looked for in the workspace. */
   turnEnded({ id, workspace_id }: { readonly id: string; readonly workspace_id: string | null }): void {
-    if (workspace_id !== null && this.#parts.accounts.providers.size > 0) this.#soon(id, () => this.#learn(id));
+    if (workspace_id !== null && this.#deps.accounts.providers.size > 0) this.#soon(id, () => this.#learn(id));
   }
 
   /** The timer of the chat has come: the host is asked, outside of the scheduler's turn. */
   async due(id: string): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     await store.commit([askPullLater(id, clock.now() + LEASE_MS)]);
     this.#soon(id, () => this.#refresh(id));
   }
 
   /** The diff of the chat's pull request, or of its branch. 404 when nothing was pushed, 503 when the host does not answer. */
   async read(id: string): Promise<{ readonly row: ChatDiffRow; readonly provider: string; readonly diff: string }> {
-    const { store, accounts } = this.#parts;
+    const { store, accounts } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
     const row = found?.diff;
     if (!row) throw notFound();
@@ -111,7 +111,7 @@ export class Diffs implements Chore {
 
   /** The repository that was touched last and whose branch is at a host we know. */
   async #learn(id: string): Promise<void> {
-    const { store, clock, accounts } = this.#parts;
+    const { store, clock, accounts } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
     if (!found || found.chat.archived) return;
     const { repositories } = await this.#references(id, found);
@@ -137,7 +137,7 @@ export class Diffs implements Chore {
     const of = { chat_id: id, owner_id, organization_id, workspace_id, run_id: uuid() };
     const { signal } = this.#stopping;
     try {
-      const agent = new WorkspaceAgent(this.#parts, of, false);
+      const agent = new WorkspaceAgent(this.#deps, of, false);
       return await agent.call<GitReferences>({ method: "GET", path: `/git/references?chat=${id}`, signal });
     } catch {
       return { repositories: [] };
@@ -146,7 +146,7 @@ export class Diffs implements Chore {
 
   /** Asks the host and keeps what it says. `moved`: the chat has just been at work. */
   async #refresh(id: string, moved = false): Promise<void> {
-    const { store, clock, accounts, topics } = this.#parts;
+    const { store, clock, accounts, topics } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
     const before = found?.diff;
     const provider = before && accounts.providers.get(before.provider_id);
@@ -171,7 +171,7 @@ export class Diffs implements Chore {
 
   /** The row with what the host says, or with one more failure. */
   async #asked(known: Known, provider: Provider): Promise<ChatDiffRow> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const { diff: row } = known;
     try {
       const { http, pulls } = await this.#host(known, provider);
@@ -189,7 +189,7 @@ export class Diffs implements Chore {
 
   /** The host with the token of the chat's owner. Throws PullError when there is none, and while the host wants to be left alone. */
   async #host({ chat, diff }: Known, provider: Provider): Promise<{ http: PullHttp; pulls: Pulls }> {
-    const { accounts, outbound, clock } = this.#parts;
+    const { accounts, outbound, clock } = this.#deps;
     const host = pullHostOf(provider);
     const remote = remoteOf(diff.remote_origin);
     if (!host || !remote) throw new PullError("missing", "The git host has no pull requests that we know of.");

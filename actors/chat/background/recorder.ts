@@ -26,22 +26,22 @@ type Deps = {
 };
 
 export class Recorder {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   #waiting = 0;
 
-  constructor(parts: Deps) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** The record of one turn, or of another errand of a chat; it begins with its first model call. */
   run(kind: ChatRunRow["kind"]): Recording {
-    return new Recording(this.#parts, kind, (batch) => this.#write(batch));
+    return new Recording(this.#deps, kind, (batch) => this.#write(batch));
   }
 
   #write(batch: readonly Statement[]): void {
     if (this.#waiting >= WAITING_LIMIT) return;
     this.#waiting += 1;
-    this.#parts.store
+    this.#deps.store
       .commit(batch)
       .catch((error) => log("chats").debug("a model call was not recorded: {error}", { error }))
       .finally(() => {
@@ -60,7 +60,7 @@ export type CallEnd = { readonly collector: Collector; readonly failure: unknown
 export type EndOfCall = (end: CallEnd) => void;
 
 export class Recording {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   readonly #kind: ChatRunRow["kind"];
   readonly #write: (batch: readonly Statement[]) => void;
   /** Undefined before the first call; null when nothing is recorded. */
@@ -68,8 +68,8 @@ export class Recording {
   #steps = 0;
   #last: ChatRunRow["status"] = "completed";
 
-  constructor(parts: Deps, kind: ChatRunRow["kind"], write: (batch: readonly Statement[]) => void) {
-    this.#parts = parts;
+  constructor(deps: Deps, kind: ChatRunRow["kind"], write: (batch: readonly Statement[]) => void) {
+    this.#deps = deps;
     this.#kind = kind;
     this.#write = write;
   }
@@ -80,10 +80,10 @@ export class Recording {
     const run = this.#run;
     if (run === null || this.#steps >= RECORDED_STEPS) return undefined;
     const number = ++this.#steps;
-    const started_at = this.#parts.clock.now();
+    const started_at = this.#deps.clock.now();
     const { tools, messages, signal: _, payer: _payer, ...asked } = request;
     return ({ collector, failure, isStopped }) => {
-      const finished_at = this.#parts.clock.now();
+      const finished_at = this.#deps.clock.now();
       const status = isStopped ? "interrupted" : failure === undefined ? "completed" : "error";
       this.#last = status;
       const content = collector.content(finished_at);
@@ -112,7 +112,7 @@ export class Recording {
   /** The turn is over. */
   end(isStopped: boolean): void {
     if (!this.#run) return;
-    const now = this.#parts.clock.now();
+    const now = this.#deps.clock.now();
     const status = isStopped ? "interrupted" : this.#last;
     const summary = `${this.#steps} model ${this.#steps === 1 ? "call" : "calls"}`;
     this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })]);
@@ -120,7 +120,7 @@ export class Recording {
 
   async #begin(begun: Recorded): Promise<number | null> {
     if (!(await this.#isWanted(begun.about.owner_id))) return null;
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const key = await store.reserve("chat_runs", 1);
     const [tips] = await store.scan(findHistoryTips({ chat: begun.chat_key }));
     const now = clock.now();
@@ -143,7 +143,7 @@ export class Recording {
   }
 
   async #isWanted(owner_id: string): Promise<boolean> {
-    const { store, isForced } = this.#parts;
+    const { store, isForced } = this.#deps;
     if (isForced) return true;
     if (!(await readChatSetting(store, "allow_debug_logging"))) return false;
     return readUserChatSetting(store, owner_id, "debug_logging");

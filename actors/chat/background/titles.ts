@@ -45,20 +45,20 @@ type Ended = Pick<ChatState, "id" | "key" | "status" | "title" | "parent_chat_id
   Pick<ChatState, "last_model_config_id" | "organization_id">;
 
 export class Titles implements Chore {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
   /** Chats for which a title is being made. */
   readonly #naming = new Set<string>();
 
-  constructor(parts: Deps) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** A person's message has come into the history: a chat without a title gets one beside its turn. */
   promptAdded(chat: Ended): void {
     this.#begin(chat, async (model) => {
-      const messages = await newest(this.#parts.store, chat.key);
+      const messages = await newest(this.#deps.store, chat.key);
       await this.#titleOnce(chat, model, messages);
     });
   }
@@ -69,7 +69,7 @@ export class Titles implements Chore {
   }
 
   #begin(chat: Ended, work: (model: ModelInfo) => Promise<void>): void {
-    const { asks, models } = this.#parts;
+    const { asks, models } = this.#deps;
     const model = asks ? models.side?.(chat.last_model_config_id) : undefined;
     if (!model || this.#stopping.signal.aborted || this.#running.size >= AT_ONCE) return;
     const job = work(model)
@@ -86,14 +86,14 @@ export class Titles implements Chore {
     chat: Pick<ChatState, "key" | "owner_id" | "organization_id" | "last_model_config_id">,
     signal: AbortSignal,
   ): Promise<string> {
-    const { store, models } = this.#parts;
+    const { store, models } = this.#deps;
     const messages = await newest(store, chat.key);
     const opening = fallbackTitle(messages.find(({ role }) => role === "user")?.content ?? []);
-    const wanted = await organizationModel(this.#parts, chat.organization_id, "title_generation");
+    const wanted = await organizationModel(this.#deps, chat.organization_id, "title_generation");
     const model = wanted && wanted !== "unusable" ? wanted.model : models.side?.(chat.last_model_config_id);
     if (!model) return opening;
     const asked = { system: TITLE, text: transcriptOf(messages) };
-    const answer = await askSideModel(this.#parts, errandOf(chat, model, "title_generation"), asked, signal);
+    const answer = await askSideModel(this.#deps, errandOf(chat, model, "title_generation"), asked, signal);
     return titleFrom(answer) ?? opening;
   }
 
@@ -109,7 +109,7 @@ export class Titles implements Chore {
   }
 
   async #lookAfter(chat: Ended, model: ModelInfo, isInterrupted: boolean): Promise<void> {
-    const messages = await newest(this.#parts.store, chat.key);
+    const messages = await newest(this.#deps.store, chat.key);
     const prompts = messages.filter(({ role }) => role === "user");
     const text = transcriptOf(messages);
     await this.#titleOnce(chat, model, messages);
@@ -129,7 +129,7 @@ export class Titles implements Chore {
     this.#naming.add(id);
     try {
       // It may have got one since the turn began.
-      const title = (await this.#parts.store.get(findChat({ id })))?.title ?? chat.title;
+      const title = (await this.#deps.store.get(findChat({ id })))?.title ?? chat.title;
       if (title !== "" && title !== fallbackTitle(prompts[0]?.content ?? [])) return;
       await this.#title({ id, ...chat, title }, model, transcriptOf(messages));
     } finally {
@@ -139,7 +139,7 @@ export class Titles implements Chore {
 
   /** By the organization's model for titles where there is one: when that fails there is no title. */
   async #title(chat: Ended, model: ModelInfo, text: string): Promise<void> {
-    const wanted = await organizationModel(this.#parts, chat.organization_id, "title_generation");
+    const wanted = await organizationModel(this.#deps, chat.organization_id, "title_generation");
     if (wanted === "unusable") return;
     await this.#write(chat, "title", titleFrom, wanted?.model ?? model, TITLE, text);
   }
@@ -154,14 +154,14 @@ export class Titles implements Chore {
     otherwise?: string,
   ): Promise<void> {
     const errand = errandOf(chat, model, field === "title" ? "title_generation" : "quickgen");
-    const answer = await askSideModel(this.#parts, errand, { system, text }, this.#stopping.signal).catch((error) => {
+    const answer = await askSideModel(this.#deps, errand, { system, text }, this.#stopping.signal).catch((error) => {
       if (error instanceof ModelError) return "";
       throw error;
     });
     const value = taken(answer) ?? otherwise;
     if (value === undefined) return;
     const { id, title, history_version } = chat;
-    await this.#parts.chats().ask(id, "describe", { patch: { [field]: value }, title, history_version });
+    await this.#deps.chats().ask(id, "describe", { patch: { [field]: value }, title, history_version });
   }
 }
 

@@ -38,7 +38,7 @@ type Asked = { readonly source: Source; readonly hook_context?: string; readonly
 type Deps = SideModel & { readonly store: Store; readonly compactions: CompactionCounts };
 
 export class Compactor {
-  readonly #parts: Deps;
+  readonly #deps: Deps;
   readonly #chat_id: string;
   #tries = 0;
   /** Then it is not tried again in this turn, unless the model refuses the history. */
@@ -46,8 +46,8 @@ export class Compactor {
   #threshold = 0;
   readonly call_id = `compaction-${uuid()}`;
 
-  constructor(parts: Deps, chat_id: string) {
-    this.#parts = parts;
+  constructor(deps: Deps, chat_id: string) {
+    this.#deps = deps;
     this.#chat_id = chat_id;
   }
 
@@ -88,7 +88,7 @@ export class Compactor {
     stop: AbortSignal,
     asked: Asked,
   ): Promise<NewMessage[]> {
-    const { compactions } = this.#parts;
+    const { compactions } = this.#deps;
     try {
       const rows = await this.#summed(begun, history, stop, asked);
       compactions.done += 1;
@@ -106,10 +106,10 @@ export class Compactor {
     stop: AbortSignal,
     { source, hook_context = "", instructions = "" }: Asked,
   ): Promise<NewMessage[]> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const { model_id, context_limit, chat_key, about } = begun;
     if (source === "manual") this.#threshold = await this.#thresholdFor(begun);
-    const wanted = await organizationModel(this.#parts, about.organization_id, "compaction");
+    const wanted = await organizationModel(this.#deps, about.organization_id, "compaction");
     const model =
       wanted === undefined || wanted === "unusable" ? { id: model_id, provider: begun.provider } : wanted.model;
     const errand = { ...begun, model_id: model.id, provider: model.provider, kind: "compaction" as const };
@@ -126,7 +126,7 @@ ${instructions}`,
         .join("\n\n"),
       text: recordOf(history, context_limit),
     };
-    const { text, usage } = await askModel(this.#parts, errand, asked, stop, LIMITS);
+    const { text, usage } = await askModel(this.#deps, errand, asked, stop, LIMITS);
     const summary = text.trim();
     if (summary === "") throw new ModelError("generic", "The model has summed nothing up.", errand);
     const of = { summary, source, instructions, history, context_limit, threshold: this.#threshold };
@@ -136,7 +136,7 @@ ${instructions}`,
 
   /** What people have written since the chat was cleared, oldest first, but for what nobody has answered. */
   async #promptsOf(chat: number, history: readonly HistoryRow[]): Promise<string[]> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     const after = (await store.get(findClearing({ chat })))?.id ?? 0;
     const prompts = await store.scan(listPrompts({ chat, after, limit: PROMPTS }));
     const tail = history.slice(history.findLastIndex(({ role }) => role !== "user") + 1);
@@ -148,7 +148,7 @@ ${instructions}`,
   }
 
   async #thresholdFor({ about, model_id, compression_threshold, context_limit }: StartedAttempt): Promise<number> {
-    const own = await readCompactionThresholds(this.#parts.store, about.owner_id);
+    const own = await readCompactionThresholds(this.#deps.store, about.owner_id);
     return thresholdOf(own.find(([id]) => id === model_id)?.[1], compression_threshold, context_limit);
   }
 }

@@ -62,23 +62,23 @@ export type SubagentsOf = {
 };
 
 export class ChatSubagents implements Subagents {
-  readonly #parts: SubagentDeps;
+  readonly #deps: SubagentDeps;
   readonly #of: SubagentsOf;
 
-  constructor(parts: SubagentDeps, of: SubagentsOf) {
-    this.#parts = parts;
+  constructor(deps: SubagentDeps, of: SubagentsOf) {
+    this.#deps = deps;
     this.#of = of;
   }
 
   async spawn(input: SpawnInput): Promise<ToolResult> {
-    const { store, chats } = this.#parts;
+    const { store, chats } = this.#deps;
     const { chat_id, run_id, call } = this.#of;
     const id = uuidFor(`subagent ${run_id}`);
     const made = await store.get(findChat({ id }));
     if (made) return { ...shown(made), type: made.subagent_type };
     const { type, prompt } = input;
     const root = await this.#root();
-    const model = await subagentModel(this.#parts, root, input);
+    const model = await subagentModel(this.#deps, root, input);
     const spawning = { id, call, type, title: titleOf(input), ...model };
     const refused = await chats().ask(chat_id, "maySpawn", { ...spawning, content: [] });
     if (refused !== "done") throw new ToolError(REFUSALS[refused]);
@@ -89,7 +89,7 @@ export class ChatSubagents implements Subagents {
   }
 
   async wait(chat_id: string, timeout_ms: number, live: Live, signal: AbortSignal): Promise<ToolResult> {
-    const { store, clock, topics, chats } = this.#parts;
+    const { store, clock, topics, chats } = this.#deps;
     const { id } = await this.#own(chat_id);
     const until = clock.monotonic() + timeout_ms;
     const text = new SubagentText(live);
@@ -124,7 +124,7 @@ export class ChatSubagents implements Subagents {
   }
 
   async message(chat_id: string, text: string, interrupt: boolean): Promise<ToolResult> {
-    const { store, chats } = this.#parts;
+    const { store, chats } = this.#deps;
     const child = await this.#own(chat_id);
     const { id, owner_id, status, subagent_type } = child;
     const root = await this.#root();
@@ -155,7 +155,7 @@ export class ChatSubagents implements Subagents {
   }
 
   async list(limit: number, offset: number): Promise<ToolResult> {
-    const rows = await this.#parts.store.all(listChildren({ root: this.#of.chat_id }));
+    const rows = await this.#deps.store.all(listChildren({ root: this.#of.chat_id }));
     // Keys ascend; many are made in the same millisecond.
     const all = rows.sort((a, b) => b.key - a.key);
     const page = all.slice(offset, offset + limit);
@@ -172,13 +172,13 @@ export class ChatSubagents implements Subagents {
   }
 
   async models(): Promise<ToolResult> {
-    return { models: await subagentModels(this.#parts) };
+    return { models: await subagentModels(this.#deps) };
   }
 
   /** What the hook makes of words to a sub-chat. Throws `ToolError` for what it denies; without a valid decision the turn ends, too. */
   async #admit(chat: Prompt["chat"], text: string): Promise<AdmittedPrompt> {
     try {
-      return await admitPrompt(this.#parts, { chat, content: [{ type: "text", text }] });
+      return await admitPrompt(this.#deps, { chat, content: [{ type: "text", text }] });
     } catch (error) {
       if (error instanceof HookDenied) throw new ToolError(error.message);
       if (!(error instanceof HookFailure)) throw error;
@@ -190,7 +190,7 @@ export class ChatSubagents implements Subagents {
   /** False when there was nothing to stop. */
   async #stop(id: string): Promise<boolean> {
     try {
-      await this.#parts.chats().ask(id, "interrupt", {});
+      await this.#deps.chats().ask(id, "interrupt", {});
       return true;
     } catch (error) {
       if (error instanceof AppError && error.kind === "conflict") return false;
@@ -200,7 +200,7 @@ export class ChatSubagents implements Subagents {
 
   async #report(row: ChatRow): Promise<ToolResult> {
     const page = { chat: row.key, after: 0, before: Number.MAX_SAFE_INTEGER, limit: NEWEST };
-    const messages = await this.#parts.store.scan(listNewestMessages(page));
+    const messages = await this.#deps.store.scan(listNewestMessages(page));
     const said = messages
       .filter(({ role }) => role === "assistant")
       .map(({ content }) => content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n"));
@@ -211,13 +211,13 @@ export class ChatSubagents implements Subagents {
   }
 
   async #own(id: string): Promise<ChatRow> {
-    const row = await this.#parts.store.get(findChat({ id: id.trim().toLowerCase() }));
+    const row = await this.#deps.store.get(findChat({ id: id.trim().toLowerCase() }));
     if (row?.parent_chat_id === this.#of.chat_id) return row;
     throw new ToolError("This chat has started no agent of this chat_id. list_agents says which there are.");
   }
 
   async #root(): Promise<ChatRow> {
-    const row = await this.#parts.store.get(findChat({ id: this.#of.chat_id }));
+    const row = await this.#deps.store.get(findChat({ id: this.#of.chat_id }));
     if (row) return row;
     throw new ToolError("The chat is gone.");
   }
@@ -227,7 +227,7 @@ export class ChatSubagents implements Subagents {
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const timer = this.#parts.clock.after(ms, end);
+    const timer = this.#deps.clock.after(ms, end);
     signal.addEventListener("abort", end);
     await Promise.race([woken, ended]);
     timer.cancel();

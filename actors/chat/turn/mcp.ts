@@ -51,12 +51,12 @@ const MOST_WARNED = 1_000;
 const KEPT = 64;
 
 export class ChatMcp {
-  readonly #parts: McpDeps;
+  readonly #deps: McpDeps;
   readonly #warnings = new Map<string, readonly string[]>();
   readonly #workspaces = new Map<string, readonly { server: string; tools: readonly StoredTool[] }[]>();
 
-  constructor(parts: McpDeps) {
-    this.#parts = parts;
+  constructor(deps: McpDeps) {
+    this.#deps = deps;
   }
 
   /** What was wrong when the chat's servers were asked last. */
@@ -69,9 +69,9 @@ export class ChatMcp {
     const warnings: string[] = [];
     const servers = await this.#servers(of, tools);
     const waiting = new Set(servers);
-    const notice = this.#parts.clock.after(NOTICE_MS, () => {
+    const notice = this.#deps.clock.after(NOTICE_MS, () => {
       const words = [...waiting].map((one) => `The chat waits for the MCP server "${one.display_name}".`);
-      this.#parts.publish(of.chat_id, [...warnings, ...words]);
+      this.#deps.publish(of.chat_id, [...warnings, ...words]);
     });
     const lists = await Promise.all(
       servers.map((server) =>
@@ -97,7 +97,7 @@ export class ChatMcp {
   async #servers({ organization_id, mcp_server_ids }: McpOf, tools: ToolsOf): Promise<McpServerRow[]> {
     const use = useOf("external_mcp", tools);
     if (use === "no") return [];
-    const rows = await this.#parts.store.all(listMcpServers({ organization_id }));
+    const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
     return rows.filter(
       ({ id, enabled, availability, allow_in_plan_mode }) =>
         enabled &&
@@ -107,7 +107,7 @@ export class ChatMcp {
   }
 
   async #toolsOf(server: McpServerRow, owner_id: string, signal: AbortSignal): Promise<McpTool[]> {
-    const { pool } = this.#parts;
+    const { pool } = this.#deps;
     const { tools } = await pool.connectInTime(await this.#target(server, owner_id), signal);
     const { id, slug, tool_allow_list, tool_deny_list, model_intent } = server;
     return tools
@@ -121,14 +121,14 @@ export class ChatMcp {
   }
 
   async #target(server: McpServerRow, owner_id: string): Promise<McpTarget> {
-    const target = await this.#parts.access(server, owner_id);
+    const target = await this.#deps.access(server, owner_id);
     if (!target) throw new McpError("its owner has to sign in there first.");
     return target;
   }
 
   /** As the workspace tells them now, whatever the chat has pinned (facts/chats 5.5: MCP alone makes nothing dirty). */
   async #workspaceTools({ workspace_id }: McpOf): Promise<McpTool[]> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     const context = workspace_id === null ? undefined : await store.get(findWorkspaceContext({ workspace_id }));
     if (!context) return [];
     let servers = this.#workspaces.get(context.snapshot);
@@ -165,7 +165,7 @@ export class ChatMcp {
     if (warnings.length > 0) this.#warnings.set(chat_id, warnings);
     const [oldest = ""] = this.#warnings.keys();
     if (this.#warnings.size > MOST_WARNED) this.#warnings.delete(oldest);
-    this.#parts.publish(chat_id, warnings);
+    this.#deps.publish(chat_id, warnings);
   }
 }
 

@@ -25,7 +25,7 @@ type Job = { readonly turn: Turn; release: () => void; done: Promise<void> };
 type GenerationsDeps = TurnDeps & { readonly tellWaiting: (chat_id: string, isWaiting: boolean) => void };
 
 export class Generations {
-  readonly #parts: GenerationsDeps;
+  readonly #deps: GenerationsDeps;
   readonly #capacity: Capacity;
   readonly #jobs = new Map<string, Job>();
   readonly #stopping = new AbortController();
@@ -33,8 +33,8 @@ export class Generations {
   /** Turns that were given a slot since the start. */
   begun = 0;
 
-  constructor(parts: GenerationsDeps, slots: Slots) {
-    this.#parts = parts;
+  constructor(deps: GenerationsDeps, slots: Slots) {
+    this.#deps = deps;
     this.#capacity = new Capacity(slots);
   }
 
@@ -57,7 +57,7 @@ export class Generations {
         }),
       isOwed: () => this.#capacity.isOwed(pool, owner_id),
     };
-    const turn = new Turn(this.#parts, { chat_id, history_version, slot }, begun);
+    const turn = new Turn(this.#deps, { chat_id, history_version, slot }, begun);
     const job: Job = { turn, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
     const release = this.#slotFor(of, pool, () => {
@@ -76,7 +76,7 @@ export class Generations {
     const tell = (isWaiting: boolean): void => {
       if (wasWaiting === isWaiting) return;
       wasWaiting = isWaiting;
-      this.#parts.tellWaiting(chat_id, isWaiting);
+      this.#deps.tellWaiting(chat_id, isWaiting);
     };
     const release = this.#capacity.request(pool, of, () => {
       tell(false);
@@ -100,8 +100,8 @@ export class Generations {
     const isCurrent = job?.turn.buffer?.fence.history_version === history_version;
     const commands = job?.turn.commands;
     this.#end(job);
-    const ended = commands ?? endRuns(this.#parts, chat);
-    const partial = isCurrent ? job.turn.partial(this.#parts.clock.now()) : [];
+    const ended = commands ?? endRuns(this.#deps, chat);
+    const partial = isCurrent ? job.turn.partial(this.#deps.clock.now()) : [];
     const report = this.#reportInterruption(chat_id, history_version, partial, ended);
     this.#reports.add(report);
     void report.finally(() => this.#reports.delete(report));
@@ -113,17 +113,17 @@ export class Generations {
   }
 
   get compactions(): CompactionCounts {
-    return this.#parts.compactions;
+    return this.#deps.compactions;
   }
 
   /** Brings back the files of the workspace as they were at this message of the chat. 409 in words. */
   restoreFiles(of: Parameters<typeof bringFilesBack>[1], message_id: number): Promise<Restored> {
-    return bringFilesBack(this.#parts, of, message_id);
+    return bringFilesBack(this.#deps, of, message_id);
   }
 
   /** The workspace forgets the files it has kept of a chat that is no more; not waited for. */
   forgetFiles(of: Parameters<typeof forgetFiles>[1]): void {
-    void forgetFiles(this.#parts, of);
+    void forgetFiles(this.#deps, of);
   }
 
   /** How many turns run, wait or are being stopped. */
@@ -175,7 +175,7 @@ export class Generations {
     ended: Promise<unknown>,
   ): Promise<void> {
     const job = this.#jobs.get(chat_id);
-    const { clock, chats } = this.#parts;
+    const { clock, chats } = this.#deps;
     const over = new AbortController();
     void ended.then(() => over.abort());
     await pause(clock, ENDING_MS, AbortSignal.any([over.signal, this.#stopping.signal]));

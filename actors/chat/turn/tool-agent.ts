@@ -43,7 +43,7 @@ export type AgentDeps = {
 export type ReachDeps = Pick<AgentDeps, "store" | "clock" | "agentHttp" | "toolServices" | "opened_at">;
 
 export class WorkspaceAgent implements ToolAgent {
-  readonly #parts: ReachDeps;
+  readonly #deps: ReachDeps;
   readonly #workspace_id: string | null;
   readonly #services: ToolServices;
   readonly #chat_id: string;
@@ -54,11 +54,11 @@ export class WorkspaceAgent implements ToolAgent {
   readonly #name: string | undefined;
 
   /** `name`: of the agent; the workspace's first one when absent. */
-  constructor(parts: ReachDeps, of: ServicesOf, known: boolean, name?: string) {
+  constructor(deps: ReachDeps, of: ServicesOf, known: boolean, name?: string) {
     this.#name = name;
-    this.#parts = parts;
+    this.#deps = deps;
     this.#workspace_id = of.workspace_id;
-    this.#services = parts.toolServices(of);
+    this.#services = deps.toolServices(of);
     this.#chat_id = of.chat_id;
     this.#known = known;
   }
@@ -72,7 +72,7 @@ export class WorkspaceAgent implements ToolAgent {
   }
 
   async #call<T>(call: AgentCall, read: Read<T>): Promise<T> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const until = clock.monotonic() + PATIENCE_MS;
     for (;;) {
       try {
@@ -93,7 +93,7 @@ export class WorkspaceAgent implements ToolAgent {
   }
 
   async #once<T>({ method, path, json, body, signal }: AgentCall, read: Read<T>): Promise<T> {
-    const { agentHttp, clock } = this.#parts;
+    const { agentHttp, clock } = this.#deps;
     const agent_id = await this.#agent();
     this.#chats ??= this.#family();
     const headers: [string, string][] = [[CHAT_HEADER, await this.#chats]];
@@ -119,13 +119,13 @@ export class WorkspaceAgent implements ToolAgent {
 
   /** In whose name the daemon is asked: what a sub-chat works on is its root's work, too. */
   async #family(): Promise<string> {
-    const place = await this.#parts.store.get(findChatPlace({ id: this.#chat_id }));
+    const place = await this.#deps.store.get(findChatPlace({ id: this.#chat_id }));
     return [this.#chat_id, ...(place?.parent_chat_id ? [place.parent_chat_id] : [])].join(",");
   }
 
   /** The agent in the latest build. Throws `ToolError` when there is none: waiting would not help. */
   async #agent(): Promise<string> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     if (this.#workspace_id === null) throw new ToolError("This chat is not bound to a workspace.");
     const workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
     if (!workspace || workspace.deleted) throw new ToolError("The workspace was deleted.");
@@ -144,7 +144,7 @@ export class WorkspaceAgent implements ToolAgent {
 
   /** It was there for the server before this one, which has just begun. */
   #isExpected(last_connected_at: number | null): boolean {
-    const { clock, opened_at } = this.#parts;
+    const { clock, opened_at } = this.#deps;
     if (opened_at === undefined || last_connected_at === null) return false;
     return last_connected_at < opened_at && clock.now() - opened_at < RETURN_MS;
   }

@@ -29,7 +29,7 @@ type WithMcp = { readonly mcp: McpOffer };
 type Answered = ToolAnswer & { readonly at: number };
 
 export class ToolStep {
-  readonly #parts: AgentDeps;
+  readonly #deps: AgentDeps;
   readonly #chat_id: string;
   readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about" | "chat_key" | "context_limit"> &
     WithMcp;
@@ -45,9 +45,9 @@ export class ToolStep {
   /** The workspace was there before, for a server that is no more: it is waited for. */
   readonly #waits: boolean;
 
-  constructor(parts: AgentDeps, chat_id: string, begun: StartedAttempt & WithMcp, buffer: StreamBuffer, waits = false) {
+  constructor(deps: AgentDeps, chat_id: string, begun: StartedAttempt & WithMcp, buffer: StreamBuffer, waits = false) {
     this.#waits = waits;
-    this.#parts = parts;
+    this.#deps = deps;
     this.#chat_id = chat_id;
     this.#begun = begun;
     this.#buffer = buffer;
@@ -98,7 +98,7 @@ export class ToolStep {
   }
 
   async #run(call: PendingCall, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const { about, fence, context_limit } = this.#begun;
     const { tool_call_id, tool_name } = call;
     const again = fence.generation_attempt > 1;
@@ -106,7 +106,7 @@ export class ToolStep {
     const run_id = runIdOf(this.#chat_id, call);
     const named = agentOfCall(call);
     const of = { ...about, chat_id: this.#chat_id, run_id };
-    const services = this.#parts.toolServices(of);
+    const services = this.#deps.toolServices(of);
     this.#mask ??= services.knownSecrets().then((secrets) => new SecretMask(secrets));
     const context = {
       clock,
@@ -114,10 +114,10 @@ export class ToolStep {
       run_id,
       context_limit,
       mask: await this.#mask,
-      agent: new WorkspaceAgent(this.#parts, of, again || this.#waits, named.agent),
+      agent: new WorkspaceAgent(this.#deps, of, again || this.#waits, named.agent),
       services,
-      skills: this.#parts.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
-      agents: this.#parts.subagents({
+      skills: this.#deps.skills({ chat_key: this.#begun.chat_key, owner_id: about.owner_id }),
+      agents: this.#deps.subagents({
         chat_id: this.#chat_id,
         run_id,
         call,

@@ -5,7 +5,7 @@ import { mayUseWorkspace } from "#domain/access.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { useOf } from "#domain/agents/use.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { byUser } from "#domain/workspaces/changeable.ts";
+import { byUser } from "#domain/workspaces/find.ts";
 import { MAX_SIDE, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

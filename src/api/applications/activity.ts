@@ -2,7 +2,7 @@
 // traffic of apps says that the workspace was used, a person on one of its ports also moves its deadline (rule AX-14).
 import { log } from "#base/log.ts";
 import type { AppPlace } from "#domain/applications/find.ts";
-import { byUser } from "#domain/workspaces/changeable.ts";
+import { byUser } from "#domain/workspaces/find.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 

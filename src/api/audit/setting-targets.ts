@@ -42,9 +42,9 @@ const overrideOf = ({ params: { context = "" } }: Asked, contexts: readonly stri
 
 /** What the caller has linked: their account at a provider, or with `mcp:` before its id at an MCP server. */
 export const linkIn =
-  (parameter: "externalauth" | "server"): Find =>
+  (parameter: "externalauth" | "mcp_server"): Find =>
   async ({ store, params, user_id }) => {
-    const provider_id = parameter === "server" ? `mcp:${idIn(params, parameter)}` : (params[parameter] ?? "");
+    const provider_id = parameter === "mcp_server" ? `mcp:${idIn(params, parameter)}` : (params[parameter] ?? "");
     const found = await store.get(findLink({ user_id, provider_id }));
     return found && { resource_type: "external_auth_link", resource_id: user_id, target: found.provider_id };
   };

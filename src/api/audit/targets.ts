@@ -167,7 +167,7 @@ export const member: Find = async (asked) => {
 
 export const mcpServer: Find = async (asked) => {
   const organization_id = (await organizationIn(asked))?.id ?? NIL_UUID;
-  const found = await asked.store.get(findMcpServer({ organization_id, id: idIn(asked.params, "server") }));
+  const found = await asked.store.get(findMcpServer({ organization_id, id: idIn(asked.params, "mcp_server") }));
   if (!found) return undefined;
   const { id, slug, icon } = found;
   return { resource_type: "mcp_server", resource_id: id, target: slug, icon, organization_id };

@@ -7,7 +7,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { mayManageTemplates } from "#domain/access.ts";
-import { buildAt } from "#domain/builds/build.ts";
+import { buildAt } from "#domain/builds/find.ts";
 import { STATE_LIMIT, stateFrom } from "#domain/builds/state-text.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

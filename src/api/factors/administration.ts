@@ -6,7 +6,7 @@ import { listPasskeys } from "#db/users/passkeys.ts";
 import { mayManageUser } from "#domain/access.ts";
 import { requireFactor, resetFactors } from "#domain/factors/administration.ts";
 import { needsFactor } from "#domain/factors/policy.ts";
-import { type KnownUser, userAt, userPath } from "#domain/users/user.ts";
+import { type KnownUser, userAt, userPath } from "#domain/users/find.ts";
 import { Factors, RequireFactor } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

@@ -4,7 +4,7 @@ import { conflict, invalidField } from "#base/errors.ts";
 import { confirmCaller } from "#domain/factors/confirm.ts";
 import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
 import { ownAccountAt, prove } from "#domain/factors/proof.ts";
-import { userPath } from "#domain/users/user.ts";
+import { userPath } from "#domain/users/find.ts";
 import { PasskeyChallenge, PasskeyProof } from "#schema/users/passkey.ts";
 import { ConfirmRequest } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";

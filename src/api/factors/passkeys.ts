@@ -4,7 +4,7 @@ import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Passkey as PasskeyRow } from "#db/users/passkeys.ts";
 import { beginPasskey, passkeysOf, registerPasskey, removePasskey, renamePasskey } from "#domain/factors/passkeys.ts";
 import { ownAccountAt } from "#domain/factors/proof.ts";
-import { userPath } from "#domain/users/user.ts";
+import { userPath } from "#domain/users/find.ts";
 import { NewPasskey, NewPasskeyRequest, Passkey, PasskeyChallenge, RenamePasskey } from "#schema/users/passkey.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { ownAccountAt } from "#domain/factors/proof.ts";
 import { renewRecoveryCodes } from "#domain/factors/recovery.ts";
-import { userPath } from "#domain/users/user.ts";
+import { userPath } from "#domain/users/find.ts";
 import { RecoveryCodes } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

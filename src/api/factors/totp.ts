@@ -4,7 +4,7 @@ import { Elysia } from "elysia";
 import { conflict } from "#base/errors.ts";
 import { ownAccountAt, prove } from "#domain/factors/proof.ts";
 import { beginTotp, confirmTotp, removeTotp } from "#domain/factors/totp.ts";
-import { userPath } from "#domain/users/user.ts";
+import { userPath } from "#domain/users/find.ts";
 import { ConfirmTotp, PasswordAndCode, RecoveryCodes, TotpEnrolment } from "#schema/users/second-factor.ts";
 import { qrSvg } from "#src/authentication/qr.ts";
 import { otpauthUri } from "#src/authentication/totp.ts";

@@ -6,7 +6,7 @@ import { maySeeGroups } from "#domain/access.ts";
 import { changeGroup, removeGroup } from "#domain/groups/change.ts";
 import { findGroupFor, groupPath, groupsOf, membersOf, presentGroup } from "#domain/groups/find.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
-import { anyUserAt } from "#domain/users/user.ts";
+import { anyUserAt } from "#domain/users/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { Group, GroupMembers, PatchGroup } from "#schema/users/group.ts";
 import * as target from "../audit/targets.ts";

@@ -19,7 +19,7 @@ import { fails, NoContent } from "../http/responses.ts";
 export const tags = ["MCP servers"];
 export const serverPath = t.Object({
   organization: organizationPath.properties.organization,
-  server: t.String({ format: "uuid", description: "MCP server id." }),
+  mcp_server: t.String({ format: "uuid", description: "MCP server id." }),
 });
 
 export const mcpServers = (ctx: ApiContext) => {
@@ -82,7 +82,7 @@ export const mcpServers = (ctx: ApiContext) => {
       },
     )
     .get(
-      "/:organization/mcp-servers/:server",
+      "/:organization/mcp-servers/:mcp_server",
       async ({ caller, params }) => presentServer(await findServer(ctx, params, caller), caller),
       {
         user: true,
@@ -92,7 +92,7 @@ export const mcpServers = (ctx: ApiContext) => {
       },
     )
     .patch(
-      "/:organization/mcp-servers/:server",
+      "/:organization/mcp-servers/:mcp_server",
       async ({ caller, params, body }) => {
         const row = await findAdministeredServer(ctx, params, caller);
         return presentServer(await changeServer(ctx, row, body), caller);
@@ -112,7 +112,7 @@ export const mcpServers = (ctx: ApiContext) => {
       },
     )
     .post(
-      "/:organization/mcp-servers/:server/try",
+      "/:organization/mcp-servers/:mcp_server/try",
       async ({ caller, params, request }) =>
         tryServer(ctx, await findAdministeredServer(ctx, params, caller), caller, request.signal),
       {
@@ -128,7 +128,7 @@ export const mcpServers = (ctx: ApiContext) => {
       },
     )
     .delete(
-      "/:organization/mcp-servers/:server",
+      "/:organization/mcp-servers/:mcp_server",
       async ({ caller, params, set }) => {
         await removeServer(ctx, await findAdministeredServer(ctx, params, caller));
         set.status = 204;

@@ -29,7 +29,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
   return new Elysia()
     .use(callers)
     .post(
-      "/:organization/mcp-servers/:server/oauth2/start",
+      "/:organization/mcp-servers/:mcp_server/oauth2/start",
       async ({ caller, params }) => {
         const server = await findServer(ctx, params, caller);
         const provider = providerAt(server);
@@ -52,7 +52,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
       },
     )
     .get(
-      "/:organization/mcp-servers/:server/oauth2/callback",
+      "/:organization/mcp-servers/:mcp_server/oauth2/callback",
       async ({ caller, params, query }) => {
         const server = await findServer(ctx, params, caller);
         const provider = providerAt(server);
@@ -83,7 +83,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
       },
     )
     .delete(
-      "/:organization/mcp-servers/:server/oauth2",
+      "/:organization/mcp-servers/:mcp_server/oauth2",
       async ({ caller, params, set }) => {
         await signOutOfServer(ctx, await findServer(ctx, params, caller), caller);
         set.status = 204;
@@ -96,7 +96,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
           tags,
           operationId: "signOutOfMcpServer",
           summary: "Sign out at an MCP server",
-          audit: target.deletes(setting.linkIn("server")),
+          audit: target.deletes(setting.linkIn("mcp_server")),
         }),
       },
     );

@@ -3,7 +3,7 @@ import { Elysia, t } from "elysia";
 import { findNotified } from "#domain/notifications/inbox.ts";
 import { changePreferences, preferencesOf, sendTest } from "#domain/notifications/settings.ts";
 import { subscribe, unsubscribe } from "#domain/notifications/webpush.ts";
-import { userPath } from "#domain/users/user.ts";
+import { userPath } from "#domain/users/find.ts";
 import {
   NotificationPreference,
   UpdatePreferences,

@@ -9,8 +9,8 @@ import {
   removeMember,
   setMemberRoles,
 } from "#domain/organizations/members.ts";
+import { userPath } from "#domain/users/find.ts";
 import { AssignableRole, assignable, ORGANIZATION_ROLES } from "#domain/users/site-roles.ts";
-import { userPath } from "#domain/users/user.ts";
 import { Member } from "#schema/users/member.ts";
 import { UpdateRolesRequest } from "#schema/users/user.ts";
 import * as target from "../audit/targets.ts";

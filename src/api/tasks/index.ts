@@ -6,7 +6,7 @@ import { taskAt, taskPath } from "#domain/tasks/find.ts";
 import { searchTasks } from "#domain/tasks/list.ts";
 import { taskLogs } from "#domain/tasks/logs.ts";
 import { presentTask } from "#domain/tasks/present.ts";
-import { userAt, userPath } from "#domain/users/user.ts";
+import { userAt, userPath } from "#domain/users/find.ts";
 import { CreateTask, Task, TaskBuild, TaskInput, TaskLogs, Tasks } from "#schema/tasks/task.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

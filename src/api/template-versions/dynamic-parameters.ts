@@ -3,8 +3,8 @@
 import { Value } from "@sinclair/typebox/value";
 import { Elysia, t } from "elysia";
 import { log } from "#base/log.ts";
+import { manifestOf, versionAt, versionPath } from "#domain/template-versions/find.ts";
 import { formFor } from "#domain/template-versions/form.ts";
-import { manifestOf, versionAt, versionPath } from "#domain/template-versions/version.ts";
 import { DynamicParameters, DynamicParametersRequest } from "#schema/workspaces/dynamic-parameters.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";

@@ -7,13 +7,8 @@ import { mayManageTemplates } from "#domain/access.ts";
 import { versionExternalAuth } from "#domain/external-auth/version.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { createVersion } from "#domain/template-versions/create.ts";
-import {
-  managedVersionAt,
-  manifestOf,
-  presentVersion,
-  versionAt,
-  versionPath,
-} from "#domain/template-versions/version.ts";
+import { managedVersionAt, manifestOf, versionAt, versionPath } from "#domain/template-versions/find.ts";
+import { presentVersion } from "#domain/template-versions/present.ts";
 import { Generic } from "#schema/generic.ts";
 import {
   CreateTemplateVersion,

@@ -1,7 +1,7 @@
 // Who may use a template, and who it could be given to.
 import { Elysia } from "elysia";
 import { changeAccess, checkMayManage, presentAccess, presentAvailable } from "#domain/templates/access-list.ts";
-import { templateAt, templatePath } from "#domain/templates/template.ts";
+import { templateAt, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { PatchTemplateAcl, TemplateAcl, TemplateAclAvailable } from "#schema/templates/template-acl.ts";
 import * as target from "../audit/targets.ts";

@@ -3,7 +3,7 @@ import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayManageTemplate, mayReadAudit } from "#domain/access.ts";
 import { dausOf } from "#domain/insights/daus.ts";
-import { templateAt, templatePath } from "#domain/templates/template.ts";
+import { templateAt, templatePath } from "#domain/templates/find.ts";
 import { Daus } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

@@ -4,14 +4,9 @@ import type { ShownTemplate } from "#db/templates/templates.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { BuildTimes } from "#domain/templates/build-times.ts";
 import { changeTemplate, makeTemplate, mustManage, removeTemplate } from "#domain/templates/change.ts";
+import { managedTemplateAt, templateAt, templateNamed, templatePath } from "#domain/templates/find.ts";
+import { presentTemplate } from "#domain/templates/present.ts";
 import { searchTemplates } from "#domain/templates/search.ts";
-import {
-  managedTemplateAt,
-  presentTemplate,
-  templateAt,
-  templateNamed,
-  templatePath,
-} from "#domain/templates/template.ts";
 import { Generic } from "#schema/generic.ts";
 import { Manifest } from "#schema/templates/manifest.ts";
 import { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";

@@ -2,8 +2,8 @@
 import { Elysia, t } from "elysia";
 import { kindOf, notFound } from "#base/errors.ts";
 import { findVersionByName, listUnusedVersions, listVersionsOf } from "#db/templates/versions.ts";
-import { presentVersion } from "#domain/template-versions/version.ts";
-import { managedTemplateAt, templateAt, templatePath } from "#domain/templates/template.ts";
+import { presentVersion } from "#domain/template-versions/present.ts";
+import { managedTemplateAt, templateAt, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
 import * as target from "../audit/targets.ts";

@@ -6,7 +6,7 @@ import { countUsers, findUser, searchUsers, type UserFilter } from "#db/users/us
 import { mayReadAllUsers, mayReadMembers } from "#domain/access.ts";
 import { createUser } from "#domain/users/create.ts";
 import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
-import { presentUser } from "#domain/users/user.ts";
+import { presentUser } from "#domain/users/present.ts";
 import { CreateUserRequest, SITE_ROLES, USER_STATUSES, User } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";

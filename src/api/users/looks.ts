@@ -1,7 +1,7 @@
 // Theme, font of terminals, and the values one last gave a template's parameters.
 import { Elysia, t } from "elysia";
+import { userPath } from "#domain/users/find.ts";
 import { findOwn, lastParameters, setLooks } from "#domain/users/looks.ts";
-import { userPath } from "#domain/users/user.ts";
 import { TERMINAL_FONTS } from "#schema/deployment/appearance.ts";
 import { named } from "#schema/named.ts";
 import { oneOf } from "#schema/one-of.ts";

@@ -2,7 +2,8 @@
 
 import { Elysia, t } from "elysia";
 import { changeProfile, findManagedUser, removeUser, setSuspended } from "#domain/users/change.ts";
-import { userPath as params, presentKnownUser, userAt } from "#domain/users/user.ts";
+import { userPath as params, userAt } from "#domain/users/find.ts";
+import { presentKnownUser } from "#domain/users/present.ts";
 import { UpdateProfileRequest, User } from "#schema/users/user.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

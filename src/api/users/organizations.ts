@@ -4,7 +4,7 @@ import { notFound } from "#base/errors.ts";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { maySeeOrganization } from "#domain/access.ts";
 import { organizationAt, presentOrganization } from "#domain/organizations/find.ts";
-import { userAt, userPath } from "#domain/users/user.ts";
+import { userAt, userPath } from "#domain/users/find.ts";
 import { Organization } from "#schema/users/organization.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

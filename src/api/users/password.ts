@@ -1,7 +1,7 @@
 // A new password: for oneself with the old one, for others by those who may. Every other key of the user ends (rule ID-7).
 import { Elysia } from "elysia";
+import { userAt, userPath } from "#domain/users/find.ts";
 import { setPassword } from "#domain/users/password.ts";
-import { userAt, userPath } from "#domain/users/user.ts";
 import { UpdatePasswordRequest } from "#schema/users/user.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

@@ -2,8 +2,9 @@
 import { Elysia, t } from "elysia";
 import { mayGiveSiteRoles } from "#domain/access.ts";
 import { setSiteRoles } from "#domain/users/change.ts";
+import { userAt, userPath } from "#domain/users/find.ts";
+import { presentKnownUser } from "#domain/users/present.ts";
 import { AssignableRole, assignable } from "#domain/users/site-roles.ts";
-import { presentKnownUser, userAt, userPath } from "#domain/users/user.ts";
 import { SITE_ROLES, UpdateRolesRequest, User } from "#schema/users/user.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

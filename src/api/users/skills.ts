@@ -3,8 +3,8 @@
 import { Elysia, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listUserSkills, type UserSkillRow } from "#db/users/skills.ts";
+import { userPath } from "#domain/users/find.ts";
 import { changeSkill, createSkill, findSkill, findSkillOwner, removeSkill } from "#domain/users/skills.ts";
-import { userPath } from "#domain/users/user.ts";
 import { CreateUserSkill, UpdateUserSkill, UserSkill } from "#schema/users/user-skill.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

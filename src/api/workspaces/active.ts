@@ -1,6 +1,6 @@
 // The workspace that somebody is active in, for routes of `anyone` (specification, Authentication 4).
 import { notFound } from "#base/errors.ts";
-import { byUser, changeableAt } from "#domain/workspaces/changeable.ts";
+import { byUser, changeableAt } from "#domain/workspaces/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callerOf, userOf } from "../http/caller.ts";
 

@@ -8,7 +8,7 @@ import { listActivity } from "#db/workspaces/activity.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
+import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { type ActivityReason, WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

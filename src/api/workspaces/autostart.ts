@@ -1,7 +1,6 @@
 // When a workspace starts by itself (facts/platform 2.7 and 3.4).
 import { Elysia } from "elysia";
-import { changeableAt } from "#domain/workspaces/changeable.ts";
-import { workspacePath } from "#domain/workspaces/workspace.ts";
+import { changeableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { UpdateAutostart } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

@@ -7,7 +7,7 @@ import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
-import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
+import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PutAutomaticUpdates } from "#schema/workspaces/workspace.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";

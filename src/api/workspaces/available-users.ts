@@ -5,7 +5,7 @@ import { forbidden } from "#base/errors.ts";
 import { searchUsers } from "#db/users/users.ts";
 import { mayCreateWorkspacesForAll } from "#domain/access.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
-import { userAt } from "#domain/users/user.ts";
+import { userAt } from "#domain/users/find.ts";
 import { MinimalUser } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

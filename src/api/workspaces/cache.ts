@@ -3,7 +3,7 @@
 // workspace is decided before this is asked.
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { findWorkspaceStamp, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
-import { readWorkspace, type Viewer } from "#domain/workspaces/workspace.ts";
+import { readWorkspace, type Viewer } from "#domain/workspaces/present.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";

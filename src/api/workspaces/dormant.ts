@@ -1,8 +1,8 @@
 // Making a workspace dormant and waking it (facts/platform 2.6). The answer is the workspace, also when nothing changes (10.1).
 import { Elysia } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { byUser, changeableAt } from "#domain/workspaces/changeable.ts";
-import { readWorkspace, workspacePath } from "#domain/workspaces/workspace.ts";
+import { byUser, changeableAt, workspacePath } from "#domain/workspaces/find.ts";
+import { readWorkspace } from "#domain/workspaces/present.ts";
 import { UpdateDormancy } from "#schema/workspaces/schedule.ts";
 import { Workspace } from "#schema/workspaces/workspace.ts";
 import * as target from "../audit/targets.ts";

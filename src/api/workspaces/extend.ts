@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
-import { workspacePath } from "#domain/workspaces/workspace.ts";
+import { workspacePath } from "#domain/workspaces/find.ts";
 import { ExtendWorkspace } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

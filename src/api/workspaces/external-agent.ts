@@ -4,7 +4,7 @@ import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayUseWorkspace } from "#domain/access.ts";
 import { externalAgentCredentials } from "#domain/agents/external.ts";
-import { livingWorkspaceAt } from "#domain/workspaces/workspace.ts";
+import { livingWorkspaceAt } from "#domain/workspaces/find.ts";
 import { ExternalAgentCredentials } from "#schema/workspaces/external-agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

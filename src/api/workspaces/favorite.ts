@@ -2,7 +2,7 @@
 import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayFavourite } from "#domain/access.ts";
-import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
+import { gone, workspaceAt } from "#domain/workspaces/find.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";

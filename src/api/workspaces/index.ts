@@ -2,7 +2,7 @@
 import { Elysia, t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { maySeeWorkspace } from "#domain/access.ts";
-import { gone } from "#domain/workspaces/workspace.ts";
+import { gone } from "#domain/workspaces/find.ts";
 import { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

@@ -4,7 +4,7 @@ import { forbidden } from "#base/errors.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
-import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
+import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

@@ -4,7 +4,7 @@ import { Elysia } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
 import { nameProblem } from "#domain/workspaces/fields.ts";
-import { workspaceAt, workspacePath } from "#domain/workspaces/workspace.ts";
+import { workspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { RenameWorkspace } from "#schema/workspaces/workspace.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

@@ -1,8 +1,7 @@
 // How long a workspace runs after a start (facts/platform 2.7 and 3.4).
 import { Elysia } from "elysia";
 import { invalidField } from "#base/errors.ts";
-import { byUser, changeableAt } from "#domain/workspaces/changeable.ts";
-import { workspacePath } from "#domain/workspaces/workspace.ts";
+import { byUser, changeableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { ttlProblem, UpdateTtl, wholeTtl } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
-import { workspacePath } from "#domain/workspaces/workspace.ts";
+import { workspacePath } from "#domain/workspaces/find.ts";
 import { USAGE_APPS, WorkspaceUsage } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";

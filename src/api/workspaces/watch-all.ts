@@ -68,7 +68,7 @@ export const watchAll = (ctx: ApiContext) => {
 const sendEvent = (stream: EventStream, json: string): Promise<boolean> =>
   stream.send("data", json) ? stream.room(ROOM_BYTES) : Promise.resolve(false);
 
-type Parts = {
+type Deps = {
   readonly ctx: ApiContext;
   readonly changes: ChangedIds;
   readonly heartbeat: Heartbeat;
@@ -77,17 +77,17 @@ type Parts = {
 };
 
 class WorkspacesSocket implements SocketHandler {
-  readonly #parts: Parts;
+  readonly #deps: Deps;
   #follower: WorkspacesFollower | undefined;
   #rest: () => void = () => {};
   #drained: (() => void) | undefined;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   open(socket: Socket): void {
-    const { ctx, changes, heartbeat, caller, after } = this.#parts;
+    const { ctx, changes, heartbeat, caller, after } = this.#deps;
     socket.send(PING);
     this.#rest = heartbeat.join(() => socket.send(PING));
     this.#follower = new WorkspacesFollower(ctx, changes, caller, {

@@ -2,7 +2,7 @@
 import { Elysia, t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { gone, workspaceAt } from "#domain/workspaces/workspace.ts";
+import { gone, workspaceAt } from "#domain/workspaces/find.ts";
 import { Workspace } from "#schema/workspaces/workspace.ts";
 import { WorkspaceFrame } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";

@@ -4,7 +4,7 @@
 import { INACTIVE_MS } from "#actors/agent/status.ts";
 import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
-import { readWorkspace, type Viewer } from "#domain/workspaces/workspace.ts";
+import { readWorkspace, type Viewer } from "#domain/workspaces/present.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { BroadChanges } from "./broad-changes.ts";

@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/clock.ts";
 import { isUuid, NIL_UUID } from "#base/ids.ts";
 import type { AuditRow, ShownEntry } from "#db/reports/audit/search.ts";
 import type { AuditAction, AuditLog, ResourceType } from "#schema/audit.ts";
-import { presentUser } from "../users/user.ts";
+import { presentUser } from "../users/present.ts";
 
 const VERBS: Readonly<Record<AuditAction, string>> = {
   create: "created",

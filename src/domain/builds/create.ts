@@ -14,8 +14,8 @@ import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } f
 import { jobStatus } from "#schema/workspaces/job.ts";
 import { mayDeleteWorkspace, mayManageTemplate, mayManageTemplates, maySeeWorkspace, mayStartStop } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { presentBuilds } from "./build.ts";
 import { newBuild, usableManifest, versionOf } from "./new-build.ts";
+import { presentBuilds } from "./present.ts";
 import { stateFrom } from "./state-text.ts";
 
 /** Hundreds may be asked for at once. */

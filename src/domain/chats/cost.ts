@@ -17,7 +17,7 @@ import type { Page } from "#schema/page.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { userAt } from "../users/user.ts";
+import { userAt } from "../users/find.ts";
 import type { CostRange } from "./cost-range.ts";
 import { changeableChat } from "./find.ts";
 

@@ -20,12 +20,12 @@ import { mayCreateChat, mayUseTemplate, mayUseWorkspace } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
 import { usableManifest, versionOf } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
+import { templateAt } from "../templates/find.ts";
 import { searchTemplates } from "../templates/search.ts";
-import { templateAt } from "../templates/template.ts";
 import { asCaller } from "../users/as-caller.ts";
-import { userAt } from "../users/user.ts";
+import { userAt } from "../users/find.ts";
 import { createWorkspace } from "../workspaces/create.ts";
-import { readWorkspace } from "../workspaces/workspace.ts";
+import { readWorkspace } from "../workspaces/present.ts";
 import { checkedType } from "./file-type.ts";
 import { knownSecrets } from "./known-secrets.ts";
 

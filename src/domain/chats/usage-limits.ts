@@ -24,7 +24,7 @@ import { mayConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { findGroupFor } from "../groups/find.ts";
 import { organizationAt } from "../organizations/find.ts";
-import { userAt } from "../users/user.ts";
+import { userAt } from "../users/find.ts";
 
 /** 409 with what was spent, the limit and when it begins anew. When it cannot be read nothing may be spent: that throws, too. */
 export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Promise<void> => {

@@ -7,8 +7,8 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayManageUser, mayResetPassword } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { userChanged } from "../users/audit.ts";
+import type { KnownUser } from "../users/find.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
-import type { KnownUser } from "../users/user.ts";
 import { mustBeProved } from "./proof.ts";
 
 /** The user as they are from now on. 400, 403. */

@@ -6,8 +6,8 @@ import { findKey } from "#db/users/api-keys.ts";
 import { isPasswordStill } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
+import { type KnownUser, userAt } from "../users/find.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
-import { type KnownUser, userAt } from "../users/user.ts";
 
 /** How long a proof is good for. */
 const PROOF_MS = 900_000;

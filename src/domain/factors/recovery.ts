@@ -3,7 +3,7 @@ import { conflict } from "#base/errors.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import type { KnownUser } from "../users/user.ts";
+import type { KnownUser } from "../users/find.ts";
 import { mustBeProved } from "./proof.ts";
 
 /** The codes, shown this once. 409 without a second factor. */

@@ -6,8 +6,8 @@ import { CommitError } from "#db/engine/store.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
+import type { KnownUser } from "../users/find.ts";
 import { noteProof } from "../users/sign-in.ts";
-import type { KnownUser } from "../users/user.ts";
 import { mustBeProved } from "./proof.ts";
 
 const PURPOSE = "totp_enrolment";

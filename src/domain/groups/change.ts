@@ -20,8 +20,8 @@ import type { CreateGroup, PatchGroup } from "#schema/users/group.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { mayManageGroups } from "../access.ts";
 import type { DomainContext } from "../context.ts";
+import { anyUserAt } from "../users/find.ts";
 import { takenOr } from "../users/taken.ts";
-import { anyUserAt } from "../users/user.ts";
 import { type FoundGroup, isEveryone } from "./find.ts";
 
 const NAMES = { groups_name: "name" };

@@ -19,7 +19,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { Group, GroupMember } from "#schema/users/group.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { mayReadMembers, maySeeGroups } from "../access.ts";
-import { presentGroupMember } from "../users/user.ts";
+import { presentGroupMember } from "../users/present.ts";
 
 /** The path parameter of every route of one group. */
 export const groupPath = t.Object({ group: t.String({ format: "uuid", description: "Group id." }) });

@@ -25,16 +25,16 @@ import { checkReachable } from "./reachable.ts";
 const MOST = 200;
 const ADMINISTRATORS = "Only who administers the organization may do this.";
 
-type At = { readonly organization: string; readonly server: string };
+type At = { readonly organization: string; readonly mcp_server: string };
 
 /** The server, where the caller may see it: everybody there sees those that are enabled. 404. */
 export const findServer = async (
   { store }: Pick<DomainContext, "store">,
-  { organization, server }: At,
+  { organization, mcp_server }: At,
   caller: UserCaller,
 ): Promise<McpServerRow> => {
   const { id: organization_id } = await organizationAt(store, organization, caller);
-  const row = await store.get(findMcpServer({ organization_id, id: server.toLowerCase() }));
+  const row = await store.get(findMcpServer({ organization_id, id: mcp_server.toLowerCase() }));
   if (!row || !(row.enabled || mayUpdateOrganization(caller, organization_id))) throw notFound();
   return row;
 };

@@ -14,7 +14,7 @@ import {
 import type { Inbox, InboxNotification } from "#schema/notifications/notification.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { userAt } from "../users/user.ts";
+import { userAt } from "../users/find.ts";
 
 const PAGE = 25;
 

@@ -18,8 +18,9 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { Member } from "#schema/users/member.ts";
 import { mayGiveOrganizationRoles, mayManageMembers, mayReadMembers } from "../access.ts";
 import type { DomainContext } from "../context.ts";
+import { anyUserAt } from "../users/find.ts";
+import { presentRole } from "../users/present.ts";
 import { organizationRoles } from "../users/site-roles.ts";
-import { anyUserAt, presentRole } from "../users/user.ts";
 
 type Pair = { readonly organization_id: string; readonly user_id: string };
 

@@ -14,7 +14,7 @@ import { contentOf, effortOf } from "../chats/input.ts";
 import { chatIdOf } from "../chats/repeat.ts";
 import { checkUsageLimit } from "../chats/usage-limits.ts";
 import type { DomainContext } from "../context.ts";
-import type { KnownUser } from "../users/user.ts";
+import type { KnownUser } from "../users/find.ts";
 import { createWorkspace } from "../workspaces/create.ts";
 import { auditTask } from "./audit.ts";
 import { nameFor, titleFor } from "./name.ts";

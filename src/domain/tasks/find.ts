@@ -6,7 +6,7 @@ import type { Store } from "#db/engine/store.ts";
 import { findTask, findTaskByName, type TaskRow } from "#db/tasks/tasks.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayUpdateChat } from "../access.ts";
-import { anyUserAt, userPath } from "../users/user.ts";
+import { anyUserAt, userPath } from "../users/find.ts";
 
 /** The path parameters of every route of one task. */
 export const taskPath = t.Object({

@@ -11,7 +11,7 @@ import type { Task, TaskState, TaskStatus } from "#schema/tasks/task.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { DomainContext } from "../context.ts";
-import { presentWorkspaces } from "../workspaces/workspace.ts";
+import { presentWorkspaces } from "../workspaces/present.ts";
 
 /** In the order given; those whose workspace is gone by now are left out. */
 export const presentTasks = async (

@@ -13,7 +13,7 @@ import type { DomainContext } from "../context.ts";
 import { checkGroups, type RoleChanges, readRoleChanges } from "../groups/acl.ts";
 import { groupsOf, presentGroup } from "../groups/find.ts";
 import { getOrganization } from "../organizations/find.ts";
-import { presentUser } from "../users/user.ts";
+import { presentUser } from "../users/present.ts";
 
 const ACL_LIMIT = 500;
 /** Somebody else may change the list at the same moment; each try reads it anew. */

@@ -8,9 +8,9 @@ import { allows, scopeNamed } from "#schema/users/scopes.ts";
 import { mayManageKeysOf } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { areWithin, networksOf } from "./allowed-addresses.ts";
+import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { scopesOf } from "./keys.ts";
-import { type KnownUser, userAt } from "./user.ts";
 
 /** The user whose keys the path speaks of: 404 when not visible, 403 when the caller may not handle them. */
 export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {

@@ -18,10 +18,10 @@ import { isOwner, mayEditProfile, mayGiveSiteRoles, mayManageUser } from "../acc
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { userChanged, userDeleted } from "./audit.ts";
+import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { siteRoles } from "./site-roles.ts";
 import { takenOr, USER_NAMES } from "./taken.ts";
-import { type KnownUser, userAt } from "./user.ts";
 import { checkUsername } from "./usernames.ts";
 
 /** The user, when the caller may manage them. The built-in account is managed by nobody. 403, 404. */

@@ -8,11 +8,11 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { scopesNamed, withinOwn } from "./api-key.ts";
 import { keyChanged } from "./audit.ts";
+import type { KnownUser } from "./find.ts";
 import { LOGIN_SECONDS, newKey, scopeColumns, scopesOf } from "./keys.ts";
 import { lifetimeSeconds } from "./lifetime.ts";
 import type { Seen } from "./sign-in.ts";
 import { takenOr } from "./taken.ts";
-import type { KnownUser } from "./user.ts";
 
 /** A key as a sign-in has one; shown this once. 403 beyond the caller's own. */
 export const createSessionKey = async (

@@ -4,8 +4,8 @@ import { updateUser } from "#db/users/users.ts";
 import { listLastParameters } from "#db/workspaces/last-parameters.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { templateAt } from "../templates/template.ts";
-import { type KnownUser, userAt } from "./user.ts";
+import { templateAt } from "../templates/find.ts";
+import { type KnownUser, userAt } from "./find.ts";
 
 /** Whose looks the path speaks of. 404 for a person one cannot see, 403 for another. */
 export const findOwn = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {

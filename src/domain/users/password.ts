@@ -7,7 +7,7 @@ import { isOwner, mayResetPassword } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { mustBeProved } from "../factors/proof.ts";
 import { userChanged } from "./audit.ts";
-import type { KnownUser } from "./user.ts";
+import type { KnownUser } from "./find.ts";
 
 type NewPassword = { readonly password: string; readonly old_password?: string | undefined };
 

@@ -3,7 +3,7 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { invalidField } from "#base/errors.ts";
 import { named } from "#schema/named.ts";
 import { SITE_ROLES } from "#schema/users/user.ts";
-import { presentRole } from "./user.ts";
+import { presentRole } from "./present.ts";
 
 export const AssignableRole = named(
   "AssignableRole",

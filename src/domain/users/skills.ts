@@ -14,8 +14,8 @@ import {
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserSkill, UpdateUserSkill } from "#schema/users/user-skill.ts";
 import type { DomainContext } from "../context.ts";
+import { userAt } from "./find.ts";
 import { takenOr } from "./taken.ts";
-import { userAt } from "./user.ts";
 
 const MOST = 100;
 const BYTES = 65_536;

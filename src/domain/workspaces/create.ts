@@ -8,10 +8,10 @@ import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts
 import { mayCreateWorkspaceFor, mayReadTemplates, mayUseTemplate } from "../access.ts";
 import { type KnownVersion, newBuild, usableManifest, versionOf } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
-import type { KnownUser } from "../users/user.ts";
+import type { KnownUser } from "../users/find.ts";
 import { claimPrebuild } from "./claim.ts";
 import { workspaceFields } from "./fields.ts";
-import { readWorkspace } from "./workspace.ts";
+import { readWorkspace } from "./present.ts";
 
 export type Creation = {
   readonly caller: UserCaller;

@@ -5,7 +5,7 @@ import type { Row } from "../edge/matrix-table.ts";
 import { K, O, T, U, W } from "../edge/paths.ts";
 import { AUDITED, toldOf, UNTOLD } from "./table.ts";
 
-const LINKED = [`DELETE ${O}/mcp-servers/{server}/oauth2`, "DELETE /api/v2/external-auth/{externalauth}"];
+const LINKED = [`DELETE ${O}/mcp-servers/{mcp_server}/oauth2`, "DELETE /api/v2/external-auth/{externalauth}"];
 
 /** `action resource_type` where the refusal is told of in other words than the success, or the success elsewhere than in the table. */
 const OTHERWISE: Readonly<Record<string, string>> = {

@@ -124,7 +124,7 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
       auth_type: "oauth2",
       oauth2,
     });
-    return { server: id };
+    return { mcp_server: id };
   };
 
   /** A task of ada whose workspace has been made; its chat has not begun. */

@@ -77,17 +77,17 @@ const CASES: Record<string, Case> = {
   "DELETE /api/v2/organizations/{organization}/provisionerkeys/{key}": {
     path: () => `/api/v2/organizations/${other.organization_id}/provisionerkeys/mine`,
   },
-  "GET /api/v2/organizations/{organization}/mcp-servers/{server}": { path: mcp },
-  "PATCH /api/v2/organizations/{organization}/mcp-servers/{server}": { path: mcp, body: { display_name: "no" } },
-  "DELETE /api/v2/organizations/{organization}/mcp-servers/{server}": { path: mcp },
-  "POST /api/v2/organizations/{organization}/mcp-servers/{server}/try": { path: () => `${mcp()}/try` },
-  "POST /api/v2/organizations/{organization}/mcp-servers/{server}/oauth2/start": {
+  "GET /api/v2/organizations/{organization}/mcp-servers/{mcp_server}": { path: mcp },
+  "PATCH /api/v2/organizations/{organization}/mcp-servers/{mcp_server}": { path: mcp, body: { display_name: "no" } },
+  "DELETE /api/v2/organizations/{organization}/mcp-servers/{mcp_server}": { path: mcp },
+  "POST /api/v2/organizations/{organization}/mcp-servers/{mcp_server}/try": { path: () => `${mcp()}/try` },
+  "POST /api/v2/organizations/{organization}/mcp-servers/{mcp_server}/oauth2/start": {
     path: () => `${mcp()}/oauth2/start`,
   },
-  "GET /api/v2/organizations/{organization}/mcp-servers/{server}/oauth2/callback": {
+  "GET /api/v2/organizations/{organization}/mcp-servers/{mcp_server}/oauth2/callback": {
     path: () => `${mcp()}/oauth2/callback`,
   },
-  "DELETE /api/v2/organizations/{organization}/mcp-servers/{server}/oauth2": { path: () => `${mcp()}/oauth2` },
+  "DELETE /api/v2/organizations/{organization}/mcp-servers/{mcp_server}/oauth2": { path: () => `${mcp()}/oauth2` },
   "GET /api/v2/organizations/{organization}/members/{user}/workspace-quota": {
     path: () => `${member()}/workspace-quota`,
   },

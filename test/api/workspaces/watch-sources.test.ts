@@ -1,7 +1,6 @@
 // Whatever a workspace shows, its watchers hear of: each member is changed where it comes from, and seen over both streams.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import type { Workspace as Shown } from "#schema/workspaces/workspace.ts";
-import { Workspace } from "#schema/workspaces/workspace.ts";
+import { type Workspace as Shown, Workspace } from "#schema/workspaces/workspace.ts";
 import { Watchers } from "#src/api/workspaces/watchers.ts";
 import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";

@@ -6,7 +6,7 @@ import { readChatSetting } from "#db/chats/settings.ts";
 import { setModelOverride } from "#domain/chats/settings.ts";
 import { overrideOf } from "#domain/chats/wanted-model.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
-import { userAt, userPath } from "#domain/users/user.ts";
+import { userAt, userPath } from "#domain/users/find.ts";
 import {
   ModelOverride,
   OVERRIDE_CONTEXTS,

@@ -1,5 +1,5 @@
 // `slipway chat new TEXT`: begins a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
-import type { Chat, CreateChat } from "#schema/chats/chat.ts";
+import type { CreateChat } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";

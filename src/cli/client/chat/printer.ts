@@ -41,21 +41,21 @@ export class ChatPrinter {
     else if (event.type === "message") this.#message(event.message);
     else if (event.type === "history_reset") {
       this.#newest = 0;
-      this.#aside("[what was said before has been changed]");
+      this.#remark("[what was said before has been changed]");
     } else if (event.type === "retry") this.#retry(event.retry);
     else if (event.type === "queue_update") {
       const { length } = event.queued_messages;
-      if (length > this.#queued) this.#aside("[waits until the turn that runs has ended]");
+      if (length > this.#queued) this.#remark("[waits until the turn that runs has ended]");
       this.#queued = length;
     } else if (event.type === "action_required" && event.action_required.kind === undefined) {
       const names = event.action_required.tool_calls.map(({ tool_name }) => plain(tool_name)).join(", ");
-      this.#aside(`[waits for the results of tools of another client: ${names}]`);
+      this.#remark(`[waits for the results of tools of another client: ${names}]`);
     }
   }
 
   /** Something that is no event, on lines of its own. */
   note(text: string): void {
-    this.#aside(text);
+    this.#remark(text);
   }
 
   /** Ends the line that was begun. */
@@ -68,7 +68,7 @@ export class ChatPrinter {
   #part({ history_version, generation_attempt, role, part }: PartEvent): void {
     const step = `${history_version}.${generation_attempt}`;
     if (step !== this.#step && this.#said !== "") {
-      this.#aside("[begins again]");
+      this.#remark("[begins again]");
       this.#said = "";
     }
     this.#step = step;
@@ -104,17 +104,17 @@ export class ChatPrinter {
     const { type, tool_call_id = "", tool_name = "", args, result, result_delta } = part;
     if (type === "tool-call" && args !== undefined && !this.#calls.has(tool_call_id)) {
       this.#calls.add(tool_call_id);
-      this.#aside(`▸ ${plain(tool_name)} ${argsOf(args)}`);
+      this.#remark(`▸ ${plain(tool_name)} ${argsOf(args)}`);
     }
     if (type !== "tool-result" || role === "user") return;
     if (result_delta !== undefined) this.#note(result_delta);
     else if (result !== undefined && !this.#results.has(tool_call_id))
-      this.#aside(`◂ ${resultOf(result, part.is_error)}`);
+      this.#remark(`◂ ${resultOf(result, part.is_error)}`);
     if (result !== undefined) this.#results.add(tool_call_id);
   }
 
   #retry({ error, delay_ms }: Extract<ChatEvent, { type: "retry" }>["retry"]): void {
-    this.#aside(`[${plain(error)} Tries again in ${Math.ceil(delay_ms / 1000)} s.]`);
+    this.#remark(`[${plain(error)} Tries again in ${Math.ceil(delay_ms / 1000)} s.]`);
   }
 
   #say(text: string): void {
@@ -132,7 +132,7 @@ export class ChatPrinter {
   }
 
   /** A note on lines of its own. */
-  #aside(text: string): void {
+  #remark(text: string): void {
     this.#note(`${this.#isLineStart ? "" : "\n"}${text}\n`);
   }
 }

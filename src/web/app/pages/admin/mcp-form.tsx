@@ -60,8 +60,8 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
         : {}),
     };
     const saved = server
-      ? await call("PATCH /organizations/:organization/mcp-servers/:server", {
-          path: { organization, server: server.id },
+      ? await call("PATCH /organizations/:organization/mcp-servers/:mcp_server", {
+          path: { organization, mcp_server: server.id },
           body,
         })
       : await call("POST /organizations/:organization/mcp-servers", {

@@ -35,8 +35,11 @@ export const McpServers = () => {
   if (error) return <Failed what="The MCP servers cannot be read" error={error} again={again} />;
   if (!data || organization === undefined) return <Skeleton lines={6} />;
   const tryOne = async (server: McpServerConfig): Promise<void> => {
-    const path = { organization, server: server.id };
-    tried.value = { server, result: await call("POST /organizations/:organization/mcp-servers/:server/try", { path }) };
+    const path = { organization, mcp_server: server.id };
+    tried.value = {
+      server,
+      result: await call("POST /organizations/:organization/mcp-servers/:mcp_server/try", { path }),
+    };
   };
   const add = (
     <Button look="primary" icon="plus" onPress={sets(editing, "new")}>
@@ -99,10 +102,10 @@ type ServerProps = {
 };
 
 const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
-  const path = { organization, server: server.id };
+  const path = { organization, mcp_server: server.id };
   const toggle = async (): Promise<void> => {
     const body = { enabled: !server.enabled };
-    await call("PATCH /organizations/:organization/mcp-servers/:server", { path, body });
+    await call("PATCH /organizations/:organization/mcp-servers/:mcp_server", { path, body });
     await again();
   };
   const remove = (): void =>
@@ -113,7 +116,7 @@ const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
       no: "Keep it",
       isDanger: true,
       act: async () => {
-        await call("DELETE /organizations/:organization/mcp-servers/:server", { path });
+        await call("DELETE /organizations/:organization/mcp-servers/:mcp_server", { path });
         say(`${server.display_name} is removed`);
         await again();
       },

@@ -1,10 +1,7 @@
-// A workspace as callers see it, and finding the one a path names.
-import { Type as t } from "@sinclair/typebox";
+// A workspace as callers see it.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
-import { AppError, notFound } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspaceView, type WorkspaceView } from "#db/workspaces/views.ts";
-import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -12,39 +9,11 @@ import type { AppStatus } from "#schema/workspaces/app.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { maySeeWorkspace } from "../access.ts";
 import { agentView } from "../agents/present.ts";
-import { presentBuild } from "../builds/build.ts";
+import { presentBuild } from "../builds/present.ts";
 import { resourcesOf } from "../builds/resources.ts";
 import type { DomainContext } from "../context.ts";
 import { type Subjects, sharedWith, subjectsOf } from "./shared-with.ts";
-
-/** The path parameter of every route of one workspace. */
-export const workspacePath = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
-
-/** What decides about access to the workspace with this id. 404 when it is not there or not visible; deleted ones are found. */
-export const workspaceAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-  const place = await ctx.store.get(findWorkspacePlace({ id: id.toLowerCase() }));
-  if (!place || !maySeeWorkspace(caller, place)) throw notFound();
-  return place;
-};
-
-/** The same for what only a workspace that is there can do: 410 when it is deleted. */
-export const livingWorkspaceAt = async (
-  ctx: DomainContext,
-  id: string,
-  caller: UserCaller,
-): Promise<WorkspacePlace> => {
-  const place = await workspaceAt(ctx, id, caller);
-  if (place.deleted) throw gone();
-  return place;
-};
-
-/** 410 for a deleted workspace that was not asked for (facts/platform 3.3). */
-export const gone = (): AppError =>
-  new AppError("gone", "The workspace has been deleted.", {
-    detail: "Ask with include_deleted=true to see what is known of it.",
-  });
 
 /** The workspace whole; undefined when there is none. Whether the caller may see it has been checked. */
 export const readWorkspace = async (ctx: DomainContext, id: string, viewer: Viewer): Promise<Workspace | undefined> => {

@@ -1,24 +1,14 @@
-// A build as callers see it, and finding the one a path names.
+// A build as callers see it.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
-import { notFound } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
-import { findBuildView, type WorkspaceView } from "#db/workspaces/views.ts";
-import type { UserCaller } from "#schema/users/caller.ts";
+import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { type BUILD_REASONS, type Build, buildStatus } from "#schema/workspaces/build.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
-import { maySeeWorkspace } from "../access.ts";
 import { agentView } from "../agents/present.ts";
 import type { DomainContext } from "../context.ts";
 import { matchedProvisioners, presentJob, type Queue } from "./job.ts";
 import { resourcesOf } from "./resources.ts";
-
-/** The build with this id of a workspace the caller may see; 404 otherwise. */
-export const buildAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
-  const view = await ctx.store.get(findBuildView({ id: id.toLowerCase() }));
-  if (!view || !maySeeWorkspace(caller, view.workspace)) throw notFound();
-  return view;
-};
 
 /** Builds with their resources, in the order given. */
 export const presentBuilds = async (

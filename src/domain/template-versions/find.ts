@@ -1,15 +1,11 @@
-// Finding the template version a path names, and showing it.
+// Finding the template version that a path names, for a caller who may see or change it.
 import { Type as t } from "@sinclair/typebox";
-import { rfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
-import { NIL_UUID } from "#base/ids.ts";
 import { findTemplateVersion, findVersionShown, type ShownVersion } from "#db/templates/versions.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
-import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isActive } from "#schema/workspaces/job.ts";
 import { mayManageTemplate, mayManageTemplates, mayReadTemplate, mayReadTemplates } from "../access.ts";
-import { matchedProvisioners, presentJob } from "../builds/job.ts";
 import type { DomainContext } from "../context.ts";
 
 export const versionPath = t.Object({
@@ -46,33 +42,3 @@ export const manifestOf = async (ctx: DomainContext, { version, job }: ShownVers
   if (isActive(job)) throw new AppError("precondition_failed", "The template version is still being imported.");
   throw new AppError("invalid", "The import of the template version has failed.", { detail: job.error.slice(0, 500) });
 };
-
-export const presentVersion = (
-  { version, creator, job, template }: ShownVersion,
-  ctx: DomainContext,
-): TemplateVersion => ({
-  id: version.id,
-  template_id: version.template_id ?? undefined,
-  organization_id: version.organization_id,
-  name: version.name,
-  message: version.message,
-  created_at: rfc3339(version.created_at),
-  updated_at: rfc3339(version.updated_at),
-  job: presentJob(
-    job,
-    {
-      template_version_name: version.name,
-      template_id: version.template_id ?? NIL_UUID,
-      template_name: template?.name ?? "",
-      template_display_name: template?.display_name ?? "",
-      template_icon: template?.icon ?? "",
-    },
-    ctx.jobs,
-  ),
-  readme: version.readme,
-  created_by: creator,
-  archived: version.archived,
-  warnings: [],
-  matched_provisioners: matchedProvisioners(job.tags, ctx.jobs, ctx.clock.now()),
-  has_external_agent: version.has_external_agent,
-});

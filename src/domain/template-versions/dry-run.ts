@@ -1,0 +1,95 @@
+// Dry runs of a template version: begun, found and shown. Seen by who asked for one and by those who look after templates (rules DR-1 to DR-6).
+import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { NIL_UUID, uuid } from "#base/ids.ts";
+import { countOpenDryRuns } from "#db/templates/dry-runs.ts";
+import { findTemplateVersion, type ShownVersion } from "#db/templates/versions.ts";
+import { findJob, type JobRow } from "#db/workspaces/jobs.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { CreateDryRun } from "#schema/workspaces/dry-run.ts";
+import { isActive, jobStatus, type ProvisionerJob } from "#schema/workspaces/job.ts";
+import { buildTags } from "#src/provisioners/external/tags.ts";
+import { presetWithId } from "#src/provisioners/presets.ts";
+import { mayCreateWorkspaceFor } from "../access.ts";
+import { presentJob } from "../builds/job.ts";
+import { valuesOf } from "../builds/new-build.ts";
+import type { DomainContext } from "../context.ts";
+import { manifestOf, mayManageVersion, versionAt } from "./find.ts";
+
+/** Dry runs one person may have under way: each of them waits for a slot that builds need, too. */
+const AT_ONCE = 10;
+
+/** A dry run of the version with these values, begun. 400, 403, 412, and 429 for who has too many under way. */
+export const createDryRun = async (
+  ctx: DomainContext,
+  found: ShownVersion,
+  body: CreateDryRun,
+  caller: UserCaller,
+): Promise<JobRow> => {
+  const { version, job } = found;
+  const { organization_id } = version;
+  if (!mayCreateWorkspaceFor(caller, organization_id, caller.user_id) && !mayManageVersion(caller, found)) {
+    throw forbidden("You may not make workspaces in this organization, so you cannot try one either.");
+  }
+  if (!isActive(job) && jobStatus(job) !== "succeeded") {
+    throw new AppError("invalid", "The import of the template version has failed.", {
+      detail: job.error.slice(0, 500),
+    });
+  }
+  const manifest = await manifestOf(ctx, found);
+  const { template_version_preset_id: preset_id, rich_parameter_values: given = [] } = body;
+  const preset = preset_id === undefined ? undefined : presetWithId(manifest, version.id, preset_id);
+  if (preset_id !== undefined && !preset) {
+    throw invalidField("template_version_preset_id", "the template version has no such preset");
+  }
+  const row = await ctx.store.get(findTemplateVersion({ id: version.id }));
+  if (!row) throw notFound();
+  const parameters = await valuesOf(ctx, { row }, manifest, { given, preset }, caller.user_id);
+  const open = await ctx.store.get(countOpenDryRuns({ initiator_id: caller.user_id }));
+  if ((open?.count ?? 0) >= AT_ONCE) {
+    throw new AppError("too_many_requests", `You have ${AT_ONCE} dry runs under way; wait for one or cancel it.`);
+  }
+  const id = uuid();
+  await ctx.dryRuns.ask(id, "create", {
+    template_version_id: version.id,
+    organization_id,
+    initiator_id: caller.user_id,
+    file_id: version.file_id,
+    provisioner: manifest.provisioner,
+    tags: buildTags(manifest, organization_id, ctx.config),
+    workspace_name: body.workspace_name || "dry-run",
+    parameters,
+  });
+  const made = await ctx.store.get(findJob({ id }));
+  if (!made) throw notFound();
+  return made;
+};
+
+/** The dry run that a path names, for who asked for it and for who may change the version; 404 for everybody else. */
+export const dryRunAt = async (
+  ctx: DomainContext,
+  params: { templateversion: string; job: string },
+  caller: UserCaller,
+): Promise<{ found: ShownVersion; job: JobRow }> => {
+  const found = await versionAt(ctx, params.templateversion, caller);
+  const job = await ctx.store.get(findJob({ id: params.job.toLowerCase() }));
+  const isIt = job?.type === "template_version_dry_run" && job.input.template_version_id === found.version.id;
+  if (!job || !isIt) throw notFound();
+  const isMine = job.initiator_id === caller.user_id;
+  if (!isMine && !mayManageVersion(caller, found)) throw notFound();
+  return { found, job };
+};
+
+export const presentDryRun = (ctx: DomainContext, { version, template }: ShownVersion, job: JobRow): ProvisionerJob => {
+  const metadata = {
+    template_version_name: version.name,
+    template_id: version.template_id ?? NIL_UUID,
+    template_name: template?.name ?? "",
+    template_display_name: template?.display_name ?? "",
+    template_icon: template?.icon ?? "",
+    workspace_name: job.input.workspace_name,
+    workspace_build_transition: "start",
+  };
+  // The values may be somebody's secrets.
+  const { template_version_id } = job.input;
+  return presentJob({ ...job, input: { template_version_id } }, metadata, ctx.jobs);
+};

@@ -1,0 +1,38 @@
+// Finding the template that a path names, for a caller who may see or change it.
+import { Type as t } from "@sinclair/typebox";
+import { forbidden, notFound } from "#base/errors.ts";
+import { findTemplateByName, findTemplateShown, type ShownTemplate } from "#db/templates/templates.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { mayManageTemplate, mayReadTemplate } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { organizationAt } from "../organizations/find.ts";
+
+export const templatePath = t.Object({ template: t.String({ format: "uuid", description: "Template id." }) });
+
+/** The template, when the caller may see it; 404 otherwise. */
+export const templateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
+  const found = await ctx.store.get(findTemplateShown({ id: id.toLowerCase() }));
+  if (!found || !mayReadTemplate(caller, found.template)) throw notFound();
+  return found;
+};
+
+/** The same by the names of its organization and itself. */
+export const templateNamed = async (
+  ctx: DomainContext,
+  { organization, name }: { readonly organization: string; readonly name: string },
+  caller: UserCaller,
+): Promise<ShownTemplate> => {
+  const { id: organization_id } = await organizationAt(ctx.store, organization, caller);
+  const found = await ctx.store.get(findTemplateByName({ organization_id, name }));
+  if (!found) throw notFound();
+  return templateAt(ctx, found.id, caller);
+};
+
+/** The same for those who may change it; 403 for those who may only see it. */
+export const managedTemplateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
+  const found = await templateAt(ctx, id, caller);
+  if (!mayManageTemplate(caller, found.template)) {
+    throw forbidden("Only those who look after templates change them.");
+  }
+  return found;
+};
