@@ -45,7 +45,7 @@ testNeeding(
     expect(told.commands).toContain("mcp-servers");
     expect(told.commands).not.toContain("canary-of-the-server");
     expect(told.key).toMatch(/SLIPWAY_WORKER_KEY=\S+ slipway provisioner --url http/);
-    const limits = await owner.get<unknown>("/api/v2/chats/usage-limits");
+    const limits = await owner.get("/api/v2/chats/usage-limits");
     expect(limits).toMatchObject({ spend_limit_micros: 25_000_000, overrides: [{ spend_limit_micros: 5_000_000 }] });
   },
   360_000,

@@ -10,7 +10,7 @@ import { openDevWorld, tokenOf } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
 const admin = new Client(world.server.url, tokenOf(world));
-await admin.put<unknown>("/api/v2/chats/config/user-permissions", {
+await admin.put("/api/v2/chats/config/user-permissions", {
   permissions: { default: "allow", rules: [{ tool: "execute", action: "ask" }] },
 });
 // Its agent is there when this has run.

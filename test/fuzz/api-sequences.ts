@@ -118,7 +118,7 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
     // What is there by parent: id by label, and what has been there.
     const live = [new Map<string, string>(), new Map<string, string>()];
     const dead = [new Set<string>(), new Set<string>()];
-    const read = async (parent: number) => kind.rows(await admin.get<unknown>(kind.at(parent)));
+    const read = async (parent: number) => kind.rows(await admin.get(kind.at(parent)));
     const before = [new Set((await read(0)).map(kind.label)), new Set((await read(1)).map(kind.label))];
     const parentsApart = kind.at(0) !== kind.at(1);
     for (let step = 0; step < rounds; step++) {

@@ -51,7 +51,7 @@ test("[TL-15] the relay map and the connection info have exactly the specificati
     disable_direct_connections: true,
     hostname_suffix: "coder",
   };
-  expect(await admin.get<unknown>("/api/v2/workspaceagents/connection")).toEqual(info);
+  expect(await admin.get("/api/v2/workspaceagents/connection")).toEqual(info);
   const url = Object.assign(new URL("/api/v2/derp-map", server.url), { protocol: "ws:" });
   const socket = new WebSocket(url, { headers: { "Service-Session-Token": admin.token } } as never);
   socket.binaryType = "arraybuffer";
@@ -73,7 +73,7 @@ testInside("[TL-15] one agent's connection info is for those who see it; agents 
   const seeded = await seedAgent(server);
   const path = `/api/v2/workspaceagents/${seeded.agent_id}/connection`;
   const owner = new Client(server.url, seeded.owner_token);
-  expect(await owner.get<unknown>(path)).toEqual(await owner.get<unknown>("/api/v2/workspaceagents/connection"));
+  expect(await owner.get(path)).toEqual(await owner.get("/api/v2/workspaceagents/connection"));
   const stranger = new Client(server.url, (await seedUser(server)).token);
   expect((await stranger.fetch("GET", path)).status).toBe(404);
   await using agent = await connectAgent(server, seeded.agent_token);

@@ -47,7 +47,7 @@ test("[AD-9] chats of people who have set no permissions begin with those of the
   await addModel(world);
   const permissions = { default: "ask" as const, rules: [{ tool: "read_file", action: "allow" as const }] };
   await owner.put("/api/v2/chats/config/default-permissions", { permissions });
-  expect(await owner.get<unknown>("/api/v2/chats/config/default-permissions")).toEqual({ permissions });
+  expect(await owner.get("/api/v2/chats/config/default-permissions")).toEqual({ permissions });
   const begin = () =>
     owner.post<Chat>("/api/v2/chats", { organization_id, content: [{ type: "text", text: "hello" }] });
   expect((await begin()).permissions).toEqual(permissions);

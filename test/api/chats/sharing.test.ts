@@ -45,7 +45,7 @@ test("[CS-1] who is named reads the chat, its messages, prompts and stream; the 
   expect((await bob.client.get<Chat>(pathOf(id))).shared).toBe(true);
   expect((await world.owner.get<Chat[]>("/api/v2/chats"))[0]?.shared).toBe(true);
   expect(await historyOf(bob.client, id)).toEqual(["user: hello"]);
-  expect(await bob.client.get<unknown>(`${pathOf(id)}/prompts`)).toMatchObject({ prompts: [{ text: "hello" }] });
+  expect(await bob.client.get(`${pathOf(id)}/prompts`)).toMatchObject({ prompts: [{ text: "hello" }] });
   using follower = await Follower.open(bob.client, id);
   (await world.models.next()).say("hi").finish();
   await follower.until(({ status }) => status === "waiting");
@@ -234,7 +234,7 @@ test("[CS-8] by-workspace names the newest chat one may read, also a shared one"
     updateChat(id, { workspace_id, updated_at: 2 }),
     updateChat(mine, { workspace_id, updated_at: 1 }),
   ]);
-  const found = () => bob.client.get<unknown>(`/api/v2/chats/by-workspace?workspace_ids=${workspace_id}`);
+  const found = () => bob.client.get(`/api/v2/chats/by-workspace?workspace_ids=${workspace_id}`);
   expect(await found()).toEqual({ [workspace_id]: mine });
   await share(world, id, { [bob.user_id]: "read" });
   expect(await found()).toEqual({ [workspace_id]: id });

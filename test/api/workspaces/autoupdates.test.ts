@@ -51,7 +51,7 @@ test("[WC-3] the parameters mismatch only when the next start takes another vers
   const size = { name: "size", mutable: true, default: "small" };
   await using cast = await openCast({ manifest: { ...ECHO, parameters: [size] } });
   const { clients, path, server, template_id } = cast;
-  const mismatch = async (): Promise<unknown> => clients.owner.get<unknown>(`${path}/resolve-autostart`);
+  const mismatch = async (): Promise<unknown> => clients.owner.get(`${path}/resolve-autostart`);
   const [yes, no] = [{ parameter_mismatch: true }, { parameter_mismatch: false }];
   expect(await mismatch()).toEqual(no);
   await activate(server, template_id, { ...ECHO, parameters: [size, { name: "region", mutable: true }] });

@@ -61,14 +61,14 @@ test("[CC-4] a user's prompt is their own, and comes back as it was stored", asy
     custom_prompt: "\ufeff Answer\r\nin\u00ad rhymes.\u0007 ",
   });
   expect(kept).toEqual({ custom_prompt: "Answer\nin rhymes." });
-  expect(await member.get<unknown>(`${CONFIG}/user-prompt`)).toEqual(kept);
-  expect(await admin.get<unknown>(`${CONFIG}/user-prompt`)).toEqual({ custom_prompt: "" });
+  expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(kept);
+  expect(await admin.get(`${CONFIG}/user-prompt`)).toEqual({ custom_prompt: "" });
   expect(await statusOf(member, "PUT", "user-prompt", { custom_prompt: "x".repeat(131_073) })).toBe(400);
-  expect(await member.get<unknown>(`${CONFIG}/user-prompt`)).toEqual(kept);
+  expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(kept);
 });
 
 test("[CC-5] recording one's model calls needs an administrator's word first", async () => {
-  const read = () => member.get<unknown>(`${CONFIG}/user-debug-logging`);
+  const read = () => member.get(`${CONFIG}/user-debug-logging`);
   expect(await read()).toEqual({
     debug_logging_enabled: false,
     user_toggle_allowed: false,
@@ -86,11 +86,11 @@ test("[CC-5] recording one's model calls needs an administrator's word first", a
 test("[CC-5] a server that records everything lets nobody switch", async () => {
   await using forced = await startTestServer({ env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
   const owner = await new Client(forced.url).signIn(ADMIN.email, ADMIN.password);
-  expect(await owner.get<unknown>(`${CONFIG}/debug-logging`)).toEqual({
+  expect(await owner.get(`${CONFIG}/debug-logging`)).toEqual({
     allow_users: false,
     forced_by_deployment: true,
   });
-  expect(await owner.get<unknown>(`${CONFIG}/user-debug-logging`)).toEqual({
+  expect(await owner.get(`${CONFIG}/user-debug-logging`)).toEqual({
     debug_logging_enabled: true,
     user_toggle_allowed: false,
     forced_by_deployment: true,
@@ -115,7 +115,7 @@ test("[CC-6] compaction thresholds are kept by model, two at once as well", asyn
   expect(await statusOf(member, "PUT", path(crypto.randomUUID()), { threshold_percent: 1 })).toBe(404);
   expect(await statusOf(member, "DELETE", path(first))).toBe(204);
   expect(await read()).toEqual({ thresholds: [{ model_config_id: second, threshold_percent: 100 }] });
-  expect(await admin.get<unknown>(`${CONFIG}/user-compaction-thresholds`)).toEqual({ thresholds: [] });
+  expect(await admin.get(`${CONFIG}/user-compaction-thresholds`)).toEqual({ thresholds: [] });
 });
 
 /** Two models of a provider that is never called. */

@@ -21,7 +21,7 @@ test("[MW-1] a chat is made with its owner's own choice while that is allowed, u
   await using world = await openChatWorld();
   await allow(world, true);
   const path = pathOf(world.organization_id);
-  expect(await world.owner.get<unknown>(path)).toEqual({
+  expect(await world.owner.get(path)).toEqual({
     overrides: [
       { context: "root", mode: "chat_default" },
       { context: "general", mode: "deployment_default" },
@@ -31,7 +31,7 @@ test("[MW-1] a chat is made with its owner's own choice while that is allowed, u
   const choice = { mode: "model", model_config_id: SCRIPTED.id, reasoning_effort: "high" };
   await world.owner.put(`${path}/root`, choice);
   await world.owner.put(`${path}/explore`, { mode: "chat_default", model_config_id: SCRIPTED.id });
-  expect(await world.owner.get<unknown>(path)).toEqual({
+  expect(await world.owner.get(path)).toEqual({
     overrides: [
       { context: "root", ...choice },
       { context: "general", mode: "deployment_default" },
@@ -54,7 +54,7 @@ test("[MW-2] each chooses for themselves, where it is allowed; what does not fit
   expect(await statusOf(world.owner, "GET", path)).toBe(403);
   expect(await statusOf(world.owner, "PUT", `${path}/root`, { mode: "chat_default" })).toBe(403);
   const admin = await allow(world, true);
-  const before = await world.owner.get<unknown>(path);
+  const before = await world.owner.get(path);
   for (const [context, body] of [
     ["root", { mode: "deployment_default" }],
     ["root", { mode: "model" }],
@@ -69,7 +69,7 @@ test("[MW-2] each chooses for themselves, where it is allowed; what does not fit
       400,
     ]);
   }
-  expect(await world.owner.get<unknown>(path)).toEqual(before);
+  expect(await world.owner.get(path)).toEqual(before);
   const { token, organization_id: elsewhere } = await seedUser(world.server);
   const stranger = new Client(world.server.url, token);
   expect(await statusOf(stranger, "GET", path)).toBe(404);
