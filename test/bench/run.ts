@@ -19,6 +19,7 @@ import { fanout, idle, ingest, stalled, steady } from "./rows/rows-logs.ts";
 import { network } from "./rows/rows-network.ts";
 import { proxy } from "./rows/rows-proxy.ts";
 import { get, known, start } from "./rows/rows-server.ts";
+import { terraform } from "./rows/rows-terraform.ts";
 import { tools } from "./rows/rows-tools.ts";
 import { terminal, tunnel } from "./rows/rows-tunnel.ts";
 import { web } from "./rows/rows-web.ts";
@@ -54,6 +55,7 @@ const rows: Row[] = [
   audit,
   auditCost,
   backup,
+  ...terraform,
   ...web,
 ];
 

@@ -24,6 +24,22 @@ test("[TF-28] a state that is a link to a file of the server's is no state, and 
   expect([session.state(), readFileSync(other, "utf8")]).toEqual(["{}", "the server's own"]);
 });
 
+test("[TF-33] [TF-28] programs of a run give way to the server, each tells its own, and none leads the next one's words elsewhere", async () => {
+  using place = tempDirectory();
+  const { signal } = new AbortController();
+  const run = async (script: string) => {
+    const where = { program: "/bin/sh", folder: place.path, cwd: place.path, env: { PATH: process.env.PATH ?? "" } };
+    return runCommand({ ...where, args: ["-c", script], clock: systemClock, signal, limit: 60_000, grace: 1_000 });
+  };
+  expect((await run("nice; echo first >&2")).output).toBe("5\n");
+  const second = await run("echo second; ln -sf other stdout");
+  expect([second.output, second.errors]).toEqual(["second\n", ""]);
+  const other = join(place.path, "other");
+  writeFileSync(other, "the server's own");
+  await expect(run("echo third")).rejects.toThrow("ELOOP");
+  expect(readFileSync(other, "utf8")).toBe("the server's own");
+});
+
 test("[TF-28] what a plan has started ends with it; what an apply has started may be the workspace", async () => {
   using place = tempDirectory();
   const program = join(place.path, "program");

@@ -1,0 +1,160 @@
+// The row about templates of Terraform: ten builds at once and an import beside them, and how long a form of dependent questions waits for its
+// answer. The real program with the provider of a mirror; nothing is pinned, because the programs that the server starts would be, too.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
+import { needs } from "#test/support/needs.ts";
+import { importVersion } from "#test/support/templates.ts";
+import { filesOf, makeTerraformTemplate, terraformServer } from "#test/support/terraform.ts";
+import { freePort, residentMiB } from "../machine.ts";
+import { type Product, startProduct } from "../product.ts";
+import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
+
+const BUILDS = 10;
+const QUESTIONS = 30;
+
+let started = 0;
+
+type Measured = { readonly product: Product; readonly metrics: string };
+
+const open = async (bench: Bench): Promise<Measured> => {
+  const { productCommand, dir } = bench.sides;
+  if (!productCommand) throw new Error("there is no product to measure");
+  const own = join(dir, `terraform-${++started}`);
+  mkdirSync(own);
+  const metrics = `127.0.0.1:${await freePort()}`;
+  const env = {
+    ...(terraformServer(own).env as Record<string, string>),
+    SLIPWAY_PROVISIONER_SLOTS: `${BUILDS + 1}`,
+    SLIPWAY_METRICS_ADDRESS: metrics,
+  };
+  const product = await startProduct({ command: productCommand, dataDir: join(own, "data"), core: undefined, env });
+  return { product, metrics: `http://${metrics}/metrics` };
+};
+
+/** Milliseconds since it was asked last, as the server has measured them. */
+const loopDelay = async (metrics: string): Promise<Record<"p50" | "p99" | "max", number>> => {
+  const text = await (await fetch(metrics)).text();
+  const of = (quantile: string): number =>
+    1000 *
+    Number(new RegExp(`^slipway_event_loop_delay_seconds\\{quantile="${quantile}"\\} (\\S+)`, "m").exec(text)?.[1]);
+  return { p50: of("0.5"), p99: of("0.99"), max: of("1") };
+};
+
+const ended = async (client: Client, id: string): Promise<string> => {
+  for (const giveUp = performance.now() + 120_000; performance.now() < giveUp; await Bun.sleep(50)) {
+    const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+    if (!["pending", "running"].includes(latest_build.job.status)) return latest_build.job.status;
+  }
+  return "hung";
+};
+
+/** Milliseconds from a change of the form to its answer: each asks for values that nobody has asked for before. */
+const answers = async (client: Client): Promise<number[]> => {
+  const { version } = await makeTerraformTemplate(client, filesOf("parameters"), "questions");
+  const path = `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`;
+  const times: number[] = [];
+  for (const n of range(QUESTIONS + 1)) {
+    const from = performance.now();
+    await client.post(path, { id: n, inputs: { required_one: `x${n}`, gpu: "true" } });
+    times.push(performance.now() - from);
+  }
+  // The first one prepares the folder.
+  return times.slice(1).sort((a, b) => a - b);
+};
+
+const crowd = async (client: Client, { product, metrics }: Measured): Promise<Figures> => {
+  const { template } = await makeTerraformTemplate(client, filesOf("metadata-cost"), "crowd");
+  const make = async (name: string): Promise<string> => {
+    const wish = { name, template_id: template.id };
+    return (await client.post<Workspace>("/api/v2/users/me/workspaces", wish)).id;
+  };
+  const from = performance.now();
+  await ended(client, await make("alone"));
+  const alone_ms = performance.now() - from;
+  const before = residentMiB(product.pid);
+  let most = before;
+  const watch = setInterval(() => (most = Math.max(most, residentMiB(product.pid))), 200);
+  await loopDelay(metrics);
+  const began = performance.now();
+  const importing = importVersion(client, filesOf("apps-and-scripts"));
+  const ids = await Promise.all(range(BUILDS).map((n) => make(`crowd-${n}`)));
+  const outcomes = await Promise.all(ids.map((id) => ended(client, id)));
+  const all_ms = performance.now() - began;
+  const imported = (await importing).job.status;
+  const delay = await loopDelay(metrics);
+  clearInterval(watch);
+  return {
+    well: [...outcomes, imported].filter((one) => one === "succeeded").length,
+    alone_ms,
+    all_ms,
+    growth_mb: most - before,
+    loop_p50: delay.p50,
+    loop_p99: delay.p99,
+    loop_max: delay.max,
+  };
+};
+
+const measured: Row = {
+  name: "terraform",
+  title: `Templates of Terraform, nothing pinned: ${BUILDS} builds at once and an import beside them; ${QUESTIONS} changes of a form, one after the other`,
+  sides: ["product"],
+  maxRounds: 5,
+  async measure(bench) {
+    const opened = await open(bench);
+    await using product = opened.product;
+    const client = new Client(product.url, product.adminToken);
+    const times = await answers(client);
+    const seen = await crowd(client, opened);
+    return { form_p50: times[QUESTIONS / 2] ?? Number.NaN, form_max: times.at(-1) ?? Number.NaN, ...seen };
+  },
+  figures: {
+    form_p50: "change of a form to its answer p50 ms",
+    form_max: "change of a form to its answer, longest ms",
+    alone_ms: "one build alone ms",
+    all_ms: "all builds and the import ms",
+    well: "builds and imports that ended well",
+    growth_mb: "growth of the server's memory meanwhile MB",
+    loop_p50: "delay of the event loop p50 ms",
+    loop_p99: "delay of the event loop p99 ms",
+    loop_max: "delay of the event loop, longest ms",
+  },
+  verdicts: [
+    {
+      what: "change of a form to its answer, p50",
+      target: "< 600 ms",
+      value: productFigure("form_p50"),
+      bound: 600,
+      better: "lower",
+      unit: "ms",
+    },
+    {
+      what: `${BUILDS} builds at once and an import that ended well`,
+      target: `${BUILDS + 1} of ${BUILDS + 1}`,
+      value: productFigure("well"),
+      bound: BUILDS + 1,
+      better: "higher",
+      unit: "count",
+    },
+    {
+      what: "event-loop delay meanwhile, as the server itself sees it, p99",
+      target: "< 10 ms",
+      value: productFigure("loop_p99"),
+      bound: 10,
+      better: "lower",
+      unit: "ms",
+    },
+    {
+      what: "growth of the server's memory meanwhile",
+      target: "<= 64 MB",
+      value: productFigure("growth_mb"),
+      bound: 64,
+      better: "lower",
+      unit: "MB",
+    },
+  ],
+};
+
+/** Nothing where the tools are not at hand. */
+export const terraform: Row[] = needs.terraform.found ? [measured] : [];

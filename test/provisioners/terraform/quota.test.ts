@@ -1,0 +1,74 @@
+// What a template's metadata says its machines cost a day, and the limit of a group: asked between plan and apply, here and at a worker.
+import { expect } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { WorkspaceQuota } from "#schema/users/group.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { noteFolder } from "#test/support/run/ledger.ts";
+import { filesOf, makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
+import { makeKey, startWorker } from "#test/support/worker.ts";
+import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+/** What metadata-cost costs while it runs, and while it is stopped. */
+const [RUNNING, STOPPED] = [23, 3];
+
+for (const where of ["the server", "a worker"]) {
+  testNeeding(
+    [needs.terraform],
+    `[GR-7] [TF-32] a build at ${where} that would cost more than the owner may spend ends after its plan and makes nothing`,
+    async () => {
+      const isAway = where === "a worker";
+      await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_WORKERS: String(isAway) } });
+      const { admin } = world;
+      const directory = mkdtempSync(join(tmpdir(), "tfw-quota-"));
+      noteFolder(directory);
+      const env = { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc") };
+      const { key } = await makeKey(admin);
+      await using worker = isAway
+        ? startWorker({ url: world.server.url, key, name: "away", directory, kinds: "terraform", env })
+        : undefined;
+      await worker?.connected();
+      const { template } = await makeTerraformTemplate(admin, filesOf("metadata-cost"), "costly");
+      const { organization_id } = template;
+      const allow = (quota_allowance: number) => admin.patch(`/api/v2/groups/${organization_id}`, { quota_allowance });
+      const consumed = async (): Promise<number[]> => {
+        const path = `/api/v2/organizations/${organization_id}/members/me/workspace-quota`;
+        const { credits_consumed, budget } = await admin.get<WorkspaceQuota>(path);
+        return [credits_consumed, budget];
+      };
+      const stateOf = async ({ latest_build }: Workspace): Promise<string> =>
+        (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
+      const built = async (id: string, transition: string): Promise<Workspace> => {
+        await createBuild(admin, id, transition);
+        return awaitBuild(admin, id);
+      };
+
+      await allow(RUNNING + 2);
+      const first = await awaitBuild(admin, (await createWorkspace(admin, template.id, "first")).id);
+      expect([first.latest_build.job.error, first.latest_build.daily_cost]).toEqual([undefined, RUNNING]);
+      expect(await consumed()).toEqual([RUNNING, RUNNING + 2]);
+
+      const second = await awaitBuild(admin, (await createWorkspace(admin, template.id, "second")).id);
+      const { job, daily_cost } = second.latest_build;
+      expect([job.status, job.error_code, daily_cost]).toEqual(["failed", "INSUFFICIENT_QUOTA", 0]);
+      expect(job.error).toContain(`${2 * RUNNING}, and ${RUNNING + 2} are allowed`);
+      // The plan was made, and nothing else: neither a thing nor a state of one.
+      const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${second.latest_build.id}/logs`);
+      const said = lines.map(({ output }) => output).join("\n");
+      expect(said).toContain("Plan: 7 to add");
+      expect(said).not.toContain("Creating...");
+      expect(await stateOf(second)).not.toContain("terraform_data");
+
+      // What is stopped costs what is kept of it, and what is left is still too little for the other one.
+      expect((await built(first.id, "stop")).latest_build.daily_cost).toBe(STOPPED);
+      expect((await built(second.id, "start")).latest_build.job.error_code).toBe("INSUFFICIENT_QUOTA");
+      await allow(RUNNING + STOPPED);
+      expect((await built(second.id, "start")).latest_build.job.error).toBeUndefined();
+      expect(await consumed()).toEqual([RUNNING + STOPPED, RUNNING + STOPPED]);
+      rmSync(directory, { recursive: true, force: true });
+    },
+    180_000,
+  );
+}
