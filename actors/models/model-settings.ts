@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { oneAtATime } from "#base/retry.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import {
@@ -42,7 +43,8 @@ type Everything = { readonly providers: ModelProviderRow[]; readonly models: Mod
 
 export class ModelSettings {
   readonly #deps: Deps;
-  #last: Promise<unknown> = Promise.resolve();
+  /** Each change begins when the one before it is over. */
+  readonly #next = oneAtATime();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -212,13 +214,6 @@ export class ModelSettings {
 
   #seal(id: string, key: string): string {
     return key === "" ? "" : this.#deps.encryption.seal(key, placeOf(id));
-  }
-
-  /** One after another, whatever became of the one before. */
-  #next<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#last.then(work, work);
-    this.#last = mine.catch(() => {});
-    return mine;
   }
 }
 

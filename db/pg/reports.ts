@@ -1,6 +1,7 @@
 // Reports on PostgreSQL: the figures of use by the same code as on SQLite, entries of the audit log by one query, since each look into
 // an index would be a round trip here and the planner joins indices itself.
 import type { ReservedSQL, SQL } from "bun";
+import PQueue from "p-queue";
 import type { Rows } from "../engine/rows.ts";
 import type { ReportName, Value } from "../engine/sql.ts";
 import { type AuditFound, type AuditSearch, COUNT_CAP } from "../reports/audit/find.ts";
@@ -15,24 +16,18 @@ const AT_ONCE = 2;
 
 export class PgReports {
   readonly #parts = new Deps();
-  #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #queue = new PQueue({ concurrency: AT_ONCE });
 
   /** The text of the report. All that it reads is of one moment. */
-  async run(readers: SQL, name: ReportName, args: string): Promise<string> {
-    if (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#running++;
-    try {
+  run(readers: SQL, name: ReportName, args: string): Promise<string> {
+    return this.#queue.add(async () => {
       const connection = await readers.reserve();
       try {
         return await this.#atOneMoment(connection, name, args);
       } finally {
         connection.release();
       }
-    } finally {
-      this.#running--;
-      this.#waiting.shift()?.();
-    }
+    });
   }
 
   async #atOneMoment(connection: ReservedSQL, name: ReportName, args: string): Promise<string> {

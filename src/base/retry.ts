@@ -1,4 +1,4 @@
-// Waiting that can be cut short, and trying again.
+// Waiting that can be cut short, trying again, and one piece of work after another.
 import type { Clock } from "./clock.ts";
 import type { Random } from "./random.ts";
 
@@ -59,4 +59,14 @@ export const retry = async <T>(clock: Clock, ask: () => Promise<T>, again: Again
       if (signal?.aborted) throw error;
     }
   }
+};
+
+/** A way in for work that must not meet: each piece begins when the one before it is over, whatever became of that. */
+export const oneAtATime = (): (<T>(work: () => Promise<T>) => Promise<T>) => {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const mine = last.then(work, work);
+    last = mine.catch(() => {});
+    return mine;
+  };
 };

@@ -55,7 +55,7 @@ const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^drizzle-/, places: ["db"] },
   { name: /^(elysia|@elysiajs\/.*)$/, places: ["src/api", "src/server.ts"] },
   { name: /^@zxcvbn-ts\//, places: ["src/domain"] },
-  { name: /^p-queue$/, places: ["actors"] },
+  { name: /^p-queue$/, places: ["actors", "db"] },
   { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },
   { name: /^jose$/, places: ["src/identity", "src/hooks"] },
   { name: /^(pkijs|asn1js)$/, places: ["src/identity"] },

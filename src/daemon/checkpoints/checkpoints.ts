@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { AppError } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { oneAtATime } from "#base/retry.ts";
 import { CHECKPOINT_DAYS, type Checkpoint, type Restored } from "#schema/agents/checkpoint.ts";
 import { isRepository, repositoryOf } from "../git/repositories.ts";
 import type { GitOptions } from "../git/scan.ts";
@@ -33,7 +34,8 @@ export class Checkpoints {
   readonly #options: CheckpointsOptions;
   readonly #records: CheckpointRecords;
   readonly #shadows = new Map<string, ShadowGit>();
-  #last: Promise<unknown> = Promise.resolve();
+  /** They share index files. */
+  readonly #inTurn = oneAtATime();
   #next: Promise<CheckpointRecord> | undefined;
 
   constructor(options: CheckpointsOptions) {
@@ -66,7 +68,7 @@ export class Checkpoints {
 
   /** Resolves when nothing is under way. */
   async idle(): Promise<void> {
-    await this.#last;
+    await this.#inTurn(async () => {});
   }
 
   /** Brings the files back, all or none. 404 without a checkpoint, 409 with what stands in the way. */
@@ -212,13 +214,6 @@ export class Checkpoints {
       this.#shadows.delete(name);
       log("daemon").warn("old checkpoints in {name} were not removed: {error}", { name, error });
     }
-  }
-
-  /** One at a time: they share index files. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work, work);
-    this.#last = done.catch(() => {});
-    return done;
   }
 }
 

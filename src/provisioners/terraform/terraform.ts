@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { oneAtATime } from "#base/retry.ts";
 import {
   type BuildReport,
   type Made,
@@ -19,7 +20,6 @@ import { Engine, type EngineOptions, type Limits } from "./engine.ts";
 import { passedOn } from "./environment.ts";
 import { Forms } from "./forms.ts";
 import { type ImportRequest, importPlan, type TerraformImport } from "./import.ts";
-import { oneAtATime } from "./init-lock.ts";
 import { Mask } from "./mask.ts";
 import { findProgram, type Program } from "./program.ts";
 import { Session, thingsIn } from "./session.ts";

@@ -6,6 +6,7 @@ import { NewerDatabaseError } from "#db/engine/migrate.ts";
 import { UnsafeDatabaseError } from "#db/pg/checks.ts";
 import { PG_MIGRATIONS } from "#db/pg/migrations.ts";
 import { tablesMigration } from "#db/pg/print-migration.ts";
+import { PgReports } from "#db/pg/reports.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
@@ -152,3 +153,36 @@ describe("two nodes on one database", () => {
     },
   );
 });
+
+testNeeding(
+  [needs.postgres],
+  "[PQ-9] two reports run at once, also when one comes while another's turn is on its way",
+  async () => {
+    const { url } = await database();
+    await open(url);
+    await using sql = new SQL(url, { max: 8 });
+    const late: Promise<string>[] = [];
+    let taken = 0;
+    let most = 0;
+    const readers = {
+      async reserve() {
+        most = Math.max(most, ++taken);
+        const connection = await sql.reserve();
+        const release = (): void => {
+          taken--;
+          connection.release();
+          if (late.length === 0) queueMicrotask(() => late.push(run()));
+        };
+        return { unsafe: connection.unsafe.bind(connection), release };
+      },
+    } as unknown as SQL;
+    const reports = new PgReports();
+    const search = JSON.stringify({ filter: {}, limit: 10 });
+    const run = () => reports.run(readers, "audit", search);
+    const found = await Promise.all(Array.from({ length: 6 }, run));
+    found.push(...(await Promise.all(late)));
+    expect(found).toHaveLength(7);
+    expect(found).toEqual(found.map(() => JSON.stringify({ keys: [], count: 0 })));
+    expect([most, taken]).toEqual([2, 0]);
+  },
+);
