@@ -20,7 +20,7 @@ export const openPage = async (context, told) => {
 };
 
 /** Waits until what moves to its end has come there: a colour on its way is neither the one nor the other. */
-const settle = (page) =>
+export const settle = (page) =>
   page.evaluate(async () => {
     // What has just been pressed or filled in is drawn first, which is what begins a transition.
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));

@@ -1,0 +1,89 @@
+// Pictures of pages beside references that are kept: each is made small, one pixel for each cell of the 4 pixel grid, and compared cell by
+// cell, so that a letter drawn a little otherwise does not count and a block that has moved does. Chromium reads and writes the files itself.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { settle } from "./app-page.mjs";
+
+/** Of 255: cells that differ by more are counted. */
+const NEAR = 24;
+/** Of all cells: so many may differ. */
+const FEW = 0.0025;
+const TRIES = 20;
+
+/** In a blank page: `picture` made small, and which part of it is not as in `reference`; both are files of PNG in base 64. */
+async function compareInPage({ picture, reference, near }) {
+  const GRID = 4;
+  const pixelsOf = async (file) => {
+    const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${file}`)).blob());
+    const { width, height } = image;
+    const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+    context.drawImage(image, 0, 0);
+    return context.getImageData(0, 0, width, height);
+  };
+  const smaller = ({ data, width }, by, columns, rows) => {
+    const made = new ImageData(columns, rows);
+    for (let row = 0; row < rows; row++) {
+      for (let column = 0; column < columns; column++) {
+        const sums = [0, 0, 0, 0];
+        for (let at = 0; at < by * by; at++) {
+          const from = ((row * by + Math.floor(at / by)) * width + column * by + (at % by)) * 4;
+          for (const channel of sums.keys()) sums[channel] += data[from + channel];
+        }
+        made.data.set(
+          sums.map((sum) => sum / (by * by)),
+          (row * columns + column) * 4,
+        );
+      }
+    }
+    return made;
+  };
+  const whole = await pixelsOf(picture);
+  const small = smaller(whole, GRID, Math.floor(whole.width / GRID), Math.floor(whole.height / GRID));
+  const canvas = new OffscreenCanvas(small.width, small.height);
+  canvas.getContext("2d").putImageData(small, 0, 0);
+  const bytes = new Uint8Array(await (await canvas.convertToBlob({ type: "image/png" })).arrayBuffer());
+  const png = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  if (reference === undefined) return { png, off: 1 };
+  const known = await pixelsOf(reference);
+  if (known.width !== small.width || known.height !== small.height) return { png, off: 1 };
+  const [columns, rows] = [Math.floor(small.width / 2), Math.floor(small.height / 2)];
+  const [one, other] = [small, known].map((image) => smaller(image, 2, columns, rows).data);
+  let off = 0;
+  for (let at = 0; at < one.length; at += 4) {
+    if ([0, 1, 2].some((channel) => Math.abs(one[at + channel] - other[at + channel]) > near)) off++;
+  }
+  return { png, off: off / (columns * rows) };
+}
+
+/**
+ * Looks at a page in four forms and compares each with `folder`/NAME-FORM.png. `renew`: what is seen becomes the reference. `blank` is a page
+ * without a policy; pages that are not as they were are put into `seen`, a folder, if one is given.
+ */
+export const comparePictures = async (page, name, { blank, folder, renew, seen, tries = TRIES }) => {
+  const wrong = [];
+  for (const { width, height } of [
+    { width: 1440, height: 900 },
+    { width: 390, height: 844 },
+  ]) {
+    await page.setViewportSize({ width, height });
+    for (const scheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+      const file = join(folder, `${name}-${scheme}-${width}.png`);
+      const reference = !renew && existsSync(file) ? readFileSync(file, "base64") : undefined;
+      let [before, made] = [undefined, undefined];
+      // What is still coming in is waited for: until it is as it was, or, for a new reference, until it stands still.
+      for (let one = 1; one <= tries; one++) {
+        await settle(page);
+        const picture = (await page.screenshot({ animations: "disabled", caret: "hide" })).toString("base64");
+        made = await blank.evaluate(compareInPage, { picture, reference: renew ? before : reference, near: NEAR });
+        if (renew ? made.off === 0 : made.off <= FEW || reference === undefined) break;
+        if (renew) before = made.png;
+        if (one === tries && seen) writeFileSync(join(seen, `${name}-${scheme}-${width}.png`), picture, "base64");
+      }
+      if (renew) writeFileSync(file, made.png, "base64");
+      else if (made.off > FEW)
+        wrong.push(`${name} ${scheme} ${width}: ${(made.off * 100).toFixed(2)} % is not as it was`);
+    }
+  }
+  return wrong;
+};

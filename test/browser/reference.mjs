@@ -1,0 +1,37 @@
+// Pages that matter, in light and dark, at a desk and on a phone, beside their references (pictures.mjs).
+// node reference.mjs CHROMIUM URL TOKEN PAGES FOLDER RENEW NOW [SEEN]
+import { openPage } from "./app-page.mjs";
+import { inChromium } from "./chromium.mjs";
+import { comparePictures } from "./pictures.mjs";
+
+const [file, url, token, pages, folder, renew, now, seen] = process.argv.slice(2);
+const at = (path) => new URL(path, url).href;
+
+await inChromium(file, { timezoneId: "UTC", locale: "en-US" }, async (blank, context) => {
+  const wrong = [];
+  const page = await openPage(context, wrong);
+  await page.clock.setFixedTime(Number(now));
+  const options = { blank, folder, renew: renew === "yes", seen };
+  for (const [name, path, text] of JSON.parse(pages)) {
+    // Nobody is signed in yet where one signs in.
+    if (name !== "sign-in")
+      await context.addCookies([
+        { name: "service_session_token", value: token, url, expires: Number(now) / 1000 + 86_400 },
+      ]);
+    await page.goto(at(path));
+    await page.getByText(text).first().waitFor({ state: "attached" });
+    wrong.push(...(await comparePictures(page, name, options)));
+  }
+  // The comparison itself: the same page with its content moved by two cells of the grid is not as it was.
+  await page.evaluate(() => {
+    document.querySelector("main").style.translate = "0 8px";
+  });
+  const moved = await comparePictures(page, JSON.parse(pages).at(-1)[0], {
+    ...options,
+    renew: false,
+    seen: "",
+    tries: 1,
+  });
+  return { wrong, moved };
+});
+process.exit(0);
