@@ -7,6 +7,7 @@ export * from "./chat-files.ts";
 export * from "./chat-runs.ts";
 export * from "./chat-shares.ts";
 export * from "./chats.ts";
+export * from "./connections.ts";
 export * from "./context.ts";
 export * from "./core.ts";
 export * from "./external-auth.ts";

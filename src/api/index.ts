@@ -10,6 +10,7 @@ import { builds } from "./builds/index.ts";
 import { chats } from "./chats/index.ts";
 import { modelOverrides } from "./chats/settings/model-overrides.ts";
 import { organizationModels } from "./chats/settings/organization-models.ts";
+import { connections } from "./connections/index.ts";
 import type { ApiContext } from "./context.ts";
 import { deployment } from "./deployment/index.ts";
 import { externalAuth } from "./external-auth/index.ts";
@@ -56,6 +57,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   files,
   insights,
   audit,
+  connections,
   templates,
   templateVersions,
   workspacesByOwner,

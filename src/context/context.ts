@@ -5,6 +5,7 @@ import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.
 import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
+import { connectionUpkeep } from "#actors/connections/upkeep.ts";
 import { openHooks } from "#actors/hooks/open.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
@@ -33,6 +34,7 @@ import { sealReadableVariables } from "#db/templates/variables.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { equipped } from "#domain/builds/terraform-work.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
+import { ConnectionLogger } from "#domain/connections/log.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Health } from "#domain/health/health.ts";
 import { mcpAccess } from "#domain/mcp/access.ts";
@@ -126,6 +128,9 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly chatUpkeep: ChatServices["upkeep"];
   /** Lets old entries of the audit log go. */
   readonly auditRetention: Chore;
+  readonly connections: ConnectionLogger;
+  /** Keeps the connection log in order. */
+  readonly connectionUpkeep: Chore;
   /** Asks the consumer of lifecycle hooks. */
   readonly hooks: ReturnType<typeof openHooks>["hooks"];
   /** Tells the audit log of changes that were refused. */
@@ -254,6 +259,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.diffs = diffs;
     this.chatUpkeep = upkeep;
     this.auditRetention = auditRetention({ store, clock });
+    this.connections = new ConnectionLogger({ store, clock });
+    this.connectionUpkeep = connectionUpkeep({ store, clock });
     this.refused = new RefusedChanges({ store, clock });
     this.scheduler = new Scheduler(
       store,
@@ -279,6 +286,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await recoverBlobs(store, this.blobs);
     for (const one of this.provisioners.values()) await one.prepare?.();
     await this.modelSettings.load();
+    await this.connections.recover();
   }
 
   /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
@@ -317,6 +325,8 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.chats.stop();
     await this.chatUpkeep.stop();
     await this.auditRetention.stop();
+    await this.connectionUpkeep.stop();
+    await this.connections.stop();
     await this.notifier.stop();
     await this.refused.settled();
     await this.versions.stop();
@@ -329,6 +339,7 @@ export class Context implements ApiContext, AsyncDisposable {
     for (const actors of [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats]) actors.sweep();
     this.chatUpkeep.sweep();
     this.auditRetention.sweep();
+    this.connectionUpkeep.sweep();
     this.notifier.sweep();
   }
 

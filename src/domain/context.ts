@@ -26,6 +26,7 @@ import type { BackupsByHand } from "#db/backup/by-hand.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { AgentsDialer } from "#domain/agents/dialer.ts";
+import type { ConnectionLogger } from "#domain/connections/log.ts";
 import type { Links } from "#domain/external-auth/links.ts";
 import type { Health } from "#domain/health/health.ts";
 import type { Network } from "#domain/tailnet/network.ts";
@@ -80,6 +81,8 @@ export interface DomainContext {
   /** Requests to hosts that settings and people name, and to MCP servers, which may stand where models may. */
   readonly outbound: Outbound;
   readonly mcpOutbound: Outbound;
+  /** Notes who was connected to which workspace. */
+  readonly connections: ConnectionLogger;
   /** Who used what, for insights. */
   readonly usage: Usage;
   readonly jobs: JobQueue;

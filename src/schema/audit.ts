@@ -33,13 +33,19 @@ export const AuditChange = namedObject("AuditChange", {
   secret: t.Boolean({ description: "It has changed, and nobody is told from what to what." }),
 });
 
+/** Where it happened. */
+export const LoggedOrganization = namedObject("LoggedOrganization", {
+  id: Uuid("The organization."),
+  name: t.String(),
+  display_name: t.String(),
+  icon: t.String(),
+});
+
 export const AuditLog = namedObject("AuditLog", {
   id: Uuid("The entry."),
   time: Time("When it happened."),
   organization_id: Uuid("Zero for what belongs to no organization."),
-  organization: t.Optional(
-    t.Object({ id: Uuid("The organization."), name: t.String(), display_name: t.String(), icon: t.String() }),
-  ),
+  organization: t.Optional(LoggedOrganization),
   user: t.Union([User, t.Null()], { description: "Null for the server itself, and for strangers." }),
   action: oneOf(AUDIT_ACTIONS, "What was done."),
   resource_type: oneOf(RESOURCE_TYPES, "To what kind of thing."),

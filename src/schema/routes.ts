@@ -48,6 +48,7 @@ import type {
 } from "./chats/model-override.ts";
 import type { CreateModelProvider, ModelProvider, UpdateModelProvider } from "./chats/model-provider.ts";
 import type { UsageLimitStatus, UsageLimits } from "./chats/usage-limit.ts";
+import type { ConnectionLog, ConnectionRetention } from "./connections.ts";
 import type { Appearance, UpdateAppearance } from "./deployment/appearance.ts";
 import type { AuthCheck } from "./deployment/authcheck.ts";
 import type { DeploymentConfig } from "./deployment/deployment-config.ts";
@@ -404,6 +405,17 @@ export interface Routes {
       readonly "tool-results": {
         readonly POST: Route<undefined, ToolResults, never>;
       };
+    };
+  };
+  readonly connectionlog: {
+    readonly GET: Route<
+      { connection_logs: ConnectionLog[]; count: number; count_cap: number },
+      undefined,
+      "q" | "limit" | "offset" | "after_id"
+    >;
+    readonly retention: {
+      readonly GET: Route<ConnectionRetention, undefined, never>;
+      readonly PUT: Route<ConnectionRetention, ConnectionRetention, never>;
     };
   };
   readonly debug: {

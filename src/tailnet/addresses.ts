@@ -15,6 +15,10 @@ export const singleAddress = (prefix: string): string | undefined => {
   return bits === "128" && rest.length === 0 ? canonical(address) : undefined;
 };
 
+/** As people write it, from its 16 bytes. */
+export const addressWords = (address: Uint8Array): string =>
+  (canonical((Buffer.from(address).toString("hex").match(/.{4}/g) ?? []).join(":")) ?? "").replace(/^\[|\]$/g, "");
+
 /** One text for each IPv6 address. */
 const canonical = (address: string): string | undefined => {
   if (!/^[0-9a-f:.]{2,45}$/i.test(address) || !address.includes(":")) return undefined;

@@ -2,7 +2,8 @@
 // leads from one to the other, whichever way (facts/wire 2.2). In memory only: after a restart peers come back and say it all again, and
 // what they had goes on meanwhile. Everything here is synchronous; judging who may is left to the peers' rules. [TL-8] .. [TL-14]
 import { CoordinateResponse_PeerUpdate_Kind as Kind, type Node } from "#src/wire/gen/tailnet_pb.ts";
-import { Peer, type PeerOptions } from "./peer.ts";
+import { singleAddress } from "./addresses.ts";
+import { Peer, type PeerHolder, type PeerOptions } from "./peer.ts";
 
 /** Tunnels one peer may have open; a person's client has one for each workspace agent. */
 const MAX_TUNNELS = 4096;
@@ -51,6 +52,16 @@ export class Coordinator {
   /** What this peer has last said it is; undefined when it is not there or has not said. */
   nodeOf(id: string): Node | undefined {
     return this.#peers.get(id)?.known?.node;
+  }
+
+  /** For whom the peer is that has this address and a tunnel with this one; undefined when none or several say that they have it. */
+  holderAt(id: string, address: string): PeerHolder | undefined {
+    const wanted = singleAddress(`${address}/128`);
+    if (wanted === undefined) return undefined;
+    const found = [...this.#partnersOf(id)].filter(({ known }) =>
+      known?.node.addresses.some((one) => singleAddress(one) === wanted),
+    );
+    return found.length === 1 ? found[0]?.holder : undefined;
   }
 
   /** Told whenever a peer says what it is. Returns how to stop listening. */

@@ -27,9 +27,14 @@ export const OVERWRITTEN = "peer ID overwritten by new connection";
 /** A node and its bytes, by which equal ones are known. */
 export type KnownNode = { readonly node: Node; readonly bytes: Uint8Array };
 
+/** For whom a client is in the network, and from where. */
+export type PeerHolder = { readonly user_id: string; readonly ip: string | null; readonly user_agent: string };
+
 export type PeerOptions = {
   id: string;
   rules: PeerRules;
+  /** Undefined for agents, and for the server itself. */
+  holder?: PeerHolder;
   /** Somebody goes on watching its access once it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
   isWatched?: boolean;
   /** Told when the peer reads too slowly to be kept, with the reason. */
@@ -63,6 +68,10 @@ export class Peer {
     this.id = options.id;
     this.#coordinator = coordinator;
     this.#options = options;
+  }
+
+  get holder(): PeerHolder | undefined {
+    return this.#options.holder;
   }
 
   get isWatched(): boolean {

@@ -24,6 +24,7 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/insights": APP,
   "/insights/:tab": APP,
   "/audit": APP,
+  "/connections": APP,
   "/admin": APP,
   "/admin/:tab": APP,
   "/admin/:tab/:item": APP,

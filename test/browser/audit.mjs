@@ -26,4 +26,13 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.goto(at("/audit?q=username:nobody-of-this-name"));
   await page.getByText("No entry fits").waitFor();
   await look("audit-empty");
+
+  await page.goto(at("/connections"));
+  const connections = page.getByRole("list", { name: "Connections" });
+  await connections.getByText("192.0.2.7").waitFor();
+  await page.getByRole("combobox", { name: "Filter connections" }).fill("status:completed ");
+  await page.waitForURL("**/connections?q=status*");
+  await connections.getByText("the command has ended").waitFor();
+  result.connections = await connections.getByRole("listitem").count();
+  await look("connections");
 });

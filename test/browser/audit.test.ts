@@ -1,21 +1,28 @@
 // The audit log in a real browser.
 import { expect } from "bun:test";
+import { systemClock } from "#base/clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { contextOf, seedAgent } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-20] the audit log shows what was done, keeps filter and entry in the address, and tells field by field",
+  "[WB-4] [WB-6] [WB-20] the audit log shows what was done, keeps filter and entry in the address, and tells field by field; so does the connection log",
   async () => {
-    await using world = await openWorld();
+    await using world = await openWorld({ clock: systemClock });
+    const { agent_id, owner_id } = await seedAgent(world.server);
+    const { connections } = contextOf(world.server);
+    const common = { agent_id, user_id: owner_id, user_agent: "Mozilla/5.0 (X11; Linux x86_64) of a browser" };
+    connections.begin({ ...common, ip: "192.0.2.7", type: "workspace_app", target: "code", status_code: 200 });
+    connections.begin({ ...common, ip: "192.0.2.8", type: "reconnecting_pty" })("the command has ended");
     await world.admin.put("/api/v2/users/me/profile", { username: ADMIN.username, name: "Ada Lovelace" });
     const given = [world.server.url.href, world.admin.token ?? ""];
     const told = await runStory<{ fields: string[] }>("audit.mjs", given);
-    expect(told).toMatchObject({ wrong: [], address: "resource_type:user" });
+    expect(told).toMatchObject({ wrong: [], address: "resource_type:user", connections: 1 });
     expect(told.fields.join("\n")).toContain("Ada Lovelace");
     expect(told.after).toContain("changed user");
   },
-  120_000,
+  240_000,
 );

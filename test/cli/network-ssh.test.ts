@@ -1,10 +1,20 @@
 // `slipway ssh`, `ping`, `speedtest` and `port-forward`: the real program, a real server, the daemon of a real local workspace.
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
+import type { ConnectionLog } from "#schema/connections.ts";
+import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { type ClientWorld, openDevWorld } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
+
+const connections = async (q: string): Promise<ConnectionLog[]> => {
+  const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+  const path = `/api/v2/connectionlog?${new URLSearchParams({ q })}`;
+  return (await admin.get<{ connection_logs: ConnectionLog[] }>(path)).connection_logs;
+};
 
 const ssh = (command: string, options: Parameters<ClientWorld["run"]>[1] = {}) =>
   world.run(["ssh", "dev", "--", command], options);
@@ -57,6 +67,23 @@ describe("slipway ssh", () => {
     expect(await world.run(["ssh", "dev", "--env", "odd", "--", "true"])).toMatchObject({ code: 2 });
   }, 60_000);
 });
+
+test("[CG-2] sessions and ports are in the connection log, with who they are and how they ended", async () => {
+  await ssh("exit 7");
+  await until(async () =>
+    (await connections("type:ssh status:completed")).some(({ ssh_info }) => ssh_info?.exit_code === 7),
+  );
+  const [entry] = await connections("type:ssh status:completed");
+  expect(entry).toMatchObject({
+    user: { username: ADMIN.username },
+    workspace_name: "dev",
+    ip: expect.stringMatching(/^(127\.0\.0\.1|::1)$/),
+    ssh_info: { exit_code: 7 },
+  });
+  expect(
+    await connections(`type:ssh username:${ADMIN.username} connection_id:${entry?.ssh_info?.connection_id}`),
+  ).toHaveLength(1);
+}, 60_000);
 
 test("[CN-1] a session ends in words, at once, when its token is taken away", async () => {
   const token = (await world.must(["tokens", "create", "short-lived"])).trim().split(/\s/)[0] as string;
@@ -121,6 +148,8 @@ describe("slipway port-forward", () => {
     await expect(fetch(`http://127.0.0.1:${forward.ports[1]}/`)).rejects.toThrow();
     forward.child.kill("SIGINT");
     expect(await forward.child.exited).toBe(130);
+    const ports = await connections("type:port_forwarding");
+    expect(ports.map(({ target, user }) => [target, user?.username])).toEqual([[String(app.port), ADMIN.username]]);
   }, 60_000);
 
   test("[CN-6] [WN-8] leads UDP ports, and answers find their sender", async () => {

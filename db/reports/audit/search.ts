@@ -1,7 +1,7 @@
 // What is shown of entries of the audit log that audit-find.ts has found, whom a search means, where a page begins, and what retention
 // lets go.
 import { and, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
-import { alias } from "drizzle-orm/sqlite-core";
+import { type AnySQLiteColumn, alias } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
 import { BUILD_REASONS } from "#schema/workspaces/build.ts";
 import { build, given, query, type RowOfQuery, statement } from "../../engine/sql.ts";
@@ -21,22 +21,28 @@ const newestFirst = [desc(audit_logs.time), desc(audit_logs.key)] as const;
 
 const owners = alias(users, "owners");
 
+/** Where somebody is a member now, as a column `memberships`; the column given has their id. */
+export const membershipsOf = (user_id: AnySQLiteColumn) =>
+  sql<
+    string[]
+  >`(select json_group_array(m.organization_id) from ${organization_members} m where m.user_id = ${user_id})`
+    .mapWith((ids: string) => JSON.parse(ids) as string[])
+    .as("memberships");
+
+/** The organization that an entry of a log is of. */
+export const shownOrganization = {
+  id: organizations.id,
+  name: organizations.name,
+  display_name: organizations.display_name,
+  icon: organizations.icon,
+} as const;
+
 /** What a row is shown with: who did it, where, and what has become of the thing since. */
 const shownColumns = {
   entry: getTableColumns(audit_logs),
   user: getTableColumns(users),
-  /** Where they are a member now. */
-  memberships: sql<
-    string[]
-  >`(select json_group_array(m.organization_id) from ${organization_members} m where m.user_id = ${audit_logs.user_id})`
-    .mapWith((ids: string) => JSON.parse(ids) as string[])
-    .as("memberships"),
-  organization: {
-    id: organizations.id,
-    name: organizations.name,
-    display_name: organizations.display_name,
-    icon: organizations.icon,
-  },
+  memberships: membershipsOf(audit_logs.user_id),
+  organization: shownOrganization,
   workspace: { name: workspaces.name, deleted: workspaces.deleted },
   owner: { username: owners.username },
   /** 1 when it is gone; null for kinds that are not looked up. */

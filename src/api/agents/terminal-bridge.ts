@@ -16,11 +16,18 @@ const MAX_WAITING = 2 * MAX_INPUT;
 /** Longer output is sent in pieces, so that one message never blocks the line. */
 const PIECE = 64 * 1024;
 
+export type TerminalEvents = {
+  /** Called when the terminal has opened and for everything that is typed. */
+  used(): void;
+  /** The terminal has opened; the result is called when the socket is gone. */
+  noted(): (reason: string) => void;
+};
+
 export class TerminalBridge implements SocketHandler {
   readonly #ctx: Pick<ApiContext, "dialer">;
   readonly #agentId: string;
   readonly #request: TerminalRequest;
-  readonly #used: () => void;
+  readonly #events: TerminalEvents;
   readonly #objects = new JsonObjects(MAX_INPUT);
   readonly #gone = new AbortController();
   readonly #room = new Wakeup();
@@ -28,13 +35,13 @@ export class TerminalBridge implements SocketHandler {
   #input: Uint8Array[] = [];
   #waiting = 0;
   #isFull = false;
+  #ended: ((reason: string) => void) | undefined;
 
-  /** `used` is called when the terminal has opened and for everything that is typed. */
-  constructor(ctx: Pick<ApiContext, "dialer">, agent_id: string, request: TerminalRequest, used: () => void) {
+  constructor(ctx: Pick<ApiContext, "dialer">, agent_id: string, request: TerminalRequest, events: TerminalEvents) {
     this.#ctx = ctx;
     this.#agentId = agent_id;
     this.#request = request;
-    this.#used = used;
+    this.#events = events;
   }
 
   open(socket: Socket): void {
@@ -60,7 +67,7 @@ export class TerminalBridge implements SocketHandler {
     }
     this.#input.push(bytes);
     this.#typed.ring();
-    this.#used();
+    this.#events.used();
   }
 
   drain(): void {
@@ -68,7 +75,8 @@ export class TerminalBridge implements SocketHandler {
     this.#room.ring();
   }
 
-  close(): void {
+  close(_socket: Socket, _code: number, reason: string): void {
+    this.#ended?.(reason || "the client has gone");
     this.#gone.abort();
     this.#input = [];
     this.#typed.ring();
@@ -84,7 +92,8 @@ export class TerminalBridge implements SocketHandler {
       socket.close(CLOSE.internal, wordsOf(error));
       return;
     }
-    this.#used();
+    this.#events.used();
+    if (!this.#gone.signal.aborted) this.#ended = this.#events.noted();
     const hangUp = (): void => stream.reset("The client has gone.");
     this.#gone.signal.addEventListener("abort", hangUp, { once: true });
     if (this.#gone.signal.aborted) hangUp();

@@ -4,11 +4,13 @@ import { invalidField } from "#base/errors.ts";
 import { mayUseWorkspace } from "#domain/access.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { useOf } from "#domain/agents/use.ts";
+import type { End } from "#domain/connections/log.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { byUser } from "#domain/workspaces/find.ts";
 import { MAX_SIDE, type TerminalRequest } from "#src/wire/terminal-protocol.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { connectedBy } from "../http/connected-by.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
@@ -43,7 +45,10 @@ export const agentTerminal = (ctx: ApiContext) =>
         BackendType: backendOf(query.backend_type, container),
       };
       const used = useOf(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
-      const bridge = new TerminalBridge(ctx, agent_id, terminal, used);
+      // Once it is a socket the request tells nothing any more.
+      const by = connectedBy(ctx, caller, request);
+      const noted = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });
+      const bridge = new TerminalBridge(ctx, agent_id, terminal, { used, noted });
       const access = workspaceAccess(ctx, workspace_id, mayUseWorkspace);
       const closing = closeWhenAccessLost(ctx, caller, access, bridge);
       return ctx.sockets.upgrade(request, closing, { who: caller.user_id });

@@ -4,6 +4,7 @@ import { AppError } from "#base/errors.ts";
 import { type AppPlace, findApp } from "#domain/applications/find.ts";
 import { AppHosts, type AppName, appPath, labelOf } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
+import { connectedBy } from "../http/connected-by.ts";
 import { pathOf } from "../http/errors.ts";
 import { cookie, credentialOf, SESSION_COOKIE, type Who } from "../http/identify.ts";
 import { wantsPage } from "../http/plain-page.ts";
@@ -13,6 +14,7 @@ import { appQuery } from "./headers.ts";
 import { isFromOwnPage } from "./origin.ts";
 import { type Trouble, troubleAnswer } from "./page.ts";
 import { type Passing, passOn } from "./pass.ts";
+import { AppVisits } from "./visits.ts";
 
 /** What is asked for, once it is known by which way. */
 type Asked = {
@@ -29,12 +31,14 @@ export class AppProxy {
   readonly #who: Who;
   readonly #handOver: HandOver;
   readonly #activity: AppActivity;
+  readonly #visits: AppVisits;
 
   constructor(ctx: ApiContext, who: Who) {
     this.#ctx = ctx;
     this.#who = who;
     this.#handOver = new HandOver(ctx);
     this.#activity = new AppActivity(ctx);
+    this.#visits = new AppVisits(ctx);
   }
 
   /** The app that the Host header names, if it names one. */
@@ -106,6 +110,7 @@ export class AppProxy {
       if (rest === "") return elsewhere(`${prefix}/${query}`);
       if (rest === "/" && query === "" && place.base.query !== "") return elsewhere(`${prefix}/${place.base.query}`);
     }
+    const visitor = connectedBy(this.#ctx, by?.caller, request);
     const passing: Passing = {
       name,
       place,
@@ -113,10 +118,15 @@ export class AppProxy {
       prefix,
       path: `${place.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
       sandboxed: prefix !== "" && !this.#sharesOrigin(place, by),
-      used: () => this.#activity.note(place, by?.caller),
+      used: () => {
+        this.#activity.note(place, by?.caller);
+        this.#visits.used(place, visitor);
+      },
       trouble: (trouble) => this.#trouble(request, trouble),
     };
-    return passOn(this.#ctx, request, passing);
+    const answer = await passOn(this.#ctx, request, passing);
+    this.#visits.answered(place, visitor, answer.status);
+    return answer;
   }
 
   #signIn({ name, prefix, rest }: Asked, query: string): Response {

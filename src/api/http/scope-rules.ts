@@ -56,6 +56,8 @@ const RULES: readonly Rule[] = [
   ["audit", reads("audit_log:read")],
   ["audit/export", reads("audit_log:read")],
   ["audit/watch", reads("audit_log:read")],
+  ["connectionlog", reads("audit_log:read")],
+  ["connectionlog/retention", reads("audit_log:read")],
   ["insights/**", reads("template:view_insights")],
   ["templates/*/daus", reads("template:view_insights")],
 

@@ -23,7 +23,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
       const connection = new ClientConnection(
         ctx,
         {
-          peer: tunnels.peer(peerId(ctx, holder, query.resume_token)),
+          peer: tunnels.peer(peerId(ctx, holder, query.resume_token), request),
           holder,
           joined: (peer) => tunnels.belongTo(peer),
         },

@@ -20,7 +20,7 @@ export const tailnet = (ctx: ApiContext) =>
       const connection = new ClientConnection(
         ctx,
         {
-          peer: tunnels.peer(peerId(ctx, holder, query.resume_token)),
+          peer: tunnels.peer(peerId(ctx, holder, query.resume_token), request),
           holder,
           mayFollow: (owner_id) => owner_id === caller.user_id || isOwner(caller),
           joined: (peer) => tunnels.belongTo(peer),

@@ -8,6 +8,7 @@ import type { Peer, PeerOptions } from "#src/tailnet/peer.ts";
 import { clientRules } from "#src/tailnet/peer-rules.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
+import { connectedBy } from "../http/connected-by.ts";
 import { whenAccessLost } from "../http/revocation.ts";
 
 const REFUSED = "agent not found or you do not have permission";
@@ -28,8 +29,9 @@ export class WatchedTunnels {
   }
 
   /** What the client is at the coordinator. */
-  peer(id: string): PeerOptions {
-    return { id, isWatched: true, rules: clientRules((agent_id) => this.#refuse(agent_id)) };
+  peer(id: string, request: Request): PeerOptions {
+    const holder = connectedBy(this.#ctx, this.#caller, request);
+    return { id, holder, isWatched: true, rules: clientRules((agent_id) => this.#refuse(agent_id)) };
   }
 
   belongTo(peer: Peer): void {

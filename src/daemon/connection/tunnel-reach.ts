@@ -31,6 +31,8 @@ import type { ProcessGroups } from "../scripts/groups.ts";
 import { SshServer } from "../ssh/server.ts";
 import { TerminalSessions } from "../terminal/sessions.ts";
 import type { Connection } from "./connection.ts";
+import { ConnectionReports } from "./connection-reports.ts";
+import type { Reports } from "./reports.ts";
 import type { OpenConnections } from "./stats.ts";
 import { runTunnel, type TunnelServices } from "./tunnel.ts";
 import { connectSocket } from "./tunnel-socket.ts";
@@ -49,6 +51,7 @@ export type DaemonOptions = {
 };
 
 export type ReachOptions = DaemonOptions & {
+  reports: Reports;
   groups: ProcessGroups;
   /** What programs of the workspace find in their environment. */
   programs: Environment;
@@ -113,12 +116,13 @@ export class Reach {
       folderOf: (terminal) => this.#terminals.folderOf(terminal),
       place: (path) => placeOf(path, given, directory),
     });
-    this.#ssh = new SshServer({ clock, groups, env, directory, motd });
+    const reports = new ConnectionReports({ reports: options.reports, clock });
+    this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports });
     const reach = { url, clock, random, services: this.#services(clock), counted: () => this.#counted() };
     this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
     // Its addresses follow from its id.
     if (agent_id !== "") {
-      joinNetwork({ ...reach, connection, agent_id, ssh: this.#ssh, signal: this.#stopping.signal });
+      joinNetwork({ ...reach, connection, agent_id, ssh: this.#ssh, reports, signal: this.#stopping.signal });
     }
   }
 

@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
+import { addressWords } from "#src/tailnet/addresses.ts";
 import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
 import { agentAddressBytes } from "#src/tailnet/peer/node.ts";
 import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
@@ -13,9 +14,11 @@ import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { asWireError } from "#src/wire/wire-error.ts";
 import type { Connection } from "../connection/connection.ts";
+import type { ConnectionReports } from "../connection/connection-reports.ts";
 import { type TunnelServices, tcp } from "../connection/tunnel.ts";
 import type { SshServer } from "../ssh/server.ts";
 import { DatagramFlows } from "./datagrams.ts";
+import { PortVisits } from "./port-visits.ts";
 import { serveSpeedTest } from "./speed-test.ts";
 
 export type NetworkOptions = {
@@ -30,9 +33,10 @@ export type NetworkOptions = {
   ssh: SshServer;
   /** A stream to a port of the workspace begins; called back when it has ended. */
   counted(): () => void;
+  reports: ConnectionReports;
 };
 
-type Service = (connection: Duplex) => Promise<void>;
+type Service = (connection: Duplex, ip: string) => Promise<void>;
 
 /** Joins, again and again until the signal fires. */
 export const joinNetwork = (options: NetworkOptions): void => void new NetworkAgent(options);
@@ -42,13 +46,15 @@ class NetworkAgent {
   readonly #peer: NetworkPeer;
   readonly #flows = new Map<Remote, DatagramFlows>();
   readonly #own: ReadonlyMap<number, Service>;
+  readonly #ports: PortVisits;
 
   constructor(options: NetworkOptions) {
     const { url, agent_id, clock, random, connection, signal, ssh } = options;
     this.#o = options;
+    this.#ports = new PortVisits(options);
     this.#own = new Map<number, Service>([
-      [AGENT_PORT.ssh, (stream) => ssh.serve(stream)],
-      [AGENT_PORT.system_ssh, (stream) => ssh.serve(stream)],
+      [AGENT_PORT.ssh, (stream, ip) => ssh.serve(stream, ip)],
+      [AGENT_PORT.system_ssh, (stream, ip) => ssh.serve(stream, ip)],
       [AGENT_PORT.speed_test, (stream) => serveSpeedTest(stream, clock)],
     ]);
     this.#peer = new NetworkPeer({
@@ -67,9 +73,10 @@ class NetworkAgent {
   /** The SYN is answered once whatever is asked for has answered, and refused when it has not. */
   async #accept(connection: TcpConnection, port: number): Promise<void> {
     try {
+      const ip = addressWords(connection.ends.target);
       const run = this.#own.get(port) ?? (await this.#reach(port));
       connection.accept();
-      await run(connection);
+      await run(connection, ip);
     } catch (error) {
       const { message } = asWireError(error);
       connection.reset(message);
@@ -78,9 +85,18 @@ class NetworkAgent {
   }
 
   async #reach(port: number): Promise<Service> {
-    const { services, clock, counted } = this.#o;
+    const { services, clock, counted, reports } = this.#o;
     const service = services.get(port);
-    return service ? await service() : await tcp({ port, tls: false }, clock, counted);
+    if (!service) {
+      const run = await tcp({ port, tls: false }, clock, counted);
+      return (stream, ip) => run(stream).finally(this.#ports.begin(ip, port));
+    }
+    const run = await service();
+    if (port !== AGENT_PORT.terminal) return run;
+    return async (stream, ip) => {
+      const ended = reports.begin("terminal", ip);
+      await run(stream).finally(() => ended(""));
+    };
   }
 
   #flowsOf(remote: Remote): DatagramFlows {
@@ -96,6 +112,7 @@ class NetworkAgent {
   }
 
   #end(): void {
+    this.#ports.close();
     this.#o.ssh.close();
     void this.#peer.close();
   }

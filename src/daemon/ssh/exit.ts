@@ -1,13 +1,17 @@
 // How an SSH session's command has ended, said to its client. [WN-2]
 import type ssh2 from "ssh2";
+import type { RunOptions } from "./running.ts";
 
 /** Where there is no code to say. */
-const NO_CODE = 255;
+export const NO_CODE = 255;
 
 export const exitChannel = (
   channel: ssh2.ServerChannel,
   { exitCode, signalCode }: { exitCode: number | null; signalCode: NodeJS.Signals | number | null },
+  exited: RunOptions["exited"],
 ): void => {
+  const reason = signalCode ? `the program was ended by ${signalCode}` : "";
+  exited(reason, exitCode ?? NO_CODE);
   if (channel.destroyed) return;
   if (signalCode) channel.exit(String(signalCode).replace("SIG", ""), false, "");
   else channel.exit(exitCode ?? NO_CODE);

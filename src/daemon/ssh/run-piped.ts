@@ -6,7 +6,7 @@ import type { Running, RunOptions } from "./running.ts";
 const PIPES_MS = 10_000;
 
 /** Throws when the command cannot be started. */
-export const runPiped = ({ channel, command, directory, env, clock, groups }: RunOptions): Running => {
+export const runPiped = ({ channel, command, directory, env, clock, groups, exited }: RunOptions): Running => {
   const child = Bun.spawn([...command], {
     cwd: directory,
     env: { ...env },
@@ -37,7 +37,7 @@ export const runPiped = ({ channel, command, directory, env, clock, groups }: Ru
     await child.exited;
     await within(clock, PIPES_MS, read);
     groups.ended(child.pid);
-    exitChannel(channel, child);
+    exitChannel(channel, child, exited);
   })();
   return {
     signal(name) {

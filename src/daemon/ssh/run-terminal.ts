@@ -20,7 +20,7 @@ const clamped = (value: number, fallback: number): number => (value > 0 ? Math.m
 
 /** Throws when the program cannot be started. */
 export const runOnTerminal = (options: RunOptions & { size: TerminalSize }): Running => {
-  const { channel, clock } = options;
+  const { channel, clock, exited } = options;
   const closed = Promise.withResolvers<void>();
   let unread = 0;
   const program = startProgram(options, {
@@ -50,7 +50,7 @@ export const runOnTerminal = (options: RunOptions & { size: TerminalSize }): Run
     await program.exited;
     await Promise.race([closed.promise, pause(clock, LAST_WORDS_MS)]);
     isOver = true;
-    exitChannel(channel, program);
+    exitChannel(channel, program, exited);
     program.release();
   })();
   return { signal: (name) => program.signal(name), resize: (size) => program.resize(size) };

@@ -11,6 +11,8 @@ export type RunOptions = {
   env: Environment;
   clock: Clock;
   groups: ProcessGroups;
+  /** Told once the program has ended. */
+  exited(reason: string, code: number): void;
 };
 
 export interface Running {

@@ -5,11 +5,14 @@ import { log } from "#base/log.ts";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { nodeStream } from "#src/wire/node-stream.ts";
+import type { ConnectionReports, Ended } from "../connection/connection-reports.ts";
 import { Forwards } from "./forwards.ts";
 import { type SessionOptions, serveSession } from "./session.ts";
 import { SessionCounts, type SessionKind } from "./session-counts.ts";
 
-export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "forwardX11" | "counted">;
+export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "forwardX11" | "counted"> & {
+  reports: ConnectionReports;
+};
 
 /** Clients at once; a command line with multiplexing needs one. */
 const MAX_CLIENTS = 256;
@@ -32,8 +35,8 @@ export class SshServer {
     return this.#counts.open;
   }
 
-  /** Serves one client; resolves when it has gone. */
-  async serve(connection: Duplex): Promise<void> {
+  /** Serves one client at this address; resolves when it has gone. */
+  async serve(connection: Duplex, ip: string): Promise<void> {
     if (this.#clients.size >= MAX_CLIENTS) {
       connection.reset("There are too many clients.");
       return;
@@ -44,7 +47,7 @@ export class SshServer {
       throw error;
     });
     const server = await this.#server;
-    server.injectSocket(nodeStream(connection) as never);
+    server.injectSocket(Object.assign(nodeStream(connection), { remoteAddress: ip }) as never);
     await connection.closed;
   }
 
@@ -65,12 +68,12 @@ export class SshServer {
       // Compression would be paid for twice: what crosses the network is in WireGuard.
       algorithms: { compress: ["none" as const] },
     };
-    const server = new ssh.Server(options as ssh2.ServerConfig, (client) => this.#take(client));
+    const server = new ssh.Server(options as ssh2.ServerConfig, (client, { ip }) => this.#take(client, ip));
     server.on("error", (error: Error) => log("daemon").debug("ssh: {error}", { error }));
     return server;
   }
 
-  #take(client: ssh2.Connection): void {
+  #take(client: ssh2.Connection, ip: string): void {
     this.#clients.add(client);
     const forwards = new Forwards(client);
     client.on("error", (error) => log("daemon").debug("an ssh client broke: {error}", { error }));
@@ -87,9 +90,18 @@ export class SshServer {
           client,
           forwardAgent: () => forwards.agent(),
           forwardX11: (request, env) => forwards.display(request, env),
-          counted: (kind) => this.#counts.add(kind),
+          counted: (kind) => this.#counted(kind, ip),
         }),
       );
     });
+  }
+
+  #counted(kind: SessionKind, ip: string): Ended {
+    const uncount = this.#counts.add(kind);
+    const ended = this.#options.reports.begin(kind, ip);
+    return (reason, code) => {
+      uncount();
+      ended(reason, code);
+    };
   }
 }

@@ -4,10 +4,12 @@ import { homedir } from "node:os";
 import type ssh2 from "ssh2";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { Ended } from "../connection/connection-reports.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { shellOf, terminalEnvironment } from "../terminal/sessions.ts";
 import type { AgentSocket } from "./agent-socket.ts";
+import { NO_CODE } from "./exit.ts";
 import { messageOfTheDay } from "./motd.ts";
 import { runPiped } from "./run-piped.ts";
 import { runOnTerminal, sizeOf } from "./run-terminal.ts";
@@ -30,8 +32,8 @@ export type SessionOptions = {
   forwardAgent(): Promise<AgentSocket | undefined>;
   /** A display that the client shows; undefined when there can be none. */
   forwardX11(request: X11Request, env: Environment): Promise<X11Display | undefined>;
-  /** A session of this kind begins; called back when it has ended. */
-  counted(kind: SessionKind): () => void;
+  /** A session of this kind begins; called back when it has ended, more than once. */
+  counted(kind: SessionKind): Ended;
 };
 
 const MAX_VARIABLES = 256;
@@ -53,7 +55,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     channel.on("error", () => {});
     const [socket, shown] = await Promise.all([agent, display]);
     const ended = (): void => {
-      uncount();
+      uncount(LEFT, NO_CODE);
       shown?.close();
     };
     // Our end of it, since a client that has read the exit code may be gone without another word.
@@ -73,7 +75,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       ...Object.fromEntries(set),
     };
     try {
-      const common = { channel, command, directory, clock, groups };
+      const common = { channel, command, directory, clock, groups, exited: uncount };
       if (terminal) {
         const ofTerminal = { ...terminalEnvironment(own, shell), TERM: terminal.term };
         running = runOnTerminal({ ...common, env: ofTerminal, size: terminal.size });
@@ -126,10 +128,14 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       return;
     }
     const channel = accept();
-    channel.once("close", options.counted(kind));
+    const uncount = options.counted(kind);
+    channel.once("close", () => uncount(""));
     void serveSftp(channel, { directory, home: env.HOME ?? homedir() });
   });
 };
+
+/** Nobody was there any more when the program ended. */
+const LEFT = "the client has gone";
 
 /** As shells say it of a program that they cannot run. */
 const CANNOT_START = 126;

@@ -8,7 +8,9 @@ import { log } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
 import type { Topics } from "#base/topics.ts";
+import { singleAddress } from "#src/tailnet/addresses.ts";
 import type { Coordinator } from "#src/tailnet/coordinator.ts";
+import { addressText } from "#src/tailnet/packets/ip6.ts";
 import { localCoordinator } from "#src/tailnet/peer/local-coordinator.ts";
 import { LocalLink } from "#src/tailnet/peer/local-link.ts";
 import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
@@ -41,6 +43,7 @@ export class NetworkDialer {
   readonly #deps: NetworkDialerDeps;
   readonly #uses = new Map<string, Use>();
   #peer: NetworkPeer | undefined;
+  readonly #address = clientAddress();
 
   constructor(deps: NetworkDialerDeps) {
     this.#deps = deps;
@@ -49,6 +52,11 @@ export class NetworkDialer {
   /** Agents it has a tunnel with. */
   get size(): number {
     return this.#uses.size;
+  }
+
+  /** True for the address under which agents see this server. */
+  isOwn(address: string): boolean {
+    return singleAddress(`${address}/128`) === singleAddress(`${addressText(this.#address)}/128`);
   }
 
   /** True when the agent has joined the network. */
@@ -121,7 +129,7 @@ export class NetworkDialer {
       clock,
       random: systemRandom,
       role: "client",
-      addresses: [clientAddress()],
+      addresses: [this.#address],
       max_remotes: MAX_AGENTS,
       link: (key, receive) => new LocalLink({ relay: tailnet.relay, key, receive }),
       // The server offers nothing to those it dials.

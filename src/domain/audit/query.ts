@@ -1,22 +1,19 @@
 // The search `q` of the audit log (facts/platform 7), and who may look at what of it (3.8): 403 for those who may look at nothing.
 import { forbidden } from "#base/errors.ts";
-import { isUuid } from "#base/ids.ts";
 import { SearchQuery } from "#base/query.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { AuditFilter } from "#db/reports/audit/plan.ts";
-import { listUsersAt, listUsersCalled } from "#db/reports/audit/search.ts";
-import { findOrganizationByName } from "#db/users/organizations.ts";
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "#schema/audit.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { BUILD_REASONS } from "#schema/workspaces/build.ts";
 import { mayReadAudit } from "../access.ts";
+import { organizationIn, usersIn } from "./named.ts";
 
 /** Undefined: all of it; else only entries of these organizations. */
-export const auditedPlaces = (caller: UserCaller): readonly string[] | undefined => {
+export const auditedPlaces = (caller: UserCaller, log = "audit log"): readonly string[] | undefined => {
   if (mayReadAudit(caller)) return undefined;
   const places = Object.keys(caller.organizations).filter((id) => mayReadAudit(caller, id));
-  if (places.length === 0)
-    throw forbidden("Only owners and auditors, of the site or an organization, see the audit log.");
+  if (places.length === 0) throw forbidden(`Only owners and auditors, of the site or an organization, see the ${log}.`);
   return places;
 };
 
@@ -25,7 +22,6 @@ export const auditFilter = async (store: Store, q: string, caller: UserCaller): 
   const within = auditedPlaces(caller);
   const search = new SearchQuery(q);
   const kind = search.free === "" ? search.choice("resource_type", RESOURCE_TYPES) : kindOf(search);
-  const place = search.text("organization");
   const filter: AuditFilter = {
     resource_type: kind,
     action: search.choice("action", AUDIT_ACTIONS),
@@ -33,8 +29,8 @@ export const auditFilter = async (store: Store, q: string, caller: UserCaller): 
     resource_id: search.uuid("resource_id"),
     request_id: search.uuid("request_id"),
     resource_target: search.text("resource_target"),
-    user_ids: await usersOf(store, search, caller),
-    organization_id: place && (await organizationOf(store, search, place)),
+    user_ids: await usersIn(store, search, caller, { name: "username", email: "email" }),
+    organization_id: await organizationIn(store, search),
     from: dayOf(search, "date_from"),
     to: endOf(dayOf(search, "date_to")),
     within,
@@ -50,25 +46,6 @@ const kindOf = (search: SearchQuery) => {
   const found = RESOURCE_TYPES.find((type) => type === word);
   if (!found) search.refuse("resource_type", `"${search.free}" is not one of ${RESOURCE_TYPES.join(", ")}.`);
   return found;
-};
-
-/** Nobody of that name: a list of nobody, which nothing matches. */
-const usersOf = async (store: Store, search: SearchQuery, caller: UserCaller): Promise<string[] | undefined> => {
-  const name = search.text("username");
-  const email = search.text("email");
-  const called = name && (name === "me" ? [caller.user_id] : idsIn(await store.scan(listUsersCalled({ name }))));
-  const at = email && idsIn(await store.scan(listUsersAt({ email })));
-  if (called && at) return called.filter((id) => at.includes(id));
-  return called || at || undefined;
-};
-
-const idsIn = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
-
-const organizationOf = async (store: Store, search: SearchQuery, text: string): Promise<string | undefined> => {
-  if (isUuid(text)) return text;
-  const found = await store.get(findOrganizationByName({ name: text }));
-  if (!found) search.refuse("organization", `There is no organization "${text}".`);
-  return found?.id;
 };
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;

@@ -8,6 +8,7 @@ export const ICONS = {
   layers: `<path d="m8 2.5 6 3-6 3-6-3zM2 8.5l6 3 6-3M2 11l6 3 6-3"/>`,
   chart: `<path d="M2.5 2.5v11h11M5 10l2.5-3 2 1.5 3.5-4"/>`,
   list: `<path d="M5.5 4h8M5.5 8h8M5.5 12h8M2.5 4h.01M2.5 8h.01M2.5 12h.01"/>`,
+  plug: `<path d="M6 2.5V5m4-2.5V5M4 5h8v2.5a4 4 0 0 1-8 0zM8 11.5v2.5"/>`,
   sliders: `<path d="M2.5 4.5h5m3 0h3M2.5 11.5h2m3 0h6"/><circle cx="9" cy="4.5" r="1.5"/><circle cx="6" cy="11.5" r="1.5"/>`,
   search: `<circle cx="7" cy="7" r="4.5"/><path d="m10.5 10.5 3 3"/>`,
   plus: `<path d="M8 3v10M3 8h10"/>`,

@@ -130,6 +130,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   "PUT /api/v2/notifications/settings": { is: "write notifications_settings", row: { body: { notifier_paused: true } } },
   "PUT /api/v2/notifications/templates/{notification_template}/method": { is: "write notification_template", row: { body: { method: "smtp" } } },
   "PUT /api/v2/debug/health/settings": { is: "write health_settings", row: { body: { dismissed_healthchecks: ["disk"] } } },
+  "PUT /api/v2/connectionlog/retention": { is: "write audit_settings", row: { body: { days: 30 } } },
   "PUT /api/v2/audit/retention": { is: "write audit_settings", row: { body: { days: 0, sign_in_days: 400, kinds: {} } } },
 };
 

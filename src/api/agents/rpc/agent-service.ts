@@ -5,6 +5,7 @@ import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
 import { findAgentById, isLatest } from "#domain/agents/find.ts";
+import { noteReported } from "#domain/connections/reported.ts";
 import { readAppearance } from "#domain/deployment/appearance.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agents/agent.ts";
 import type { Banner } from "#schema/deployment/appearance.ts";
@@ -25,6 +26,9 @@ const STATS_SECONDS = 300;
 const MONITORING = { numDatapoints: 20, collectionIntervalSeconds: 10 };
 /** Lines in one message to the actor; larger batches of agents that do not name them are stored piece by piece. */
 const PIECE = 1000;
+
+/** In the order of the protocol's numbers. */
+const REPORTED_TYPES = ["ssh", "vscode", "jetbrains", "reconnecting_pty"] as const;
 
 const bannerOf = ({ enabled, message, background_color }: Banner) => ({
   enabled,
@@ -60,7 +64,10 @@ export const agentService = (
   async updateLifecycle({ lifecycle }) {
     if (!lifecycle) throw invalidField("lifecycle", "is missing");
     const state = wordOf(LIFECYCLE_STATES, lifecycle.state, 1, "state");
-    await ctx.agents.ask(agent_id, "reportLifecycle", { state, changed_at: msOf(lifecycle.changedAt) });
+    const changed_at = msOf(lifecycle.changedAt);
+    await ctx.agents.ask(agent_id, "reportLifecycle", { state, changed_at });
+    // A new process knows nothing of what the one before it has held.
+    if (state === "starting") await ctx.connections.begunAnew(agent_id, changed_at);
     return lifecycle;
   },
 
@@ -134,9 +141,23 @@ export const agentService = (
   },
 
   getResourcesMonitoringConfiguration: () => ({ config: MONITORING, volumes: [] }),
-  // Nothing is monitored and no connections are kept: what is reported is taken and let go.
+  // Nothing is monitored: what is reported is taken and let go.
   pushResourcesMonitoringUsage: () => ({}),
-  reportConnection: () => ({}),
+
+  async reportConnection({ connection }) {
+    if (!connection) throw invalidField("connection", "is missing");
+    await noteReported(ctx, agent_id, {
+      connection_id: idOf(connection.id, "id"),
+      isOver: wordOf(["connect", "disconnect"], connection.action, 1, "action") === "disconnect",
+      type: connection.type === 0 ? undefined : wordOf(REPORTED_TYPES, connection.type, 1, "type"),
+      app_name: connection.appName,
+      at: msOf(connection.timestamp),
+      ip: connection.ip,
+      status_code: connection.statusCode,
+      reason: connection.reason ?? "",
+    });
+    return {};
+  },
 });
 
 function* piecesOf({ logSourceId, logs, batchId }: BatchCreateLogsRequest) {

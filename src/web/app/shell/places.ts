@@ -19,6 +19,7 @@ export const PATHS = [
   "/insights",
   "/insights/:tab",
   "/audit",
+  "/connections",
   "/admin",
   "/admin/:tab",
   "/admin/:tab/:item",
@@ -54,6 +55,7 @@ export const PLACES: readonly Place[] = [
 export const MORE_PLACES: readonly Place[] = [
   { href: "/insights", label: "Insights", icon: "chart", keys: "g i", for: "roles" },
   { href: "/audit", label: "Audit", icon: "list", keys: "g a", for: "roles" },
+  { href: "/connections", label: "Connections", icon: "plug", keys: "g n", for: "roles" },
   { href: "/admin", label: "Administration", icon: "sliders", keys: "g s", for: "administrators" },
 ];
 

@@ -15,6 +15,7 @@ export const routes: Record<(typeof PATHS)[number], AnyComponent> = {
   "/insights": later(() => import("../pages/insights/insights.tsx")),
   "/insights/:tab": later(() => import("../pages/insights/insights.tsx")),
   "/audit": later(() => import("../pages/audit/audit.tsx")),
+  "/connections": later(() => import("../pages/connections/connections.tsx")),
   "/templates": later(() => import("../pages/templates/templates.tsx")),
   "/templates/:template": later(() => import("../pages/template/template.tsx")),
   "/templates/:template/:tab": later(() => import("../pages/template/template.tsx")),

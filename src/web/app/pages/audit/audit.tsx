@@ -6,19 +6,16 @@ import type { AuditLog } from "#schema/audit.ts";
 import { call } from "../../data/api.ts";
 import { LiveSocket } from "../../data/live-socket.ts";
 import { useResource } from "../../data/resource.ts";
-import { isSiteOwner } from "../../data/session.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Switch } from "../../parts/field.tsx";
-import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
-import { format, parse } from "../../parts/query.ts";
-import { Search } from "../../parts/search.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Detail } from "./detail.tsx";
 import { Entry } from "./entry.tsx";
+import { LogHead } from "./log-head.tsx";
 import { Retention } from "./retention.tsx";
 import { KEYS, valuesOf } from "./search.ts";
 
@@ -26,22 +23,17 @@ const PAGE = 50;
 /** Entries that came while one looks; older ones are in the list when it is read anew. */
 const MOST_LIVE = 500;
 
-const keptFor = (days: number): string => (days === 0 ? "kept for ever" : `kept ${days} days`);
-
 const exportOf = (q: string, format: string): string => `/api/v2/audit/export?${new URLSearchParams({ q, format })}`;
 
 export default function AuditPage() {
-  const { query, route } = useLocation();
+  const { query } = useLocation();
   const q = query.q ?? "";
-  const { terms, words } = parse(q);
-  const typed = useSignal(words.join(" "));
   const older = useSignal<readonly AuditLog[]>([]);
   const atEnd = useSignal(false);
   const { state, again } = useResource(`audit ${q}`, () => call("GET /audit", { query: { q, limit: PAGE } }));
   const retention = useResource("audit retention", () => call("GET /audit/retention"));
   const fresh = useSignal<readonly AuditLog[]>([]);
   const isLive = useSignal(true);
-  const changing = useSignal(false);
   const refresh = (): Promise<void> => {
     older.value = [];
     fresh.value = [];
@@ -82,7 +74,6 @@ export default function AuditPage() {
     atEnd.value = audit_logs.length < PAGE;
   };
   const hasOlder = !atEnd.value && (data?.audit_logs.length ?? 0) === PAGE;
-  const days = retention.state.value.data?.days;
 
   return (
     <Frame
@@ -111,36 +102,18 @@ export default function AuditPage() {
         </>
       }
     >
-      <div class="filter line wrap">
-        <Search
-          label="Filter audit log"
-          placeholder="username:me, action:delete, date_from:…"
-          terms={terms}
-          words={typed.value}
-          keys={KEYS}
-          valuesOf={valuesOf}
-          onChange={(nextTerms, nextWords) => {
-            typed.value = nextWords;
-            // A word without a key is a kind of thing; half of one would be refused.
-            if (nextTerms.length !== terms.length || nextWords === "")
-              route(`/audit?${new URLSearchParams({ q: format({ terms: nextTerms, words: [] }) })}`, true);
-          }}
-        />
-        {data && (
-          <span class="dim small num desk">
-            {data.count > data.count_cap ? `more than ${data.count_cap}` : data.count} entries
-            {days !== undefined && ", "}
-            {days !== undefined &&
-              (isSiteOwner.value ? (
-                <button type="button" class="link" onClick={sets(changing, true)}>
-                  {keptFor(days)}
-                </button>
-              ) : (
-                keptFor(days)
-              ))}
-          </span>
-        )}
-      </div>
+      <LogHead
+        label="Filter audit log"
+        placeholder="username:me, action:delete, date_from:…"
+        keys={KEYS}
+        valuesOf={valuesOf}
+        href="/audit"
+        q={q}
+        noun="entries"
+        count={data}
+        retention={retention}
+        Form={Retention}
+      />
       {error ? (
         <Failed what="The audit log cannot be read" error={error} again={refresh} />
       ) : data === undefined ? (
@@ -172,15 +145,6 @@ export default function AuditPage() {
           </div>
           <Detail entry={chosen} />
         </div>
-      )}
-      {changing.value && retention.state.value.data && (
-        <Retention
-          kept={retention.state.value.data}
-          onClose={() => {
-            changing.value = false;
-            void retention.again();
-          }}
-        />
       )}
     </Frame>
   );

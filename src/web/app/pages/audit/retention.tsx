@@ -3,6 +3,7 @@ import type { AuditRetention } from "#schema/audit.ts";
 import { call } from "../../data/api.ts";
 import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
+import { DaysField } from "./days-field.tsx";
 
 export const Retention = ({ kept, onClose }: { kept: AuditRetention; onClose: () => void }) => (
   <FormDialog
@@ -16,14 +17,8 @@ export const Retention = ({ kept, onClose }: { kept: AuditRetention; onClose: ()
   >
     {(problems) => (
       <>
-        <Field
-          label="Days"
-          name="days"
-          type="number"
-          min={0}
-          max={36_500}
-          required
-          defaultValue={kept.days}
+        <DaysField
+          kept={kept.days}
           hint="0: for ever. What is older goes within the hour, for good."
           error={problems.days}
         />

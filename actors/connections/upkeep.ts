@@ -1,0 +1,42 @@
+// Keeps the connection log true and bounded: ends entries whose agent has gone without a word, and lets old ones go in slices that keep
+// nobody waiting (rules CG-6, CG-9).
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import {
+  deleteOldConnections,
+  endConnectionsOfGone,
+  findConnectionOfGone,
+  findOldConnection,
+} from "#db/connections/connections.ts";
+import { readConnectionRetention } from "#db/connections/settings.ts";
+import type { Store } from "#db/engine/store.ts";
+import { type Chore, PeriodicChore } from "../runtime/chore.ts";
+
+const EVERY_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now"> };
+
+export const connectionUpkeep = ({ store, clock }: Deps): Chore =>
+  new PeriodicChore({
+    clock,
+    every_ms: EVERY_MS,
+    work: async (now, isStopped) => {
+      await endGone(store, now);
+      await deleteOld(store, now, isStopped);
+    },
+    failed: (error) => log("connections").warn("the connection log was not kept in order: {error}", { error }),
+  });
+
+const endGone = async (store: Store, now: number): Promise<void> => {
+  if (!(await store.get(findConnectionOfGone()))) return;
+  const disconnect_reason = "the workspace's agent has gone";
+  await store.commit([endConnectionsOfGone({ disconnect_time: now, disconnect_reason })]);
+};
+
+const deleteOld = async (store: Store, now: number, isStopped: () => boolean): Promise<void> => {
+  const { days } = await readConnectionRetention(store);
+  if (days === 0) return;
+  const old = { before: now - days * DAY_MS };
+  while (!isStopped() && (await store.get(findOldConnection(old)))) await store.commit([deleteOldConnections(old)]);
+};

@@ -1,0 +1,127 @@
+// Searches of the connection log, run on a reader Worker: which entries, newest first, and how many. Each condition stands beside an index
+// that ends with the time, so that a page is read in its order.
+import { desc, eq, getTableColumns, sql } from "drizzle-orm";
+import { alias } from "drizzle-orm/sqlite-core";
+import type { ConnectionType } from "#schema/connections.ts";
+import { build, given, type Query, query, type RowOfQuery, type Value } from "../engine/sql.ts";
+import type { Store } from "../engine/store.ts";
+import { membershipsOf, shownOrganization } from "../reports/audit/search.ts";
+import { connection_logs } from "../schema/connections.ts";
+import { organizations, users } from "../schema/users.ts";
+import { workspaces } from "../schema/workspaces.ts";
+
+/** How far matching entries are counted. */
+export const COUNT_CAP = 2_000;
+
+/** What is undefined does not matter; an empty list matches nothing. */
+export type ConnectionFilter = {
+  readonly organization_id: string | undefined;
+  readonly workspace_id: string | undefined;
+  readonly owner_ids: readonly string[] | undefined;
+  readonly user_ids: readonly string[] | undefined;
+  readonly type: ConnectionType | undefined;
+  /** An entry's id, or what its agent calls it. */
+  readonly connection_id: string | undefined;
+  readonly is_open: boolean | undefined;
+  /** Milliseconds since 1970, both included. */
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+  /** Only entries of these organizations. */
+  readonly within: readonly string[] | undefined;
+};
+
+export type ConnectionCursor = { readonly connect_time: number; readonly key: number };
+export type ConnectionPage = {
+  readonly limit: number;
+  readonly offset: number;
+  readonly cursor: ConnectionCursor | undefined;
+};
+
+type Part = { readonly sql: string; readonly params: readonly Value[] };
+const part = (sql: string, ...params: Value[]): Part => ({ sql, params });
+
+const conditionsOf = (filter: ConnectionFilter): Part[] => {
+  const parts: Part[] = [];
+  const where = (text: string, ...params: Value[]): void => void parts.push(part(text, ...params));
+  const among = (column: string, values: readonly string[] | undefined): void => {
+    if (values) where(`c.${column} in (select value from json_each(?))`, JSON.stringify(values));
+  };
+  if (filter.organization_id !== undefined) where("c.organization_id = ?", filter.organization_id);
+  if (filter.workspace_id !== undefined) where("c.workspace_id = ?", filter.workspace_id);
+  among("owner_id", filter.owner_ids);
+  among("user_id", filter.user_ids);
+  among("organization_id", filter.within);
+  if (filter.type !== undefined) where("c.type = ?", filter.type);
+  if (filter.connection_id !== undefined) {
+    where("(c.id = ? or c.connection_id = ?)", filter.connection_id, filter.connection_id);
+  }
+  if (filter.is_open !== undefined) where(`c.disconnect_time is ${filter.is_open ? "" : "not "}null`);
+  if (filter.from !== undefined) where("c.connect_time >= ?", filter.from);
+  if (filter.to !== undefined) where("c.connect_time <= ?", filter.to);
+  return parts;
+};
+
+const textOf = (parts: readonly Part[]): string => ["true", ...parts.map((part) => part.sql)].join(" and ");
+const paramsOf = (parts: readonly Part[]): Value[] => parts.flatMap(({ params }) => params);
+
+/** A row of a page: a key, or in the first row how many there are on all pages. */
+type PageRow = { readonly key: number | null; readonly count: number };
+
+/** One statement, so that page and count are of one moment. */
+const pageOf = (filter: ConnectionFilter, { limit, offset, cursor }: ConnectionPage): Query<PageRow> => {
+  const all = conditionsOf(filter);
+  const behind = cursor ? [part("(c.connect_time, c.key) < (?, ?)", cursor.connect_time, cursor.key)] : [];
+  const some = [...all, ...behind];
+  const counted = `select null as key, (select count(*) from (select 1 from connection_logs c where ${textOf(all)} limit ${COUNT_CAP + 1})) as count`;
+  const page = `select key, 0 from (select c.key as key from connection_logs c where ${textOf(some)}
+    order by c.connect_time desc, c.key desc limit ? offset ?)`;
+  return {
+    sql: `${counted} union all ${page}`,
+    params: [...paramsOf(all), ...paramsOf(some), limit, offset],
+    map: ([key, count]) => ({ key: key === null ? null : Number(key), count: Number(count) }),
+  };
+};
+
+const owners = alias(users, "owners");
+
+/** {keys}, a JSON array of them. For `scan`. */
+const listShown = query(
+  build
+    .select({
+      entry: getTableColumns(connection_logs),
+      user: getTableColumns(users),
+      memberships: membershipsOf(connection_logs.user_id),
+      organization: shownOrganization,
+      owner: { username: owners.username },
+      workspace: { deleted: workspaces.deleted },
+    })
+    .from(connection_logs)
+    .leftJoin(users, eq(users.id, connection_logs.user_id))
+    .leftJoin(owners, eq(owners.id, connection_logs.owner_id))
+    .leftJoin(organizations, eq(organizations.id, connection_logs.organization_id))
+    .leftJoin(workspaces, eq(workspaces.id, connection_logs.workspace_id))
+    .where(sql`${connection_logs.key} in (select value from json_each(${sql.placeholder("keys")}))`)
+    .orderBy(desc(connection_logs.connect_time), desc(connection_logs.key)),
+);
+
+export type ShownConnection = RowOfQuery<typeof listShown>;
+
+/** A page, newest first, and how many match: one above COUNT_CAP means more than that. */
+export const listConnections = async (
+  store: Pick<Store, "scan">,
+  filter: ConnectionFilter,
+  page: ConnectionPage,
+): Promise<{ rows: ShownConnection[]; count: number }> => {
+  const [first, ...rest] = await store.scan(pageOf(filter, page));
+  const keys = rest.map(({ key }) => key);
+  const rows = keys.length === 0 ? [] : await store.scan(listShown({ keys: JSON.stringify(keys) }));
+  return { rows, count: first?.count ?? 0 };
+};
+
+/** Where a page begins: {id}. */
+export const findConnectionCursor = query(
+  build
+    .select({ connect_time: connection_logs.connect_time, key: connection_logs.key })
+    .from(connection_logs)
+    .where(given(connection_logs.id)),
+);

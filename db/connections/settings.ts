@@ -1,0 +1,17 @@
+// How long entries of the connection log are kept: one value of the table `settings`.
+import type { ConnectionRetention } from "#schema/connections.ts";
+import type { Statement } from "../engine/sql.ts";
+import type { Store } from "../engine/store.ts";
+import { findSetting, putSetting } from "../settings.ts";
+
+const KEY = "connections.retention";
+/** There are many more of them than changes, and what they tell grows old sooner. */
+const AT_FIRST: ConnectionRetention = { days: 90 };
+
+export const readConnectionRetention = async (store: Pick<Store, "get">): Promise<ConnectionRetention> => {
+  const row = await store.get(findSetting({ key: KEY }));
+  return row ? (JSON.parse(row.value) as ConnectionRetention) : AT_FIRST;
+};
+
+export const putConnectionRetention = (retention: ConnectionRetention): Statement =>
+  putSetting({ key: KEY, value: JSON.stringify(retention) });

@@ -1,0 +1,72 @@
+// Visits of apps and ports for the connection log: many requests of one browser are one connection, which is over when nothing has passed
+// for a while (rule CG-3).
+import type { Timer } from "#base/clock.ts";
+import type { AppPlace } from "#domain/applications/find.ts";
+import type { ConnectedBy, End } from "#domain/connections/log.ts";
+import type { ApiContext } from "../context.ts";
+
+/** Without anything for so long a visit is over. */
+const SILENCE_MS = 15 * 60_000;
+const EVERY_MS = 60_000;
+/** Visits at once; the one that was silent for longest gives way. */
+const MOST = 10_000;
+
+type Visit = { last: number; readonly end: End };
+
+export class AppVisits {
+  readonly #ctx: Pick<ApiContext, "clock" | "connections">;
+  /** By who and what; the one with the newest use is last. */
+  readonly #open = new Map<string, Visit>();
+  #timer: Timer | undefined;
+
+  constructor(ctx: Pick<ApiContext, "clock" | "connections">) {
+    this.#ctx = ctx;
+  }
+
+  /** Something of it was answered so. */
+  answered(place: AppPlace, by: ConnectedBy, status_code: number): void {
+    const key = keyOf(place, by);
+    if (this.used(place, by)) return;
+    const { agent_id, isPort, slug, port } = place;
+    const end = this.#ctx.connections.begin({
+      ...by,
+      agent_id,
+      type: isPort ? "port_forwarding" : "workspace_app",
+      target: slug ?? String(port),
+      status_code,
+    });
+    this.#open.set(key, { last: this.#ctx.clock.now(), end });
+    const [oldest] = this.#open;
+    if (this.#open.size > MOST && oldest) this.#end(...oldest);
+    this.#timer ??= this.#ctx.clock.after(EVERY_MS, () => this.#sweep());
+  }
+
+  /** Something has passed; false when no visit is open. Cheap: may be called for every chunk. */
+  used(place: AppPlace, by: ConnectedBy): boolean {
+    const key = keyOf(place, by);
+    const visit = this.#open.get(key);
+    if (!visit) return false;
+    visit.last = this.#ctx.clock.now();
+    this.#open.delete(key);
+    this.#open.set(key, visit);
+    return true;
+  }
+
+  #sweep(): void {
+    this.#timer = undefined;
+    const before = this.#ctx.clock.now() - SILENCE_MS;
+    for (const [key, visit] of this.#open) {
+      if (visit.last > before) break;
+      this.#end(key, visit);
+    }
+    if (this.#open.size > 0) this.#timer = this.#ctx.clock.after(EVERY_MS, () => this.#sweep());
+  }
+
+  #end(key: string, visit: Visit): void {
+    this.#open.delete(key);
+    visit.end("nothing was asked for any more", { at: visit.last });
+  }
+}
+
+const keyOf = ({ agent_id, slug, port }: AppPlace, { user_id, ip, user_agent }: ConnectedBy): string =>
+  JSON.stringify([agent_id, slug ?? port, user_id, ip, user_id === null ? "" : user_agent]);

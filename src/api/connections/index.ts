@@ -1,0 +1,88 @@
+// The connection log: who was connected to which workspace, how, from where and for how long. For those who read the audit log.
+import { Elysia, t } from "elysia";
+import { invalidField } from "#base/errors.ts";
+import { COUNT_CAP, findConnectionCursor, listConnections } from "#db/connections/search.ts";
+import { readConnectionRetention } from "#db/connections/settings.ts";
+import { presentConnection } from "#domain/connections/present.ts";
+import { connectionFilter, loggedPlaces } from "#domain/connections/query.ts";
+import { setConnectionRetention } from "#domain/connections/retention.ts";
+import { ConnectionLogs, ConnectionRetention } from "#schema/connections.ts";
+import * as setting from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { pageOf, pageQuery } from "../http/paging.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["Audit"];
+const user = true;
+
+export const connections = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/connectionlog" })
+    .use(callers)
+    .get(
+      "",
+      async ({ caller, query }) => {
+        const filter = await connectionFilter(ctx.store, query.q ?? "", caller);
+        const { limit, offset } = pageOf(query);
+        await ctx.connections.settled();
+        const id = query.after_id?.toLowerCase();
+        const cursor = id === undefined ? undefined : await ctx.store.get(findConnectionCursor({ id }));
+        if (id !== undefined && !cursor) throw invalidField("after_id", "There is no entry with this id.");
+        const { rows, count } = await listConnections(ctx.store, filter, { limit, offset, cursor });
+        return { connection_logs: rows.map(presentConnection), count, count_cap: COUNT_CAP };
+      },
+      {
+        user,
+        query: t.Object({
+          q: t.Optional(
+            t.String({
+              maxLength: 2000,
+              description:
+                "A type as a word, and key:value terms; keys: type, status (`ongoing` or `completed`), username (or `me`), user_email, workspace_owner, workspace_owner_email, workspace_id, organization, connection_id, connected_after and connected_before (times such as 2026-01-31T12:00:00Z).",
+            }),
+          ),
+          ...pageQuery,
+        }),
+        response: { 200: ConnectionLogs, ...fails(400, 401, 403, 503) },
+        detail: {
+          tags,
+          operationId: "listConnectionLogs",
+          summary: "See who was connected to which workspace",
+          description:
+            "Newest first: SSH, editors, terminals, apps and ports. Requests of one browser to an app are one connection, which is over after 15 minutes of silence.",
+        },
+      },
+    )
+    .get(
+      "/retention",
+      async ({ caller }) => {
+        loggedPlaces(caller);
+        return readConnectionRetention(ctx.store);
+      },
+      {
+        user,
+        response: { 200: ConnectionRetention, ...fails(401, 403) },
+        detail: { tags, operationId: "getConnectionRetention", summary: "See how long connections are kept" },
+      },
+    )
+    .put(
+      "/retention",
+      async ({ caller, body }) => {
+        await setConnectionRetention(ctx, caller, body);
+        return body;
+      },
+      {
+        user,
+        body: ConnectionRetention,
+        response: { 200: ConnectionRetention, ...fails(400, 401, 403, 413) },
+        detail: operation({
+          tags,
+          operationId: "updateConnectionRetention",
+          summary: "Say how long connections are kept",
+          description: "Days from the beginning of a connection; 0 is for ever. What is older goes within minutes.",
+          audit: target.writes(setting.settingOf("audit_settings", "connection retention")),
+        }),
+      },
+    );

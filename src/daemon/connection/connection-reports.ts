@@ -1,0 +1,61 @@
+// Tells the server who is connected, for its connection log: SSH sessions, and terminals and ports over the private network. What comes
+// through the server's own tunnel it knows itself. A report that cannot be delivered hurts nobody (rules CG-2, CG-4).
+import type { Clock } from "#base/clock.ts";
+import { uuid, uuidBytes } from "#base/ids.ts";
+import { Connection_Action as Action, Connection_Type as Type } from "#src/wire/gen/agent_pb.ts";
+import { timeOf } from "#src/wire/times.ts";
+import type { SessionKind } from "../ssh/session-counts.ts";
+import type { Reports } from "./reports.ts";
+
+export type ReportedKind = SessionKind | "terminal" | { readonly port: number };
+
+/** Called once, with why it has ended and the code of its program. */
+export type Ended = (reason: string, code?: number) => void;
+
+/** Connections whose beginning or end still waits for the server; of more nothing is told. */
+const MAX_WAITING = 200;
+
+const TYPES = {
+  ssh: Type.SSH,
+  vscode: Type.VSCODE,
+  jetbrains: Type.JETBRAINS,
+  terminal: Type.RECONNECTING_PTY,
+} as const;
+
+export class ConnectionReports {
+  readonly #reports: Pick<Reports, "add">;
+  readonly #clock: Pick<Clock, "now">;
+  #waiting = 0;
+
+  constructor({ reports, clock }: { reports: Pick<Reports, "add">; clock: Pick<Clock, "now"> }) {
+    this.#reports = reports;
+    this.#clock = clock;
+  }
+
+  /** A connection from this address of the private network has begun. */
+  begin(kind: ReportedKind, ip: string): Ended {
+    if (this.#waiting >= MAX_WAITING) return () => {};
+    const common = {
+      id: uuidBytes(uuid()),
+      ip,
+      type: typeof kind === "string" ? TYPES[kind] : Type.TYPE_UNSPECIFIED,
+      appName: typeof kind === "string" ? "" : `port:${kind.port}`,
+    };
+    this.#tell({ ...common, action: Action.CONNECT });
+    let isOver = false;
+    return (reason, code = 0) => {
+      if (isOver) return;
+      isOver = true;
+      this.#tell({ ...common, action: Action.DISCONNECT, reason, statusCode: code });
+    };
+  }
+
+  #tell(report: object): void {
+    this.#waiting += 1;
+    const connection = { ...report, timestamp: timeOf(this.#clock.now()) };
+    const call = this.#reports.add("a connection", (api, signal) => api.reportConnection({ connection }, signal));
+    void call.then(() => {
+      this.#waiting -= 1;
+    });
+  }
+}

@@ -1,0 +1,54 @@
+// Ports that a peer of the private network uses, for the connection log: a browser opens many streams, which are one connection until none
+// has been open for a while.
+import type { Clock, Timer } from "#base/clock.ts";
+import type { ConnectionReports, Ended } from "../connection/connection-reports.ts";
+
+const SILENCE_MS = 60_000;
+/** Ports of peers at once; further ones are not told of. */
+const MOST = 1_000;
+
+type Visit = { streams: number; silence: Timer | undefined; readonly ended: Ended };
+
+export class PortVisits {
+  readonly #clock: Clock;
+  readonly #reports: Pick<ConnectionReports, "begin">;
+  readonly #open = new Map<string, Visit>();
+
+  constructor({ clock, reports }: { clock: Clock; reports: Pick<ConnectionReports, "begin"> }) {
+    this.#clock = clock;
+    this.#reports = reports;
+  }
+
+  /** A stream begins; call the result when it has ended. */
+  begin(ip: string, port: number): () => void {
+    const key = `${ip} ${port}`;
+    const visit = this.#open.get(key) ?? this.#new(key, ip, port);
+    if (!visit) return () => {};
+    visit.streams += 1;
+    visit.silence?.cancel();
+    return () => {
+      visit.streams -= 1;
+      if (visit.streams > 0) return;
+      visit.silence = this.#clock.after(SILENCE_MS, () => {
+        this.#open.delete(key);
+        visit.ended("the port was not used any more");
+      });
+    };
+  }
+
+  /** All of them are over. */
+  close(): void {
+    for (const visit of this.#open.values()) {
+      visit.silence?.cancel();
+      visit.ended("the agent has stopped");
+    }
+    this.#open.clear();
+  }
+
+  #new(key: string, ip: string, port: number): Visit | undefined {
+    if (this.#open.size >= MOST) return undefined;
+    const visit = { streams: 0, silence: undefined, ended: this.#reports.begin({ port }, ip) };
+    this.#open.set(key, visit);
+    return visit;
+  }
+}

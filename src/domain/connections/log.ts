@@ -1,0 +1,180 @@
+// Notes the connections of people to workspaces (rules CG-1 to CG-7). Whoever connects never waits for it, and is never refused because
+// nothing could be noted; how much each agent may cause is bounded.
+import { isIP } from "node:net";
+import type { Clock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import {
+  endConnection,
+  endConnectionsBefore,
+  endHeldConnections,
+  endReportedConnection,
+  insertConnection,
+  type NewConnectionRow,
+} from "#db/connections/connections.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { ConnectionType } from "#schema/connections.ts";
+import { type AgentPlace, findAgentById } from "../agents/find.ts";
+
+/** Who connects, as far as anybody knows. */
+export type ConnectedBy = {
+  readonly user_id: string | null;
+  readonly ip: string | null;
+  readonly user_agent: string;
+};
+
+export type NewConnection = ConnectedBy & {
+  readonly agent_id: string;
+  readonly type: ConnectionType;
+  readonly target?: string;
+  /** By what its agent calls it; one that the server holds has none. */
+  readonly connection_id?: string;
+  /** Milliseconds since 1970; default: now. */
+  readonly at?: number;
+  /** Of the first answer. */
+  readonly status_code?: number;
+};
+
+/** Says why it has ended, and when: default is now. */
+export type End = (reason: string, how?: { readonly at: number }) => void;
+
+/** New ones of an agent that are noted in a minute; of more there is one line in the server's log. */
+const MOST_A_MINUTE = 300;
+const MINUTE_MS = 60_000;
+const LONGEST = 1024;
+/** Agents whose pace is known. */
+const MOST_AGENTS = 10_000;
+
+type Deps = { readonly store: Store; readonly clock: Clock };
+type Paced = { since: number; count: number };
+
+export class ConnectionLogger {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #paces = new Map<string, Paced>();
+  readonly #writing = new Set<Promise<void>>();
+  #isStopped = false;
+
+  constructor({ store, clock }: Deps) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** A connection that the server itself holds begins; call the result once, when it has ended. */
+  begin(connection: NewConnection): End {
+    const id = uuid();
+    const begun = this.#write(() => this.#insert(id, connection));
+    return (reason, how) => {
+      const ended = { id, disconnect_time: how?.at ?? this.#clock.now(), disconnect_reason: reason.slice(0, LONGEST) };
+      void begun.then(() => this.#write(async () => [endConnection(ended)]));
+    };
+  }
+
+  /** A connection that an agent tells of begins. Resolves when it is on disk; said again it is the same. */
+  async reported(connection: NewConnection & { readonly connection_id: string }): Promise<void> {
+    const statements = await this.#insert(uuid(), connection);
+    if (statements.length > 0) await this.#store.commit(statements);
+  }
+
+  /** It has ended; nothing where it is not known. */
+  async reportedEnd(
+    { agent_id, connection_id }: { readonly agent_id: string; readonly connection_id: string },
+    reason: string,
+    status_code: number,
+    at: number,
+  ): Promise<void> {
+    const disconnect_reason = reason.slice(0, LONGEST);
+    const ending = { disconnect_time: at, disconnect_reason, status_code };
+    await this.#store.commit([endReportedConnection({ agent_id, connection_id, ...ending })]);
+  }
+
+  /** The agent is another process since then: what the one before it has told of is over. */
+  async begunAnew(agent_id: string, at = this.#clock.now()): Promise<void> {
+    const disconnect_reason = "the workspace's agent was started again";
+    await this.#store.commit([endConnectionsBefore({ agent_id, before: at, disconnect_time: at, disconnect_reason })]);
+  }
+
+  /** What a server that is no more has held is over. Called before this one takes any. */
+  async recover(): Promise<void> {
+    await this.#store.commit([this.#endHeld("the server was stopped")]);
+  }
+
+  /** What the server holds ends with it; nothing is noted any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.settled();
+    await this.#store.commit([this.#endHeld("the server was stopped")]);
+  }
+
+  /** Resolves when all that was noted so far is on disk. */
+  async settled(): Promise<void> {
+    while (this.#writing.size > 0) await Promise.all(this.#writing);
+  }
+
+  #endHeld(disconnect_reason: string): Statement {
+    return endHeldConnections({ disconnect_time: this.#clock.now(), disconnect_reason });
+  }
+
+  async #insert(id: string, connection: NewConnection): Promise<Statement[]> {
+    const { agent_id, at = this.#clock.now() } = connection;
+    if (!this.#hasRoom(agent_id)) return [];
+    const place = await findAgentById(this.#store, agent_id);
+    return place ? [insertConnection(rowOf(id, at, place, connection))] : [];
+  }
+
+  #write(make: () => Promise<Statement[]>): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    const writing = this.#commit(make).finally(() => this.#writing.delete(writing));
+    this.#writing.add(writing);
+    return writing;
+  }
+
+  async #commit(make: () => Promise<Statement[]>): Promise<void> {
+    try {
+      const statements = await make();
+      if (statements.length > 0) await this.#store.commit(statements);
+    } catch (error) {
+      log("connections").warn("a connection was not noted: {error}", { error });
+    }
+  }
+
+  #hasRoom(agent_id: string): boolean {
+    const now = this.#clock.monotonic();
+    let paced = this.#paces.get(agent_id);
+    if (!paced || now - paced.since >= MINUTE_MS) {
+      if (this.#paces.size >= MOST_AGENTS) this.#paces.clear();
+      paced = { since: now, count: 0 };
+      this.#paces.set(agent_id, paced);
+    }
+    paced.count += 1;
+    if (paced.count === MOST_A_MINUTE + 1) {
+      log("connections").warn("agent {agent_id} has more than {most} new connections a minute: the rest is not noted", {
+        agent_id,
+        most: MOST_A_MINUTE,
+      });
+    }
+    return paced.count <= MOST_A_MINUTE;
+  }
+}
+
+const rowOf = (id: string, at: number, place: AgentPlace, connection: NewConnection): NewConnectionRow => {
+  const { type, user_id, ip, user_agent, target = "", connection_id = null, status_code = null } = connection;
+  return {
+    id,
+    connect_time: at,
+    type,
+    organization_id: place.organization_id,
+    workspace_id: place.workspace_id,
+    workspace_name: place.workspace_name,
+    owner_id: place.owner_id,
+    agent_id: place.agent_id,
+    agent_name: place.agent_name,
+    connection_id,
+    status_code,
+    user_id,
+    ip: ip !== null && isIP(ip) !== 0 ? ip : null,
+    user_agent: user_agent.slice(0, LONGEST),
+    target: target.slice(0, LONGEST),
+  };
+};

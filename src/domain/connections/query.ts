@@ -1,0 +1,42 @@
+// The search `q` of the connection log, and who may look at what of it: as with the audit log.
+import { SearchQuery } from "#base/query.ts";
+import type { ConnectionFilter } from "#db/connections/search.ts";
+import type { Store } from "#db/engine/store.ts";
+import { CONNECTION_STATUSES, CONNECTION_TYPES } from "#schema/connections.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { organizationIn, usersIn } from "../audit/named.ts";
+import { auditedPlaces } from "../audit/query.ts";
+
+/** Undefined: all of it; else only entries of these organizations. 403 for those who may look at nothing. */
+export const loggedPlaces = (caller: UserCaller): readonly string[] | undefined =>
+  auditedPlaces(caller, "connection log");
+
+/** What `q` asks for, within what the caller may see. Throws 400 with one validation for each fault. */
+export const connectionFilter = async (store: Store, q: string, caller: UserCaller): Promise<ConnectionFilter> => {
+  const within = loggedPlaces(caller);
+  const search = new SearchQuery(q);
+  if (search.free !== "" && search.has("type")) search.refuse("type", "is given as free text, too.");
+  const status = search.choice("status", CONNECTION_STATUSES);
+  const filter: ConnectionFilter = {
+    type: search.free === "" ? search.choice("type", CONNECTION_TYPES) : typeIn(search),
+    organization_id: await organizationIn(store, search),
+    workspace_id: search.uuid("workspace_id"),
+    connection_id: search.uuid("connection_id"),
+    owner_ids: await usersIn(store, search, caller, { name: "workspace_owner", email: "workspace_owner_email" }),
+    user_ids: await usersIn(store, search, caller, { name: "username", email: "user_email" }),
+    is_open: status && status === "ongoing",
+    from: search.time("connected_after"),
+    to: search.time("connected_before"),
+    within,
+  };
+  search.end("Invalid connection search query.");
+  return filter;
+};
+
+/** Words without a key are a type. */
+const typeIn = (search: SearchQuery) => {
+  const word = search.free.replaceAll(" ", "_");
+  const found = CONNECTION_TYPES.find((type) => type === word);
+  if (!found) search.refuse("type", `"${search.free}" is not one of ${CONNECTION_TYPES.join(", ")}.`);
+  return found;
+};

@@ -1,0 +1,25 @@
+// How long entries of the connection log are kept.
+import { forbidden } from "#base/errors.ts";
+import { putConnectionRetention, readConnectionRetention } from "#db/connections/settings.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { ConnectionRetention } from "#schema/connections.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { isOwner } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+/** 403. */
+export const setConnectionRetention = async (
+  { store, clock }: DomainContext,
+  caller: UserCaller,
+  after: ConnectionRetention,
+): Promise<void> => {
+  if (!isOwner(caller)) throw forbidden("Only an owner says how long entries are kept.");
+  const before = await readConnectionRetention(store);
+  const entry = {
+    now: clock.now(),
+    action: "write",
+    resource_type: "audit_settings",
+    target: "connection retention",
+  } as const;
+  await store.commit([putConnectionRetention(after), audited({ ...entry, before, after })]);
+};

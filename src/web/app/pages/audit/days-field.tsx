@@ -1,0 +1,18 @@
+// How many days entries of a log are kept.
+import { Field } from "../../parts/field.tsx";
+
+type DaysFieldProps = { readonly kept: number; readonly hint: string; readonly error: string | undefined };
+
+export const DaysField = ({ kept, hint, error }: DaysFieldProps) => (
+  <Field
+    label="Days"
+    name="days"
+    type="number"
+    min={0}
+    max={36_500}
+    required
+    defaultValue={kept}
+    hint={hint}
+    error={error}
+  />
+);

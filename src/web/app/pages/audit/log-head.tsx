@@ -1,0 +1,79 @@
+// The line above a log: its filter, which stands in the address, how many entries there are and how long they are kept. Used by the audit
+// log and the connection log.
+import { useSignal } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { useLocation } from "preact-iso";
+import type { useResource } from "../../data/resource.ts";
+import { isSiteOwner } from "../../data/session.ts";
+import { sets } from "../../parts/handlers.ts";
+import { format, parse } from "../../parts/query.ts";
+import { Search } from "../../parts/search.tsx";
+
+type Kept = { readonly days: number };
+
+type LogHeadProps<K extends Kept> = {
+  /** Of the filter. */
+  readonly label: string;
+  readonly placeholder: string;
+  readonly keys: readonly string[];
+  readonly valuesOf: (key: string) => readonly string[];
+  /** Where the page is, and what it searches for. */
+  readonly href: string;
+  readonly q: string;
+  /** What is counted: `entries`. */
+  readonly noun: string;
+  readonly count: { readonly count: number; readonly count_cap: number } | undefined;
+  readonly retention: ReturnType<typeof useResource<K>>;
+  /** The form that changes how long entries are kept. */
+  readonly Form: ComponentType<{ kept: K; onClose: () => void }>;
+};
+
+export const LogHead = <K extends Kept>(props: LogHeadProps<K>) => {
+  const { label, placeholder, keys, valuesOf, href, q, noun, count, retention, Form } = props;
+  const { route } = useLocation();
+  const { terms, words } = parse(q);
+  const typed = useSignal(words.join(" "));
+  const changing = useSignal(false);
+  const kept = retention.state.value.data;
+  const keptFor = kept && (kept.days === 0 ? "kept for ever" : `kept ${kept.days} days`);
+  return (
+    <div class="filter line wrap">
+      <Search
+        label={label}
+        placeholder={placeholder}
+        terms={terms}
+        words={typed.value}
+        keys={keys}
+        valuesOf={valuesOf}
+        onChange={(nextTerms, nextWords) => {
+          typed.value = nextWords;
+          // A word without a key is a kind of entry; half of one would be refused.
+          if (nextTerms.length !== terms.length || nextWords === "")
+            route(`${href}?${new URLSearchParams({ q: format({ terms: nextTerms, words: [] }) })}`, true);
+        }}
+      />
+      {count && (
+        <span class="dim small num desk">
+          {count.count > count.count_cap ? `more than ${count.count_cap}` : count.count} {noun}
+          {keptFor && ", "}
+          {isSiteOwner.value && keptFor ? (
+            <button type="button" class="link" onClick={sets(changing, true)}>
+              {keptFor}
+            </button>
+          ) : (
+            keptFor
+          )}
+        </span>
+      )}
+      {changing.value && kept && (
+        <Form
+          kept={kept}
+          onClose={() => {
+            changing.value = false;
+            void retention.again();
+          }}
+        />
+      )}
+    </div>
+  );
+};

@@ -1,0 +1,92 @@
+// Who was connected to which workspace: searched by the API's own language, the filter in the address, older entries on demand.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import type { ConnectionLog } from "#schema/connections.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { LogHead } from "../audit/log-head.tsx";
+import { Entry } from "./entry.tsx";
+import { Retention } from "./retention.tsx";
+import { KEYS, valuesOf } from "./search.ts";
+
+const PAGE = 50;
+
+export default function ConnectionsPage() {
+  const { query } = useLocation();
+  const q = query.q ?? "";
+  const older = useSignal<readonly ConnectionLog[]>([]);
+  const atEnd = useSignal(false);
+  const { state, again } = useResource(`connections ${q}`, () =>
+    call("GET /connectionlog", { query: { q, limit: PAGE } }),
+  );
+  const retention = useResource("connection retention", () => call("GET /connectionlog/retention"));
+  const refresh = (): Promise<void> => {
+    older.value = [];
+    atEnd.value = false;
+    return again();
+  };
+  useEffect(() => {
+    older.value = [];
+    atEnd.value = false;
+  }, [q]);
+
+  const { data, error } = state.value;
+  const entries = [...(data?.connection_logs ?? []), ...older.value];
+  const readOlder = async (): Promise<void> => {
+    const after_id = entries.at(-1)?.id;
+    const { connection_logs } = await call("GET /connectionlog", { query: { q, limit: PAGE, after_id } });
+    older.value = [...older.value, ...connection_logs];
+    atEnd.value = connection_logs.length < PAGE;
+  };
+  const hasOlder = !atEnd.value && (data?.connection_logs.length ?? 0) === PAGE;
+
+  return (
+    <Frame title="Connections" actions={<Button onPress={refresh}>Refresh</Button>}>
+      <LogHead
+        label="Filter connections"
+        placeholder="username:me, type:ssh, status:ongoing…"
+        keys={KEYS}
+        valuesOf={valuesOf}
+        href="/connections"
+        q={q}
+        noun="connections"
+        count={data}
+        retention={retention}
+        Form={Retention}
+      />
+      {error ? (
+        <Failed what="The connection log cannot be read" error={error} again={refresh} />
+      ) : data === undefined ? (
+        <div class="page">
+          <Skeleton lines={10} />
+        </div>
+      ) : entries.length === 0 ? (
+        <Empty
+          icon="plug"
+          title="No connection fits"
+          text="Whoever reaches a workspace by SSH, an editor, a terminal, an app or a port is written down here."
+        >
+          {q !== "" && <ButtonLink href="/connections">Show all</ButtonLink>}
+        </Empty>
+      ) : (
+        <div class="page">
+          <ul class="panel list" aria-label="Connections">
+            {entries.map((entry) => (
+              <Entry key={entry.id} entry={entry} />
+            ))}
+          </ul>
+          {hasOlder && (
+            <p>
+              <Button onPress={readOlder}>Older connections</Button>
+            </p>
+          )}
+        </div>
+      )}
+    </Frame>
+  );
+}

@@ -1,0 +1,28 @@
+// The keys of the connection log's search and the values they take.
+const DAYS = 7;
+const DAY_MS = 24 * 3_600_000;
+
+/** The beginnings of the last days, UTC, the newest first. */
+const days = (): string[] =>
+  Array.from(
+    { length: DAYS },
+    (_, ago) => `${new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10)}T00:00:00Z`,
+  );
+
+const VALUES: Readonly<Record<string, () => readonly string[]>> = {
+  type: () => ["ssh", "vscode", "jetbrains", "reconnecting_pty", "workspace_app", "port_forwarding"],
+  status: () => ["ongoing", "completed"],
+  username: () => ["me"],
+  user_email: () => [],
+  workspace_owner: () => ["me"],
+  workspace_owner_email: () => [],
+  workspace_id: () => [],
+  organization: () => [],
+  connection_id: () => [],
+  connected_after: days,
+  connected_before: days,
+};
+
+export const KEYS = Object.keys(VALUES);
+
+export const valuesOf = (key: string): readonly string[] => VALUES[key]?.() ?? [];

@@ -1,0 +1,87 @@
+// The connection log as the server fills it: terminals and apps through it, to a real daemon.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import type { ConnectionLog } from "#schema/connections.ts";
+import { AppVisits } from "#src/api/applications/visits.ts";
+import type { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
+import { TestTerminal } from "../agents/reach.ts";
+import { startAppWorld } from "../applications/app-world.ts";
+
+// A loaded machine may take its time.
+setDefaultTimeout(60_000);
+
+let world: Awaited<ReturnType<typeof startAppWorld>>;
+let admin: Client;
+beforeAll(async () => {
+  world = await startAppWorld({
+    apps: (port) => [{ slug: "web", url: `http://localhost:${port}`, share: "public" }],
+  });
+  admin = world.cast.clients["site owner"];
+}, 60_000);
+afterAll(async () => await world[Symbol.asyncDispose]());
+
+const list = async (q: string): Promise<ConnectionLog[]> =>
+  (await admin.get<{ connection_logs: ConnectionLog[] }>(`/api/v2/connectionlog?${new URLSearchParams({ q })}`))
+    .connection_logs;
+
+test("[CG-1] a terminal is open while somebody looks at it, and tells who and why it ended", async () => {
+  const { owner } = world;
+  const path = (rest: string): string => `/api/v2/workspaceagents/${world.agent_id}/${rest}`;
+  using terminal = await TestTerminal.open({ owner, path }, { id: uuid() });
+  await until(async () => (await list("type:reconnecting_pty status:ongoing")).length === 1);
+  terminal.say({ data: "exit\n" });
+  await terminal.socket.closed;
+  await until(async () => (await list("type:reconnecting_pty status:completed")).length === 1);
+  const [entry] = await list("type:reconnecting_pty");
+  expect(entry).toMatchObject({
+    user: { username: "ada" },
+    workspace_owner_username: "ada",
+    workspace_name: "dev",
+    agent_name: "dev",
+    disconnect_reason: "the command has ended",
+    ip: expect.stringMatching(/^(127\.0\.0\.1|::1)$/),
+  });
+  expect(await list("type:reconnecting_pty username:ada")).toHaveLength(1);
+});
+
+test("[CG-3] requests of one browser are one visit; a stranger's is another, and what is refused is none", async () => {
+  const mine = { token: world.token, headers: { "user-agent": "Browser/1" } };
+  for (const rest of ["/", "/a", "/b"]) await (await world.get(world.path("web", rest), mine)).text();
+  const strange = { headers: { "user-agent": "Stranger/1" } };
+  for (const rest of ["/", "/c"]) await (await world.get(world.path("web", rest), strange)).text();
+  await (await world.get(world.path("none"), mine)).text();
+  const found = await list("type:workspace_app");
+  expect(found.map(({ user, user_agent, target }) => [user?.username, user_agent, target]).reverse()).toEqual([
+    ["ada", "Browser/1", "web"],
+    [undefined, "Stranger/1", "web"],
+  ]);
+  expect(found.at(-1)?.web_info).toMatchObject({ slug_or_port: "web", user: { username: "ada" }, status_code: 200 });
+  await (await world.get(world.path(String(world.app.port)), mine)).text();
+  const [port] = await list("type:port_forwarding");
+  expect([port?.target, port?.user?.username]).toEqual([String(world.app.port), "ada"]);
+});
+
+test("[CG-3] a visit ends after fifteen minutes of silence, at its last request; then a new one begins", () => {
+  const clock = new ManualClock();
+  const told: string[] = [];
+  const begin = ({ target }: { target: string }) => {
+    const number = told.push(`${target} begins`);
+    return (_reason: string, { at }: { at: number }) => void told.push(`${number} ends at ${at - began}`);
+  };
+  const began = clock.now();
+  const visits = new AppVisits({ clock, connections: { begin } } as never);
+  const place = { agent_id: "a", slug: "web", port: 80, isPort: false } as never;
+  const by = { user_id: "u", ip: "192.0.2.1", user_agent: "B" };
+  expect(visits.used(place, by)).toBe(false);
+  visits.answered(place, by, 200);
+  clock.advance(14 * 60_000);
+  expect(visits.used(place, by)).toBe(true);
+  clock.advance(15 * 60_000);
+  expect(told).toEqual(["web begins", `1 ends at ${14 * 60_000}`]);
+  visits.answered(place, by, 200);
+  visits.answered(place, { ...by, user_id: null, user_agent: "one" } as never, 200);
+  visits.answered(place, { ...by, user_id: null, user_agent: "two" } as never, 200);
+  expect(told.slice(2)).toEqual(["web begins", "web begins"]);
+});

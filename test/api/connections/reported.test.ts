@@ -1,0 +1,225 @@
+// The connection log as agents fill it: a real server, agents that speak the real protocol, and the clock in the test's hand.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { connectionUpkeep } from "#actors/connections/upkeep.ts";
+import { uuid, uuidBytes } from "#base/ids.ts";
+import type { AuditLog } from "#schema/audit.ts";
+import type { ConnectionLog } from "#schema/connections.ts";
+import { Client } from "#src/client.ts";
+import { Connection_Action as Action, Lifecycle_State, Connection_Type as Type } from "#src/wire/gen/agent_pb.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { connectAgent } from "../agents/rpc-agent.ts";
+
+// A loaded machine may take its time.
+setDefaultTimeout(60_000);
+
+type Page = { connection_logs: ConnectionLog[]; count: number; count_cap: number };
+type Told = { id?: string; action?: Action; type?: Type; at?: number; reason?: string; code?: number; app?: string };
+
+const clock = new ManualClock();
+const DAY_MS = 86_400_000;
+let server: TestServer;
+let admin: Client;
+beforeAll(async () => {
+  server = await startTestServer({ clock });
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+});
+afterAll(async () => await server[Symbol.asyncDispose]());
+
+const list = (q: string, page = "", client = admin): Promise<Page> =>
+  client.get<Page>(`/api/v2/connectionlog?${new URLSearchParams({ q })}${page}`);
+const of = async ({ workspace_id }: Seeded): Promise<ConnectionLog[]> =>
+  (await list(`workspace_id:${workspace_id}`)).connection_logs;
+
+const tell = async (seeded: Seeded, ...reports: Told[]): Promise<void> => {
+  await using connection = await connectAgent(server, seeded.agent_token);
+  for (const { id = uuid(), action = Action.CONNECT, type = Type.SSH, at, reason, code = 0, app = "" } of reports) {
+    await connection.agent.reportConnection({
+      connection: {
+        id: uuidBytes(id),
+        action,
+        type,
+        timestamp: timestampFromMs(at ?? clock.now()),
+        ip: "fd7a:115c:a1e0:4b::1",
+        statusCode: code,
+        appName: app,
+        ...(reason === undefined ? {} : { reason }),
+      },
+    });
+  }
+};
+const sweep = async (): Promise<void> => {
+  const { connectionUpkeep } = contextOf(server);
+  clock.advance(60_000);
+  connectionUpkeep.sweep();
+  await connectionUpkeep.idle();
+};
+
+test("[CG-2] [CG-4] a session is there once and ends once, with its code; editors by their names, ports by their numbers", async () => {
+  const seeded = await seedAgent(server);
+  const id = uuid();
+  await tell(seeded, { id }, { id }, { action: Action.DISCONNECT, reason: "unknown" });
+  const [open, ...more] = await of(seeded);
+  expect(more).toEqual([]);
+  expect(open).toMatchObject({
+    type: "ssh",
+    disconnect_time: null,
+    disconnect_reason: "",
+    workspace_id: seeded.workspace_id,
+    workspace_deleted: false,
+    agent_id: seeded.agent_id,
+    ip: "fd7a:115c:a1e0:4b::1",
+    user: null,
+    ssh_info: { connection_id: id },
+  });
+  expect(open?.ssh_info).not.toHaveProperty("disconnect_time");
+  clock.advance(5_000);
+  const end = { id, action: Action.DISCONNECT, reason: "it was enough", code: 7 };
+  await tell(seeded, end, { ...end, reason: "again", code: 8 });
+  const [ended] = await of(seeded);
+  expect(ended).toMatchObject({ id: open?.id, disconnect_reason: "it was enough" });
+  expect(ended?.ssh_info).toMatchObject({ exit_code: 7, disconnect_reason: "it was enough" });
+  expect(Date.parse(ended?.disconnect_time ?? "") - Date.parse(ended?.connect_time ?? "")).toBe(5_000);
+
+  await tell(seeded, { app: "cursor", type: Type.TYPE_UNSPECIFIED }, { app: "vscode" }, { app: "port:8080" });
+  await tell(seeded, { type: Type.JETBRAINS }, { type: Type.RECONNECTING_PTY });
+  const kinds = (await of(seeded)).slice(0, 5).map(({ type, target }) => [type, target]);
+  expect(kinds.reverse()).toEqual([
+    ["ssh", "cursor"],
+    ["vscode", ""],
+    ["port_forwarding", "8080"],
+    ["jetbrains", ""],
+    ["reconnecting_pty", ""],
+  ]);
+});
+
+test("[CG-4] an agent's clock is believed within an hour, and nothing begins later than now", async () => {
+  const seeded = await seedAgent(server);
+  const now = clock.now();
+  for (const at of [now - 60_000, now + 60_000, now - 2 * 3_600_000]) await tell(seeded, { at });
+  const begun = (await of(seeded)).map(({ connect_time }) => Date.parse(connect_time) - now);
+  expect(begun.sort((a, b) => a - b)).toEqual([-60_000, 0, 0]);
+});
+
+test("[CG-5] of a flood 300 a minute are noted; the next minute there is room again", async () => {
+  const seeded = await seedAgent(server);
+  await tell(seeded, ...Array.from({ length: 320 }, () => ({})));
+  expect(await of(seeded)).toHaveLength(300);
+  clock.advance(60_000);
+  await tell(seeded, {});
+  expect(await of(seeded)).toHaveLength(301);
+});
+
+test("[CG-6] an agent that begins anew, or whose build is another's now, leaves nothing open", async () => {
+  const seeded = await seedAgent(server);
+  await tell(seeded, {});
+  clock.advance(1_000);
+  {
+    await using connection = await connectAgent(server, seeded.agent_token);
+    const lifecycle = { state: Lifecycle_State.STARTING, changedAt: timestampFromMs(clock.now()) };
+    await connection.agent.updateLifecycle({ lifecycle });
+  }
+  expect((await of(seeded))[0]?.disconnect_reason).toBe("the workspace's agent was started again");
+  await tell(seeded, {});
+  await sweep();
+  expect((await of(seeded))[0]?.disconnect_time).toBeNull();
+  await supersede(server, seeded);
+  await sweep();
+  expect((await of(seeded))[0]?.disconnect_reason).toBe("the workspace's agent has gone");
+});
+
+test("[CG-7] finds by type, state, people, workspace, connection and time, and refuses what it does not know", async () => {
+  const seeded = await seedAgent(server);
+  const id = uuid();
+  clock.advance(1_000);
+  const before = new Date(clock.now()).toISOString().replace(/\.\d+/, "");
+  clock.advance(1_000);
+  await tell(seeded, { id, type: Type.VSCODE }, { type: Type.SSH }, { id, action: Action.DISCONNECT });
+  const found = async (q: string) => (await list(`workspace_id:${seeded.workspace_id} ${q}`)).connection_logs.length;
+  const owner = (await of(seeded))[0]?.workspace_owner_username ?? "";
+  expect(await Promise.all(["", "type:vscode", "vscode", "type:jetbrains"].map(found))).toEqual([2, 1, 1, 0]);
+  expect(await Promise.all(["status:ongoing", "status:completed"].map(found))).toEqual([1, 1]);
+  expect(await Promise.all([`connection_id:${id}`, `connection_id:${uuid()}`].map(found))).toEqual([1, 0]);
+  const owners = [`workspace_owner:${owner}`, `workspace_owner_email:${owner}@example.com`, "workspace_owner:me"];
+  expect(await Promise.all(owners.map(found))).toEqual([2, 2, 0]);
+  expect(await Promise.all(["username:me", "user_email:nobody@example.com"].map(found))).toEqual([0, 0]);
+  expect(await Promise.all([`organization:${seeded.organization_id}`, "organization:default"].map(found))).toEqual([
+    2, 0,
+  ]);
+  expect(await Promise.all([`connected_after:"${before}"`, `connected_before:"${before}"`].map(found))).toEqual([2, 0]);
+  const wrong = "cake:1 status:maybe workspace_id:7 connected_after:monday";
+  const answer = await admin.fetch("GET", `/api/v2/connectionlog?${new URLSearchParams({ q: wrong })}`);
+  const { validations } = (await answer.json()) as { validations: { field: string }[] };
+  expect([answer.status, validations.map(({ field }) => field).sort()]).toEqual([
+    400,
+    ["cake", "connected_after", "status", "workspace_id"],
+  ]);
+});
+
+test("[CG-8] who reads the audit log reads it, page by page; an organization's auditor sees that one only", async () => {
+  const [one, two] = [await seedAgent(server), await seedAgent(server)];
+  await tell(one, {}, {}, {});
+  await tell(two, {});
+  const reader = async (roles: string[]) => new Client(server.url, (await seedUser(server, { roles })).token);
+  const nobody = await reader([]);
+  expect((await nobody.fetch("GET", "/api/v2/connectionlog")).status).toBe(403);
+  expect((await nobody.fetch("GET", "/api/v2/connectionlog/retention")).status).toBe(403);
+  const auditor = await reader(["auditor"]);
+  expect((await list("", "", auditor)).count).toBe((await list("")).count);
+  const own = await seedUser(server, { organization_id: one.organization_id });
+  await admin.put(`/api/v2/organizations/${one.organization_id}/members/${own.user_id}/roles`, {
+    roles: ["organization-auditor"],
+  });
+  const seen = await list("", "", new Client(server.url, own.token));
+  expect([seen.count, new Set(seen.connection_logs.map(({ workspace_id }) => workspace_id))]).toEqual([
+    3,
+    new Set([one.workspace_id]),
+  ]);
+  const q = `workspace_id:${one.workspace_id}`;
+  const ids = (page: Page) => page.connection_logs.map(({ id }) => id);
+  const all = ids(await list(q));
+  const first = await list(q, "&limit=2");
+  expect([ids(first), first.count, first.count_cap]).toEqual([all.slice(0, 2), 3, 2_000]);
+  expect(ids(await list(q, `&limit=2&after_id=${all[1]}`))).toEqual(all.slice(2));
+  expect(ids(await list(q, "&limit=2&offset=2"))).toEqual(all.slice(2));
+  expect((await admin.fetch("GET", `/api/v2/connectionlog?after_id=${uuid()}`)).status).toBe(400);
+});
+
+test("[CG-9] goes after 90 days, or as an owner says, which is told", async () => {
+  const seeded = await seedAgent(server);
+  await tell(seeded, {});
+  const path = "/api/v2/connectionlog/retention";
+  expect(await admin.get<{ days: number }>(path)).toEqual({ days: 90 });
+  // A clock of its own: the server's would fire every timer of ninety days.
+  let now = clock.now();
+  const chore = connectionUpkeep({ store: contextOf(server).store, clock: { now: () => now } });
+  const after = async (days: number): Promise<number> => {
+    now += days * DAY_MS;
+    chore.sweep();
+    await chore.idle();
+    return (await of(seeded)).length;
+  };
+  expect(await after(89)).toBe(1);
+  await admin.put(path, { days: 0 });
+  expect(await after(2)).toBe(1);
+  await admin.put(path, { days: 90 });
+  expect(await after(1)).toBe(0);
+  const { audit_logs } = await admin.get<{ audit_logs: AuditLog[] }>("/api/v2/audit?limit=1&q=audit_settings");
+  expect(audit_logs[0]).toMatchObject({ action: "write", resource_target: "connection retention" });
+  expect(audit_logs[0]?.diff).toEqual({ days: { old: 0, new: 90, secret: false } });
+  const auditor = new Client(server.url, (await seedUser(server, { roles: ["auditor"] })).token);
+  expect((await auditor.fetch("PUT", path, { days: 1 })).status).toBe(403);
+});
+
+test("[CG-6] what a server held is over when another begins", async () => {
+  const seeded = await seedAgent(server);
+  const { connections } = contextOf(server);
+  connections.begin({ agent_id: seeded.agent_id, type: "reconnecting_pty", user_id: null, ip: null, user_agent: "" });
+  await connections.settled();
+  expect((await of(seeded))[0]?.disconnect_time).toBeNull();
+  await connections.recover();
+  await until(async () => (await of(seeded))[0]?.disconnect_reason === "the server was stopped");
+});
