@@ -71,7 +71,12 @@ import type {
   Tasks,
 } from "./tasks/task.ts";
 import type { UploadedFile } from "./templates/file.ts";
-import type { NewProvisionerKey, ProvisionerDaemon, ProvisionerKey } from "./templates/provisioner.ts";
+import type {
+  NewProvisionerKey,
+  ProvisionerDaemon,
+  ProvisionerKey,
+  ProvisionerKeyDaemons,
+} from "./templates/provisioner.ts";
 import type { CreateTemplate, PatchTemplate, Template } from "./templates/template.ts";
 import type {
   TemplateAcl,
@@ -748,8 +753,12 @@ export interface Routes {
       readonly provisionerkeys: {
         readonly GET: Route<ProvisionerKey[], undefined, never>;
         readonly POST: Route<NewProvisionerKey, { name: string; tags?: Record<string, string> }, never>;
+        readonly daemons: {
+          readonly GET: Route<ProvisionerKeyDaemons[], undefined, never>;
+        };
         readonly "{}": {
           readonly DELETE: Route<undefined, undefined, never>;
+          readonly GET: Route<ProvisionerKey, undefined, never>;
         };
       };
       readonly settings: {

@@ -1,10 +1,20 @@
 // Making, listing and removing the keys of workers. For those who look after the organization.
 import { Elysia, t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
-import { listProvisionerKeys, type ProvisionerKeyRow } from "#db/templates/provisioners.ts";
+import { listProvisionerKeys } from "#db/templates/provisioners.ts";
 import { organizationPath } from "#domain/organizations/find.ts";
-import { createProvisionerKey, findKeysOrganization, removeProvisionerKey } from "#domain/provisioners/keys.ts";
-import { CreateProvisionerKeyRequest, NewProvisionerKey, ProvisionerKey } from "#schema/templates/provisioner.ts";
+import {
+  createProvisionerKey,
+  findKey,
+  findKeysOrganization,
+  removeProvisionerKey,
+} from "#domain/provisioners/keys.ts";
+import { listKeyDaemons, presentKey } from "#domain/provisioners/present.ts";
+import {
+  CreateProvisionerKeyRequest,
+  NewProvisionerKey,
+  ProvisionerKey,
+  ProvisionerKeyDaemons,
+} from "#schema/templates/provisioner.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -16,14 +26,6 @@ const user = true;
 const params = organizationPath;
 const { organization } = params.properties;
 const keyPath = t.Object({ organization, key: t.String({ maxLength: 64, description: "Name of the key." }) });
-
-const presentKey = ({ id, organization_id, name, tags, created_at }: ProvisionerKeyRow): ProvisionerKey => ({
-  id,
-  organization_id,
-  name,
-  tags,
-  created_at: rfc3339(created_at),
-});
 
 export const provisionerKeys = (ctx: ApiContext) =>
   new Elysia()
@@ -64,6 +66,42 @@ export const provisionerKeys = (ctx: ApiContext) =>
           operationId: "listProvisionerKeys",
           summary: "List provisioner keys",
           description: "Oldest first; without the keys themselves.",
+        },
+      },
+    )
+    .get(
+      "/:organization/provisionerkeys/daemons",
+      async ({ caller, params }) => {
+        const organization_id = await findKeysOrganization(ctx, params.organization, caller);
+        return listKeyDaemons(ctx, organization_id, caller);
+      },
+      {
+        user,
+        params,
+        response: { 200: t.Array(ProvisionerKeyDaemons), ...fails(401, 403, 404) },
+        detail: {
+          tags,
+          operationId: "listProvisionerKeyDaemons",
+          summary: "List provisioner keys with their workers",
+          description: "Oldest key first; below each the workers that have signed in with it, the last seen first.",
+        },
+      },
+    )
+    .get(
+      "/:organization/provisionerkeys/:key",
+      async ({ caller, params }) => {
+        const organization_id = await findKeysOrganization(ctx, params.organization, caller);
+        return presentKey(await findKey(ctx, { organization_id, name: params.key }));
+      },
+      {
+        user,
+        params: keyPath,
+        response: { 200: ProvisionerKey, ...fails(401, 403, 404) },
+        detail: {
+          tags,
+          operationId: "getProvisionerKey",
+          summary: "See a provisioner key",
+          description: "Without the key itself. One that is called `daemons` is in the list only.",
         },
       },
     )

@@ -49,13 +49,19 @@ export const createProvisionerKey = async (
   return { id: row.id, name, key: `${prefix}-${secret}` };
 };
 
-/** Workers that came with it are disconnected, and their jobs go to others. 404. */
-export const removeProvisionerKey = async (
-  { store, clock, workers }: DomainContext,
-  key: { readonly organization_id: string; readonly name: string },
-): Promise<void> => {
+type KeyName = { readonly organization_id: string; readonly name: string };
+
+/** 404. */
+export const findKey = async ({ store }: Pick<DomainContext, "store">, key: KeyName): Promise<ProvisionerKeyRow> => {
   const row = await store.get(findProvisionerKeyByName(key));
   if (!row) throw notFound();
+  return row;
+};
+
+/** Workers that came with it are disconnected, and their jobs go to others. 404. */
+export const removeProvisionerKey = async (ctx: DomainContext, key: KeyName): Promise<void> => {
+  const { store, clock, workers } = ctx;
+  const row = await findKey(ctx, key);
   await store.commit([deleteProvisionerKey(row.id), entryOf(row, "delete", { before: row }, clock.now())]);
   workers.closeKey(row.id);
 };

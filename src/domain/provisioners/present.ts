@@ -1,17 +1,50 @@
 // A worker as people see it: what it can do, and what it works on now. Whose workspace that is, is said only to who may see the workspace.
 import { rfc3339 } from "#base/clock.ts";
-import type { ProvisionerDaemonRow } from "#db/templates/provisioners.ts";
+import {
+  listProvisionerDaemons,
+  listProvisionerKeys,
+  type ProvisionerDaemonRow,
+  type ProvisionerKeyRow,
+} from "#db/templates/provisioners.ts";
 import { findTemplate } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
-import type { CurrentJob, ProvisionerDaemon } from "#schema/templates/provisioner.ts";
+import type {
+  CurrentJob,
+  ProvisionerDaemon,
+  ProvisionerKey,
+  ProvisionerKeyDaemons,
+} from "#schema/templates/provisioner.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { maySeeWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "workers" | "clock">;
+
+export const presentKey = ({ id, organization_id, name, tags, created_at }: ProvisionerKeyRow): ProvisionerKey => ({
+  id,
+  organization_id,
+  name,
+  tags,
+  created_at: rfc3339(created_at),
+});
+
+/** Every key of the organization, the oldest first, with the workers that have signed in with it. */
+export const listKeyDaemons = async (
+  deps: Deps,
+  organization_id: string,
+  caller: UserCaller,
+): Promise<ProvisionerKeyDaemons[]> => {
+  const keys = await deps.store.all(listProvisionerKeys({ organization_id }));
+  const rows = await deps.store.all(listProvisionerDaemons({ organization_id }));
+  const daemons = await Promise.all(rows.map((row) => presentDaemon(deps, row, caller)));
+  return keys.map((key) => ({
+    key: presentKey(key),
+    daemons: daemons.filter(({ key_id }) => key_id === key.id),
+  }));
+};
 
 export const presentDaemon = async (
   deps: Deps,

@@ -63,3 +63,9 @@ export const ProvisionerDaemon = namedObject("ProvisionerDaemon", {
   last_seen_at: t.String({ format: "date-time" }),
 });
 export type ProvisionerDaemon = Static<typeof ProvisionerDaemon>;
+
+export const ProvisionerKeyDaemons = namedObject("ProvisionerKeyDaemons", {
+  key: ProvisionerKey,
+  daemons: t.Array(ProvisionerDaemon, { description: "Those that have signed in with it." }),
+});
+export type ProvisionerKeyDaemons = Static<typeof ProvisionerKeyDaemons>;

@@ -129,6 +129,8 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
   [`GET ${O}/members/{user}/workspaces/available-users`]: { is: "401 401 401 404 404 403 200", why: "for those who make workspaces for all; bob does not see ada at all" },
   [`POST ${O}/provisionerkeys`]: { is: as(LEADS, 201), body: { name: "{fresh}" }, fresh: "name" },
   [`GET ${O}/provisionerkeys`]: LEADS,
+  [`GET ${O}/provisionerkeys/daemons`]: LEADS,
+  [`GET ${O}/provisionerkeys/{key}`]: { is: LEADS, path: { key: "worker" }, fresh: "provisionerkey" },
   [`DELETE ${O}/provisionerkeys/{key}`]: { is: as(LEADS, 204), path: { key: "worker" }, fresh: "provisionerkey" },
   [`GET ${O}/provisionerjobs`]: LEADS,
   [`GET ${O}/provisionerjobs/{job}`]: LEADS,

@@ -74,6 +74,9 @@ const CASES: Record<string, Case> = {
     path: () => `${member()}/roles`,
     body: { roles: [] },
   },
+  "GET /api/v2/organizations/{organization}/provisionerkeys/{key}": {
+    path: () => `/api/v2/organizations/${other.organization_id}/provisionerkeys/mine`,
+  },
   "DELETE /api/v2/organizations/{organization}/provisionerkeys/{key}": {
     path: () => `/api/v2/organizations/${other.organization_id}/provisionerkeys/mine`,
   },

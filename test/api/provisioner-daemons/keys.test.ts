@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isUuid } from "#base/ids.ts";
-import type { NewProvisionerKey, ProvisionerKey } from "#schema/templates/provisioner.ts";
+import type { NewProvisionerKey, ProvisionerKey, ProvisionerKeyDaemons } from "#schema/templates/provisioner.ts";
 import { Client } from "#src/client.ts";
 import { makeKey, openWorker } from "#test/support/worker.ts";
 import { openWorld } from "#test/support/workspaces.ts";
@@ -52,6 +52,21 @@ test("[PV-13] only those who look after the organization handle keys; everybody 
     expect(await statusOf(client, "DELETE", `${KEYS}/Builders`)).toBe(keys);
     expect(await statusOf(client, "GET", "/api/v2/organizations/default/provisionerdaemons")).toBe(daemons);
   }
+});
+
+test("[PV-13] a key is found by its name, and told with the workers that came with it", async () => {
+  const [used, unused] = [await makeKey(admin, { region: "eu" }), await makeKey(admin)];
+  const { socket } = await openWorker(server.url, used.key, { name: "of-a-key" });
+  expect(await admin.get<ProvisionerKey>(`${KEYS}/${used.name.toUpperCase()}`)).toMatchObject({
+    id: used.id,
+    tags: { region: "eu" },
+  });
+  expect(await statusOf(admin, "GET", `${KEYS}/no-such-key`)).toBe(404);
+  const found = await admin.get<ProvisionerKeyDaemons[]>(`${KEYS}/daemons`);
+  const of = (id: string) => found.find(({ key }) => key.id === id)?.daemons.map(({ name, status }) => [name, status]);
+  expect([of(used.id), of(unused.id)]).toEqual([[["of-a-key", "idle"]], []]);
+  expect(JSON.stringify(found)).not.toContain(used.key.split("-")[1] as string);
+  socket.close();
 });
 
 test("[PV-13] serving takes a key and nothing else, of that organization, and says what is wrong with the rest", async () => {
