@@ -55,9 +55,9 @@ const ERRORS_SHOWN = 4096;
 const MARK = "running.json";
 /** Not through a link that code of the template has put there. */
 const APPEND = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
-/** The server goes first where both want the processor: ten runs at once kept it from answering. More than a little starves them beside others. */
+/** The server goes first where both want the processor: ten runs at once kept it from answering. */
 const nice = Bun.which("nice");
-const BEHIND = nice === null ? [] : [nice, "-n", "5"];
+const BEHIND = nice === null ? [] : [nice, "-n", "10"];
 
 /** Resolves once the process has ended. Never rejects for what the process does. */
 export const runCommand = async (options: CommandOptions): Promise<Ended> => {

@@ -31,7 +31,7 @@ test("[TF-33] [TF-28] programs of a run give way to the server, each tells its o
     const where = { program: "/bin/sh", folder: place.path, cwd: place.path, env: { PATH: process.env.PATH ?? "" } };
     return runCommand({ ...where, args: ["-c", script], clock: systemClock, signal, limit: 60_000, grace: 1_000 });
   };
-  expect((await run("nice; echo first >&2")).output).toBe("5\n");
+  expect((await run("nice; echo first >&2")).output).toBe("10\n");
   const second = await run("echo second; ln -sf other stdout");
   expect([second.output, second.errors]).toEqual(["second\n", ""]);
   const other = join(place.path, "other");

@@ -25,9 +25,14 @@ const valuesOf = (values: Record<string, string>) => ({
 
 /**
  * A second version of each template has two things more: one that the next version drops, and one that stands in the way of an apply: it fails
- * while there is a file \`fail\`, and waits while there is a file \`wait\`.
+ * while there is a file \`fail\`, and waits while there is a file \`wait\`. It also says the owner's token wherever a template can.
  */
 const more = (parts: string): string => `
+data "coder_workspace_owner" "told" {}
+output "told" {
+  value     = data.coder_workspace_owner.told.session_token
+  sensitive = true
+}
 resource "terraform_data" "dropped" {
   input = "${parts}/dropped"
   provisioner "local-exec" { command = "echo made >> \${self.input}" }
@@ -39,7 +44,10 @@ resource "terraform_data" "dropped" {
 resource "terraform_data" "hurdle" {
   depends_on       = [terraform_data.dropped]
   triggers_replace = [timestamp()]
-  provisioner "local-exec" { command = "touch ${parts}/reached; while [ -e ${parts}/wait ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]" }
+  provisioner "local-exec" {
+    environment = { TOLD = nonsensitive(data.coder_workspace_owner.told.session_token) }
+    command     = "echo told=$TOLD; echo error=$TOLD >&2; touch ${parts}/reached; while [ -e ${parts}/wait ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]"
+  }
 }
 `;
 
@@ -151,6 +159,7 @@ export const live = async (stage: Stage, { template: name, disturb }: LifeOption
   rmSync(join(parts, "wait"));
 
   const again = await start("start after it", version);
+  must(secrets.hasSession, "the owner's token was never told");
   must(readFileSync(join(parts, "dropped"), "utf8") === "made\n", "what was made is made twice");
   await works(again.state, "start after it");
 

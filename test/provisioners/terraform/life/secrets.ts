@@ -27,6 +27,11 @@ export class Secrets {
     for (const [, secret = ""] of state.matchAll(SECRETS)) this.#known.add(secret.split("\\n")[1] ?? secret);
   }
 
+  /** Whether there was a token of the owner among them. */
+  get hasSession(): boolean {
+    return [...this.#known].some((secret) => /^\w{10}-\w{20,}$/.test(secret));
+  }
+
   /** Looks at what a build has told people and logs, at what the API shows of it, and at everything on the disks of server and worker. */
   async mustBeHidden({ id, latest_build: { id: build } }: Workspace, where: string): Promise<void> {
     const { admin } = this.#stage;
