@@ -2,7 +2,8 @@
 import { Elysia, t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
-import { countUsers, findUser, searchUsers, type UserFilter } from "#db/users/users.ts";
+import { countUsers, searchUsers, type UserFilter } from "#db/users/search.ts";
+import { findUser } from "#db/users/users.ts";
 import { mayReadAllUsers, mayReadMembers } from "#domain/access.ts";
 import { createUser } from "#domain/users/create.ts";
 import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";

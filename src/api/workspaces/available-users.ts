@@ -2,7 +2,7 @@
 // (facts/platform 3.4).
 import { Elysia, t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { searchUsers } from "#db/users/users.ts";
+import { searchUsers } from "#db/users/search.ts";
 import { mayCreateWorkspacesForAll } from "#domain/access.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
 import { userAt } from "#domain/users/find.ts";

@@ -10,16 +10,8 @@ import { audited } from "#db/reports/audit/audit.ts";
 import { deleteFactorsOf } from "#db/second-factors.ts";
 import { type ApiKey, deleteKey, deleteKeysOf, findKey, findKeyByName, listAllTokens } from "#db/users/api-keys.ts";
 import { insertMember } from "#db/users/members.ts";
-import {
-  findUser,
-  findUserByEmail,
-  findUserByName,
-  insertUser,
-  type ListedUser,
-  searchUsers,
-  type User,
-  updateUser,
-} from "#db/users/users.ts";
+import { type ListedUser, searchUsers } from "#db/users/search.ts";
+import { findUser, findUserByEmail, findUserByName, insertUser, type User, updateUser } from "#db/users/users.ts";
 import { keyChanged, userChanged, userMade } from "./audit.ts";
 import { createFirstUser, defaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
 import { newKey } from "./keys.ts";

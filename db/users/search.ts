@@ -1,0 +1,95 @@
+// Lists of users: what they are narrowed to, a page of one, and how many there are.
+import { and, count, eq, exists, getTableColumns, gte, inArray, lt, ne, or, type SQL, sql } from "drizzle-orm";
+import { build, type Query, query } from "../engine/sql.ts";
+import { organization_members, users } from "../schema/users.ts";
+import { alive, type User } from "./users.ts";
+
+/** What a list of users is narrowed to; whatever is absent does not matter. Times are milliseconds. */
+export type UserFilter = {
+  /** Part of the username, the name or the e-mail address. */
+  text?: string | undefined;
+  statuses?: readonly User["status"][] | undefined;
+  /** Users who have any of these site roles; `member` is everybody. */
+  roles?: readonly string[] | undefined;
+  login_types?: readonly string[] | undefined;
+  last_seen_after?: number | undefined;
+  last_seen_before?: number | undefined;
+  created_after?: number | undefined;
+  created_before?: number | undefined;
+  github_com_user_id?: number | undefined;
+  /** Only this user and the members of these organizations: what a caller without wider rights may see. */
+  visible?: { user_id: string; organizations: readonly string[] } | undefined;
+  /** The account that owns prepared workspaces is nobody's colleague. */
+  except: string;
+};
+
+/** `%` and `_` in the text stand for themselves. */
+const contains = (column: typeof users.username | typeof users.email | typeof users.name, text: string): SQL =>
+  sql`instr(lower(${column}), ${text.toLowerCase()}) > 0`;
+
+const matching = (filter: UserFilter): SQL | undefined =>
+  and(
+    alive,
+    ne(users.id, filter.except),
+    filter.text
+      ? or(contains(users.username, filter.text), contains(users.email, filter.text), contains(users.name, filter.text))
+      : undefined,
+    filter.statuses?.length ? inArray(users.status, [...filter.statuses]) : undefined,
+    filter.login_types?.length ? inArray(users.login_type, [...filter.login_types]) : undefined,
+    filter.roles?.length && !filter.roles.includes("member")
+      ? sql`exists (select 1 from json_each(${users.roles}) where value in ${[...filter.roles]})`
+      : undefined,
+    filter.last_seen_after === undefined ? undefined : gte(users.last_seen_at, filter.last_seen_after),
+    filter.last_seen_before === undefined ? undefined : lt(users.last_seen_at, filter.last_seen_before),
+    filter.created_after === undefined ? undefined : gte(users.created_at, filter.created_after),
+    filter.created_before === undefined ? undefined : lt(users.created_at, filter.created_before),
+    filter.github_com_user_id === undefined ? undefined : eq(users.github_com_user_id, filter.github_com_user_id),
+    filter.visible && visibleTo(filter.visible),
+  );
+
+const visibleTo = ({ user_id, organizations }: NonNullable<UserFilter["visible"]>): SQL | undefined =>
+  or(
+    eq(users.id, user_id),
+    organizations.length === 0
+      ? undefined
+      : exists(
+          build
+            .select({ one: sql`1` })
+            .from(organization_members)
+            .where(
+              and(
+                eq(organization_members.user_id, users.id),
+                inArray(organization_members.organization_id, [...organizations]),
+              ),
+            ),
+        ),
+  );
+
+export type ListedUser = User & { organization_ids: string[] };
+
+/** One page of users by username. `after` is the username of the last one seen. For `store.scan`. */
+export const searchUsers = (
+  filter: UserFilter,
+  page: { limit: number; offset: number; after?: string | undefined },
+): Query<ListedUser> =>
+  query(
+    build
+      .select({
+        ...getTableColumns(users),
+        organization_ids: sql<
+          string[]
+        >`(select json_group_array(organization_id) from organization_members where user_id = ${sql.raw('"users"."id"')})`
+          .mapWith((ids: string) => JSON.parse(ids) as string[])
+          .as("organization_ids"),
+      })
+      .from(users)
+      .where(
+        and(matching(filter), page.after === undefined ? undefined : sql`lower(${users.username}) > ${page.after}`),
+      )
+      .orderBy(sql`lower(${users.username})`)
+      .limit(page.limit)
+      .offset(page.offset),
+  )();
+
+export const countUsers = (filter: UserFilter): Query<{ count: number }> =>
+  query(build.select({ count: count() }).from(users).where(matching(filter)))();
