@@ -53,6 +53,8 @@ const inTransaction = async (
 ): Promise<void> => {
   await connection.unsafe("begin");
   try {
+    // A commit's transaction never waits for its node; a step of many statements may, on a machine with much to do.
+    await connection.unsafe("set local idle_in_transaction_session_timeout = '1min'");
     for (const text of statements) await connection.unsafe(text);
     await last();
     await connection.unsafe("commit");

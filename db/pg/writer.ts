@@ -1,6 +1,8 @@
 // The single writer of a node. While one group of batches is on its way, what comes meanwhile is the next group, so the window adapts
 // itself to the database. BEGIN, the guard of ownership, all statements and COMMIT go out in one pipeline (rules ST-1 to ST-7).
 import type { ReservedSQL } from "bun";
+import { tracing } from "#base/trace.ts";
+import { CommitTrace } from "../engine/commit-trace.ts";
 import { type Pending, sizeOf } from "../engine/pending.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
@@ -33,6 +35,7 @@ export class PgWriter {
   #queuedBytes = 0;
   #running: Promise<void> | undefined;
   #stopped: CommitError | undefined;
+  readonly #trace = new CommitTrace<Pending>();
   /** Groups and batches so far, and how many had to be sent again, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, repeats: 0 };
 
@@ -50,7 +53,9 @@ export class PgWriter {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ batch: filled, rows, bytes, resolve, reject });
+      const pending = { batch: filled, rows, bytes, resolve, reject };
+      if (tracing()) this.#trace.submitted(pending);
+      this.#queue.push(pending);
       this.#queuedBytes += bytes;
       this.#running ??= this.#run();
     });
@@ -104,6 +109,7 @@ export class PgWriter {
   /** Commits the group without those it refuses, who are told only after it: whoever lost reads what the winner has written. */
   async #commit(group: readonly Pending[]): Promise<void> {
     const refused: Refused[] = [];
+    const taking = this.#trace.begin();
     let left = group;
     for (let repeats = 0; left.length > 0; ) {
       const connection = await this.#options.primary.writer();
@@ -130,6 +136,7 @@ export class PgWriter {
     }
     this.counts.groups++;
     this.counts.batches += group.length;
+    if (taking) this.#trace.committed(group, this.counts.groups, taking());
     const errors = new Map(refused.map(({ pending, error }) => [pending, error]));
     for (const pending of group) {
       if (errors.has(pending)) pending.reject(refusalOf(errors.get(pending)));

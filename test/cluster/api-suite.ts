@@ -1,39 +1,46 @@
-// `bun run test:postgres [FOLDER...]`: the API's tests on the PostgreSQL of SLIPWAY_TEST_POSTGRES, folder by folder; what came of each is
-// noted in README.md beside this file.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+// `bun run test:postgres [PATH...]`: the API's tests on the PostgreSQL of SLIPWAY_TEST_POSTGRES, a few files at a time; what came of each
+// file is noted in README.md beside this file.
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { needs } from "../support/needs.ts";
-import { readJunit } from "../support/run/junit.ts";
+import { readJunit, type TestCase } from "../support/run/junit.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const README = fileURLToPath(new URL("README.md", import.meta.url));
-const LIMIT_MS = 15 * 60_000;
-const ROW = /^\| `([\w-]+)` \|/;
+/** Files of one process: they share the database that all of theirs are copies of. */
+const TOGETHER = 6;
+const LIMIT_MS = 10 * 60_000;
+const ROW = /^\| `([\w/.-]+)` \|/;
 
 if (!needs.postgres.found) {
   process.stderr.write(`${needs.postgres.reason}\n`);
   process.exit(2);
 }
 
-const all = readdirSync(join(ROOT, "test/api"), { withFileTypes: true }).flatMap((one) =>
-  one.isDirectory() ? [one.name] : [],
-);
-const wanted = process.argv.length > 2 ? process.argv.slice(2) : all;
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["test/api"];
+const files = wanted.flatMap(filesOf).sort();
 const scratch = mkdtempSync(join(tmpdir(), "slipway-suite-"));
-for (const folder of wanted) await note(await runFolder(folder));
+for (let at = 0; at < files.length; at += TOGETHER) await note(await runFiles(files.slice(at, at + TOGETHER)));
 rmSync(scratch, { recursive: true, force: true });
 
-type Result = { folder: string; passed: number; failed: string[]; skipped: number; whole: boolean };
+type Result = { readonly file: string; readonly cases: readonly TestCase[] };
 
-async function runFolder(folder: string): Promise<Result> {
-  const report = join(scratch, `${folder}.xml`);
+function filesOf(path: string): string[] {
+  if (!statSync(join(ROOT, path)).isDirectory()) return [path];
+  return globSync("**/*.test.ts", { cwd: join(ROOT, path) }).map((file) => join(path, file));
+}
+
+async function runFiles(some: readonly string[]): Promise<Result[]> {
+  const report = join(scratch, "report.xml");
+  rmSync(report, { force: true });
   const flags = ["--timeout=60000", "--only-failures", "--reporter=junit", `--reporter-outfile=${report}`];
-  const child = Bun.spawn([process.execPath, "--no-env-file", "test", ...flags, `test/api/${folder}`], {
+  const paths = some.map((file) => `./${file}`);
+  const child = Bun.spawn([process.execPath, "--no-env-file", "test", ...flags, ...paths], {
     cwd: ROOT,
     env: { ...process.env, SLIPWAY_TEST_DATABASE: "postgres" },
-    stdio: ["ignore", "ignore", "ignore"],
+    stdio: ["ignore", "inherit", "inherit"],
     timeout: LIMIT_MS,
   });
   await child.exited;
@@ -41,29 +48,33 @@ async function runFolder(folder: string): Promise<Result> {
     try {
       return readJunit(readFileSync(report, "utf8"));
     } catch {
-      return undefined;
+      return [];
     }
   })();
-  const of = (outcome: string) => (cases ?? []).filter((one) => one.outcome === outcome);
-  const failed = of("failed").map(({ file, title }) => `${file.replace(/^.*\//, "")}: ${title}`);
-  return { folder, passed: of("passed").length, failed, skipped: of("skipped").length, whole: cases !== undefined };
+  return some.map((file) => ({ file, cases: cases.filter((one) => one.file === file) }));
 }
 
-async function note({ folder, passed, failed, skipped, whole }: Result): Promise<void> {
+/** Rows of files that are no more are left out. */
+async function note(results: readonly Result[]): Promise<void> {
   const text = readFileSync(README, "utf8");
   const [before = "", rest = ""] = text.split(/(?<=<!-- result: [^\n]*\n)/);
   const after = rest.slice(rest.indexOf("<!-- end of result -->"));
   const rows = new Map(
     rest.split("\n").flatMap((row) => (ROW.test(row) ? [[ROW.exec(row)?.[1] ?? "", row] as const] : [])),
   );
+  for (const { file, cases } of results) rows.set(file.replace(/^test\/api\//, ""), rowOf(file, cases));
+  const known = new Set(filesOf("test/api").map((file) => file.replace(/^test\/api\//, "")));
+  const table = [...rows].filter(([file]) => known.has(file)).sort(([a], [b]) => (a < b ? -1 : 1));
+  const head = ["| file | last run | passed | skipped | failed |", "|---|---|---|---|---|"];
+  await Bun.write(README, `${before}${[...head, ...table.map(([, row]) => row)].join("\n")}\n${after}`);
+}
+
+function rowOf(file: string, cases: readonly TestCase[]): string {
+  const of = (outcome: TestCase["outcome"]) => cases.filter((one) => one.outcome === outcome);
+  const failed = of("failed").map(({ title }) => title.replaceAll("|", "/").slice(0, 110));
+  const passed = of("passed").length;
   const day = new Date().toISOString().slice(0, 10);
-  const ids = failed.map((one) => one.replaceAll("|", "/").slice(0, 110)).join("; ");
-  rows.set(
-    folder,
-    `| \`${folder}\` | ${day} | ${whole ? `${passed} of ${passed + failed.length}` : "did not end"} | ${skipped} | ${ids} |`,
-  );
-  const table = [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
-  const head = ["| folder | last run | passed | skipped | failed |", "|---|---|---|---|---|"];
-  await Bun.write(README, `${before}${[...head, ...table].join("\n")}\n${after}`);
-  process.stdout.write(`${folder}: ${passed} passed, ${failed.length} failed\n`);
+  const counts = cases.length > 0 ? `${passed} of ${passed + failed.length}` : "did not end";
+  process.stdout.write(`${file}: ${counts}\n`);
+  return `| \`${file.replace(/^test\/api\//, "")}\` | ${day} | ${counts} | ${of("skipped").length} | ${failed.join("; ")} |`;
 }

@@ -43,6 +43,13 @@ export const openServersStore = async (
   return { store, elsewhere: new DatabaseBlobs(store) };
 };
 
+/** The address of the database of this data directory, which is made, without tables, where there is none. */
+export const databaseOf = async (directory: string): Promise<string> => {
+  const database = databases.get(directory) ?? (await createDatabase({ empty: true }));
+  databases.set(directory, database);
+  return database.url;
+};
+
 export const removeServersDatabase = async (directory: string): Promise<void> => {
   await databases.get(directory)?.remove();
   databases.delete(directory);

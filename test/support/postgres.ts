@@ -24,11 +24,31 @@ const addressOf = (name: string): string => {
 const makeTemplate = async (): Promise<string> => {
   const name = `slipway_${process.pid}_template`;
   const admin = new SQL(needs.postgres.file, { max: 1 });
+  await dropOfEnded(admin);
   await admin.unsafe(`create database ${name} template template0 encoding 'utf8' locale 'C'`);
   await admin.close();
   const store = await openPgStore({ url: addressOf(name), now: 0, fatal: () => {} });
   await store.close();
   return name;
+};
+
+/** Drops what test processes have left that are no more: they cannot wait for it at their end, and the server's folder may be in memory. */
+const dropOfEnded = async (admin: SQL): Promise<void> => {
+  const found: { datname: string }[] = await admin.unsafe(
+    "select datname from pg_database where datname ~ '^slipway_\\d+_'",
+  );
+  for (const { datname } of found) {
+    if (!isRunning(Number(datname.split("_")[1])))
+      await admin.unsafe(`drop database if exists ${datname} with (force)`);
+  }
+};
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 };
 
 /** A database of this version, or a copy of the one that is named. With `empty` nothing is in it, not even tables. */

@@ -27,9 +27,11 @@ export const seedBuild = async (store: Store, build: EndedBuild): Promise<void> 
   const { workspace_id, organization_id, build_number, at, took, how, transition, isKeptReady } = build;
   const job_id = uuid();
   const times = { created_at: at - took, updated_at: at };
+  const key = await store.reserve("jobs", 1);
   await store.commit([
     insertJob({
       id: job_id,
+      key,
       organization_id,
       initiator_id: uuid(),
       type: "workspace_build",

@@ -1,5 +1,6 @@
-// Work on a data directory while no server runs on it: accounts and tokens by whoever is at the machine. The server's lock is taken, so
-// nothing is done under a running one; an older database is left to `serve` or `migrate`.
+// Work on a data directory, or on the database of a cluster, while no server runs on it: accounts and tokens by whoever is at the machine.
+// The server's lock or the cluster's lease is taken, so nothing is done under a running one; an older database is left to `serve` or
+// `migrate`.
 import { holdProcess } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
@@ -10,11 +11,7 @@ import { NewerDatabaseError } from "#db/engine/migrate.ts";
 import type { Store } from "#db/engine/store.ts";
 import { giveToOwner } from "../server/ownership.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
-
-/** Something a person can mend; ends the verb with 1 and these words. */
-export class MachineError extends Error {
-  override readonly name = "MachineError";
-}
+import { MachineError } from "./error.ts";
 
 /** Opens the store of the data directory for `work`. `fresh`: a new directory may be made. Answers the exit code. */
 export const onMachine = async (
@@ -26,8 +23,13 @@ export const onMachine = async (
 ): Promise<number> => {
   const hold = holdProcess();
   try {
-    if (!fresh) mustBeCurrent(config);
     const fatal = (error: Error): void => printError(`slipway ${verb}: ${error.message}\n`);
+    if (config.database_url !== undefined) {
+      const { onCluster } = await import("./cluster.ts");
+      await onCluster(config.database_url, { config, clock, fatal, fresh }, work);
+      return EXIT.ok;
+    }
+    if (!fresh) mustBeCurrent(config);
     const store = openLocalStore({ directory: config.data_dir, cacheMb: 8, now: clock.now(), fatal });
     try {
       await work(store);

@@ -10,7 +10,7 @@ export const OFFLINE = group({
   details: () =>
     [
       PASSWORDS,
-      "Works on the data directory, so no server may run on it. Takes the settings of `serve`.",
+      "Works on the data directory, or on the PostgreSQL of database_url, so no server may run on it. Takes the settings of `serve`.",
       "With a running server, `slipway users` and `slipway tokens` do this.",
     ].join("\n"),
   words: [

@@ -4,6 +4,7 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { openStalled, readLogs } from "./stalled.ts";
 
 const PATCH = "/api/v2/workspaceagents/me/logs";
@@ -104,6 +105,7 @@ describe("a follower", () => {
       sent.push(agent.patch(PATCH, batch(...Array.from({ length: 20 }, () => `line ${next++}`))));
       if (i % 12 === 0) sockets.push(await ownerOf(server, seeded).socket(pathOf(seeded)));
     }
+    await until(async () => (await stored(server, seeded)).length > 33);
     const middle = (await stored(server, seeded))[33]?.id as number;
     const late = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${middle}`));
     const seen = await Promise.all(sockets.map((socket) => collect(socket, total)));
@@ -238,6 +240,7 @@ describe("a follower", () => {
     const text = "y".repeat(1000);
     let sent = 0;
     const left = () => sockets.followersOf(`agent_logs_plain:${seeded.agent_id}`) === 0;
+    await until(() => !left(), { what: "the reader that will stall to follow live" });
     while (!left() && sent < 40_000) {
       await agent.patch(PATCH, batch(...Array.from({ length: 100 }, () => text)));
       sent += 100;

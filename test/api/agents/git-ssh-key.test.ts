@@ -1,6 +1,6 @@
 // The git key pair: one for each user, made on first need, read by the real OpenSSH, and nowhere in the clear.
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
@@ -9,6 +9,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
+import { storedTexts } from "#test/support/stored.ts";
 
 const ME = "/api/v2/workspaceagents/me/gitsshkey";
 const pairOf = (server: TestServer, token: string) => new Client(server.url, token).get<AgentGitSshKey>(ME);
@@ -100,8 +101,7 @@ test("[GK-5] the private half is in no file of the data directory, and survives 
     const { agent_token } = await seedAgent(server);
     return { agent_token, pair: await pairOf(server, agent_token) };
   })();
-  const files = readdirSync(data, { recursive: true, encoding: "utf8" }).map((name) => join(data, name));
-  const texts = files.filter((file) => statSync(file).isFile()).map((file) => readFileSync(file, "latin1"));
+  const texts = await storedTexts(data);
   expect(texts.some((text) => text.includes(pair.public_key))).toBe(true);
   const secret = pair.private_key.split("\n").slice(3, 5);
   for (const canary of ["OPENSSH PRIVATE KEY", ...secret]) {

@@ -1,9 +1,7 @@
 // Every operation of the OpenAPI document that changes something leaves its entry in the audit log, when it is done and when it is
 // refused, or is listed with a reason. Made of the authorization matrix's calls, so that a new operation is asked about as soon as it is
 // described.
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { declaredBy } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
@@ -40,26 +38,26 @@ const declaredOf = (app: ReturnType<typeof createApp>): string[] =>
 
 describeInside("everything that changes something", () => {
   let town: Town;
-  let eyes: Database;
   beforeAll(async () => {
     town = await openTown();
-    eyes = new Database(join(town.server.directory, "slipway.db"), { readonly: true });
     // Things that only a call makes, for those who are refused.
     await new Client(town.server.url, town.tokens.colleague).get("/api/v2/users/me/gitsshkey");
     const ports = `/api/v2/workspaces/${town.things.workspace}/port-share`;
     await new Client(town.server.url, town.tokens.ada).post(ports, REFUSED_PORT);
   }, 60_000);
   afterAll(async () => {
-    eyes.close();
     await town[Symbol.asyncDispose]();
   });
 
-  const entriesOf = (request_id: string): Entry[] =>
-    eyes
-      .query(
-        "select action, resource_type, status_code, user_id, ip, user_agent, diff, resource_target from audit_logs where request_id = ? order by key",
-      )
-      .all(request_id) as Entry[];
+  const COLUMNS = [
+    ...["action", "resource_type", "status_code", "user_id", "ip", "user_agent", "diff", "resource_target"],
+  ];
+  const entriesOf = (request_id: string): Promise<Entry[]> =>
+    contextOf(town.server).store.all({
+      sql: `select ${COLUMNS.join(", ")} from audit_logs where request_id = ? order by key`,
+      params: [request_id],
+      map: (row) => Object.fromEntries(COLUMNS.map((name, i) => [name, row[i]])) as Entry,
+    });
 
   /** The refusal of an operation for a caller, and what is told of it. */
   const refusedFor = async (name: string, caller: CallerName): Promise<[number, Entry[]]> => {
@@ -70,7 +68,7 @@ describeInside("everything that changes something", () => {
     const response = await callAs(town, operation, refusedRow(name), town.tokens[caller], town.things, {}, headers);
     await response.body?.cancel();
     await contextOf(town.server).refused.settled();
-    return [response.status, entriesOf(request_id)];
+    return [response.status, await entriesOf(request_id)];
   };
 
   // First, while everything is still there.
@@ -124,7 +122,7 @@ describeInside("everything that changes something", () => {
       const response = await callAs(town, operation, row, token, things, {}, headers);
       const said = await response.text();
       if (!response.ok) throw new Error(`${response.status} ${said}`);
-      const entries = entriesOf(request_id);
+      const entries = await entriesOf(request_id);
       expect(entries.map(({ action, resource_type }) => `${action} ${resource_type}`).sort()).toEqual(
         is.split(", ").sort(),
       );

@@ -1,7 +1,5 @@
 // When the entry of a refused change is written, that the answer never depends on it, and how many there can be.
-import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
-import { join } from "node:path";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -13,6 +11,7 @@ import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { openStored } from "#test/support/stored.ts";
 
 afterEach(resetLogging);
 
@@ -115,9 +114,9 @@ testInside(
       const cakes = { days: 1, sign_in_days: null, kinds: { cake: 1 } };
       expect((await admin.fetch("PUT", "/api/v2/audit/retention", cakes)).status).toBe(400);
     }
-    using eyes = new Database(join(directory.path, "slipway.db"), { readonly: true });
+    await using stored = await openStored(directory.path);
     const refused = "select action, resource_type, status_code from audit_logs where status_code >= 400";
-    expect(eyes.query(refused).values()).toEqual([["write", "audit_settings", 400]]);
+    expect(await stored.rows(refused)).toEqual([["write", "audit_settings", 400]]);
   },
   30_000,
 );

@@ -1,10 +1,9 @@
 // Who may do what, everywhere: every operation of the OpenAPI document, asked by every kind of caller, against the reviewed table of
 // matrix-table.ts. First everything that must be refused, with the database compared before and after; then what must be answered.
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { join } from "node:path";
 import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
+import { openStored, type Stored } from "#test/support/stored.ts";
 import { callAs, rowOf } from "./matrix-call.ts";
 import { type Row, TABLE } from "./matrix-table.ts";
 import { CALLERS, type CallerName, openTown, STRANGERS, type Things, type Town } from "./matrix-world.ts";
@@ -15,13 +14,13 @@ const isRefusal = (status: number): boolean => status === 401 || status === 403 
 
 describeInside("the authorization matrix", () => {
   let town: Town;
-  let eyes: Database;
+  let stored: Stored;
   beforeAll(async () => {
     town = await openTown();
-    eyes = new Database(join(town.server.directory, "slipway.db"), { readonly: true });
+    stored = await openStored(town.server.directory);
   }, 60_000);
   afterAll(async () => {
-    eyes.close();
+    await stored[Symbol.asyncDispose]();
     await town[Symbol.asyncDispose]();
   });
 
@@ -48,22 +47,21 @@ describeInside("the authorization matrix", () => {
   const partOf = (name: string): string => (name === "audit_logs" ? " where status_code < 400" : "");
 
   /** Everything in the database. */
-  const content = (): string => {
+  const content = async (): Promise<string> => {
     const hash = new Bun.CryptoHasher("sha256");
-    const tables = eyes.query("select name from sqlite_schema where type = 'table' order by name").all();
-    for (const { name } of tables as { name: string }[]) {
-      hash.update(JSON.stringify([name, eyes.query(`select * from "${name}"${partOf(name)}`).values()]));
+    for (const name of await stored.tables()) {
+      hash.update(JSON.stringify([name, await stored.rows(`select * from "${name}"${partOf(name)}`)]));
     }
     return hash.digest("hex");
   };
 
   let known = { version: "", content: "" };
   /** Whether anything in the database differs from the last time; what nobody has written to is not read again. */
-  const hasChanged = (): boolean => {
-    const version = JSON.stringify(eyes.query("PRAGMA data_version").get());
+  const hasChanged = async (): Promise<boolean> => {
+    const version = await stored.version();
     if (version === known.version) return false;
     const before = known;
-    known = { version, content: content() };
+    known = { version, content: await content() };
     return known.content !== before.content;
   };
 
@@ -74,10 +72,10 @@ describeInside("the authorization matrix", () => {
     const expected: Record<string, unknown> = {};
     for (const [i, who] of CALLERS.entries()) {
       if (!isRefusal(statuses[i] as number)) continue;
-      hasChanged();
+      await hasChanged();
       seen[who] = await ask(operation, row, who, town.things);
       expected[who] = statuses[i];
-      if (hasChanged()) seen[who] = `${seen[who]}, but it changed something`;
+      if (await hasChanged()) seen[who] = `${seen[who]}, but it changed something`;
     }
     expect(seen).toEqual(expected);
   });

@@ -1,4 +1,5 @@
 // A real `serve` process, from source or the compiled binary, for tests of signals and of what it writes down.
+import { databaseOf, onPostgres } from "#test/support/postgres-server.ts";
 import { programCommand } from "#test/support/program.ts";
 import { ADMIN, announced } from "#test/support/server.ts";
 
@@ -9,8 +10,11 @@ export type ServeProcess = AsyncDisposable & {
   readonly errors: Promise<string>;
 };
 
-/** Starts it on a free port and waits until it listens. Killed when disposed. */
+/** Starts it on a free port and waits until it listens, with the data that a server of tests has left there. Killed when disposed. */
 export const startServe = async (directory: string, env: Record<string, string> = {}): Promise<ServeProcess> => {
+  const database: Record<string, string> = onPostgres
+    ? { SLIPWAY_DATABASE_URL: await databaseOf(`${directory}/data`) }
+    : {};
   const child = Bun.spawn([...programCommand(), "serve"], {
     cwd: directory,
     env: {
@@ -22,6 +26,7 @@ export const startServe = async (directory: string, env: Record<string, string> 
       SLIPWAY_ADMIN_EMAIL: ADMIN.email,
       SLIPWAY_ADMIN_USERNAME: ADMIN.username,
       SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
+      ...database,
       ...env,
     },
     stdio: ["ignore", "pipe", "pipe"],

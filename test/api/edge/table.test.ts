@@ -1,8 +1,6 @@
 // Bad input on every route, generated from the OpenAPI document: wrong callers, wrong ids, missing and wrong fields. Each gets its
 // status and the generic body, and nothing at all is written. A new route is in the table as soon as it is described.
-import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, type Operation, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
@@ -11,6 +9,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { openStored } from "#test/support/stored.ts";
 import { makeKey } from "#test/support/worker.ts";
 import { answerOf, chunk, head } from "./raw-http.ts";
 import { exception } from "./table-exceptions.ts";
@@ -30,10 +29,10 @@ await revoked.post("/api/v2/users/logout");
 const suspended = await seedUser(server);
 await admin.put(`/api/v2/users/${suspended.user_id}/status/suspend`);
 const operations = operationsOf(await fetchDocument(server.url));
-const eyes = new Database(join(server.directory, "slipway.db"), { readonly: true });
+const stored = await openStored(server.directory);
 
 afterAll(async () => {
-  eyes.close();
+  await stored[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
 
@@ -44,17 +43,14 @@ const isSecured = (operation: Operation): boolean => operation.callers.length > 
 const TOKENS = { user: owner, agent, worker: (await makeKey(admin)).key };
 const rightToken = ({ callers: [caller] }: Operation): string | undefined => caller && TOKENS[caller];
 
-/** Changes whenever somebody else commits to the database. */
-const version = (): string => JSON.stringify(eyes.query("PRAGMA data_version").get());
-const tables = (eyes.query("select name from sqlite_schema where type = 'table'").all() as { name: string }[]).filter(
-  ({ name }) => !/^(audit_logs|sqlite_)/.test(name),
-);
+const tables = (await stored.tables()).filter((name) => !/^(audit_logs|sqlite_)/.test(name));
 let seen = { version: "", digest: 0n };
 /** Changes whenever anything does but the audit log, which tells of refusals after their answer (rule AU-18). */
-const digest = (): bigint => {
-  const now = version();
+const digest = async (): Promise<bigint> => {
+  const now = await stored.version();
   if (now !== seen.version) {
-    const rows = tables.map(({ name }) => JSON.stringify(eyes.query(`select * from "${name}"`).values()));
+    const rows: string[] = [];
+    for (const name of tables) rows.push(JSON.stringify(await stored.rows(`select * from "${name}"`)));
     seen = { version: now, digest: BigInt(Bun.hash(rows.join("\n"))) };
   }
   return seen.digest;
@@ -99,14 +95,14 @@ const send = async (operation: Operation, call: Call) => {
 
 /** Sends what must be refused; the answer must have the generic shape and nothing may have been written. */
 const refused = async (operation: Operation, call: Call): Promise<{ status: number; body: Generic }> => {
-  const before = digest();
+  const before = await digest();
   const { status, headers, text } = await send(operation, call);
   expect(status, text).toBeGreaterThanOrEqual(400);
   expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
   const body = JSON.parse(text) as Generic;
   expect(Object.keys(body).filter((key) => !["message", "detail", "validations"].includes(key))).toEqual([]);
   expect(body.message).toMatch(/^\S.*[.]$/);
-  expect(digest()).toEqual(before);
+  expect(await digest()).toEqual(before);
   return { status, body };
 };
 
@@ -262,7 +258,7 @@ describe("fields", () => {
     type: string,
     path = goodPath(operation),
   ) => {
-    const before = digest();
+    const before = await digest();
     const response = await new Client(server.url, token).fetch(
       operation.method,
       pathWith(operation, path, goodQuery(operation)),
@@ -271,7 +267,7 @@ describe("fields", () => {
     );
     const answer = (await response.json()) as Generic;
     expect(answer).toHaveProperty("message");
-    expect(digest()).toEqual(before);
+    expect(await digest()).toEqual(before);
     return { status: response.status, message: answer.message };
   };
 
@@ -339,7 +335,7 @@ describe("the size of bodies", () => {
     "[HT-7] %s: one byte over its limit is 413, declared or streamed, in the words of the specification",
     async (_name, operation) => {
       const limit = operation.bodyLimit as number;
-      const before = digest();
+      const before = await digest();
       const path = pathWith(operation, goodPath(operation), goodQuery(operation));
       const headers = {
         "Content-Type": Object.keys(operation.described.requestBody?.content ?? {})[0] as string,
@@ -361,7 +357,7 @@ describe("the size of bodies", () => {
           detail: `Maximum request body size is ${limit} bytes.`,
         });
       }
-      expect(digest()).toEqual(before);
+      expect(await digest()).toEqual(before);
     },
   );
 });

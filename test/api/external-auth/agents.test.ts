@@ -1,11 +1,11 @@
 // What agents get of their owner's accounts: by URL or id, waiting, and never what is not theirs.
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { ExternalAuthList } from "#schema/users/external-auth.ts";
 import { Client } from "#src/client.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { storedTexts } from "#test/support/stored.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { FakeProvider } from "./provider.ts";
@@ -175,8 +175,7 @@ test("[EA-9] tokens are in no file of the data directory, survive a restart, and
     return { ...seeded, token: (await tokenOf(server, seeded.agent_token, "id=git")).access_token };
   })();
   expect(token).toContain("canary");
-  const files = readdirSync(data, { recursive: true, encoding: "utf8" }).map((name) => join(data, name));
-  const texts = files.filter((file) => statSync(file).isFile()).map((file) => readFileSync(file, "latin1"));
+  const texts = await storedTexts(data);
   expect(texts.some((text) => text.includes("external_auth_links"))).toBe(true);
   expect(texts.filter((text) => text.includes("canary"))).toEqual([]);
   await using server = await startWith(settings, { directory: data });

@@ -4,6 +4,7 @@ import type { Factors } from "#schema/users/second-factor.ts";
 import { Client } from "#src/client.ts";
 import { runHere } from "#test/cli/run-verb.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { databaseOf, onPostgres } from "#test/support/postgres-server.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
 import { enrol, newEnrolled, openWorld, refusal } from "./people.ts";
@@ -104,14 +105,9 @@ test("[FA-12] whoever is at the machine resets second factors while no server ru
     await enrol(options.clock, await anybody.signIn(ADMIN.email, ADMIN.password));
     expect(await statusOf(anybody, "POST", "/users/login", ADMIN)).toBe(401);
   }
-  const { code, printed, errors } = await runHere([
-    "offline",
-    "users",
-    "reset-factors",
-    "admin",
-    "--data-dir",
-    directory.path,
-  ]);
+  const words = ["offline", "users", "reset-factors", "admin", "--data-dir", directory.path];
+  const database = onPostgres ? ["--database-url", await databaseOf(directory.path)] : [];
+  const { code, printed, errors } = await runHere([...words, ...database]);
   expect([code, printed, errors]).toEqual([0, "admin signs in with the password alone.\n", ""]);
   await using again = await startTestServer(options);
   const owner = await new Client(again.url).signIn(ADMIN.email, ADMIN.password);

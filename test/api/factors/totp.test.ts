@@ -4,6 +4,7 @@ import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-
 import { base32, codeOf, fromBase32, otpauthUri, stepOf } from "#src/authentication/totp.ts";
 import { ApiError } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { storedTexts } from "#test/support/stored.ts";
 import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
 import { App, begin, enrol, finish, LOGIN, newEnrolled, openWorld, refusal, SECOND, STEP } from "./people.ts";
 
@@ -190,9 +191,7 @@ test("[FA-6] an app is disabled only with the password and a code, and its recov
 
 test("[FA-7] secrets and recovery codes are stored in no readable form", async () => {
   const eve = await newEnrolled(world, "eve");
-  const file = Bun.file(`${world.server.directory}/slipway.db`);
-  const log = Bun.file(`${world.server.directory}/slipway.db-wal`);
-  const stored = (await Promise.all([file.text(), log.text()])).join("");
+  const stored = (await storedTexts(world.server.directory)).join("");
   expect(stored).toContain("eve@example.com");
   for (const secret of [
     eve.app.secret,

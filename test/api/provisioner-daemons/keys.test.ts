@@ -1,10 +1,9 @@
 // Keys of workers: made, shown once, listed, removed, and who may do that.
 import { afterAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { isUuid } from "#base/ids.ts";
 import type { NewProvisionerKey, ProvisionerKey, ProvisionerKeyDaemons } from "#schema/templates/provisioner.ts";
 import { Client } from "#src/client.ts";
+import { storedTexts } from "#test/support/stored.ts";
 import { makeKey, openWorker } from "#test/support/worker.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 import { newPerson } from "../users/people.ts";
@@ -28,9 +27,7 @@ test("[PV-13] a key is shown once, only its hash is kept, and its name is unique
   const listed = (await admin.get<ProvisionerKey[]>(KEYS)).find(({ name }) => name === "Builders");
   expect(listed).toMatchObject({ id, tags: { region: "eu" } });
   expect(Object.keys(listed ?? {}).sort()).toEqual(["created_at", "id", "name", "organization_id", "tags"]);
-  const kept = ["slipway.db", "slipway.db-wal"]
-    .map((file) => readFileSync(join(server.directory, file), "latin1"))
-    .join("");
+  const kept = (await storedTexts(server.directory)).join("");
   expect(kept).toContain(prefix);
   expect(kept).not.toContain(secret);
   expect(await statusOf(admin, "POST", KEYS, { name: "builders" })).toBe(409);

@@ -1,5 +1,4 @@
 // What is given to a template's variables may be a secret, so none of it lies readable in the data directory.
-import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import type { TemplateVariable } from "#schema/templates/template-version.ts";
 import { manifestOf } from "#src/api/agents/rpc/manifest.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { openStored } from "#test/support/stored.ts";
 import { ECHO, importVersion, unique } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
@@ -95,18 +95,18 @@ describe("values of template variables", () => {
       ).id;
     }
     {
-      using db = new Database(join(place.path, "slipway.db"));
+      await using stored = await openStored(place.path);
       const old = JSON.stringify({ region: "from-before", registry_password: SECRET });
-      db.run("update template_versions set variable_values = ?, sealed_variable_values = '' where id = ?", [old, id]);
+      await stored.run(
+        `update template_versions set variable_values = '${old}', sealed_variable_values = '' where id = '${id}'`,
+      );
     }
     await using world = await openWorld({ directory: place.path });
     const shown = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
     expect(shown.find(({ name }) => name === "region")?.value).toBe("from-before");
-    using db = new Database(join(place.path, "slipway.db"), { readonly: true });
-    const row = db
-      .query("select variable_values as old, sealed_variable_values as sealed from template_versions where id = ?")
-      .get(id);
-    expect(row).toMatchObject({ old: "{}", sealed: expect.stringMatching(/^v1\./) });
+    await using stored = await openStored(place.path);
+    const values = `select variable_values, sealed_variable_values from template_versions where id = '${id}'`;
+    expect(await stored.rows(values)).toEqual([["{}", expect.stringMatching(/^v1\./)]]);
   });
 
   test("[TP-35] are those of the active version where a new one is given none", async () => {

@@ -1,14 +1,12 @@
 // Setting up models: who may, what is refused, which model is the default, and that keys go in and never come out.
-import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
 import type { AvailableModels, ModelConfig } from "#schema/chats/model-config.ts";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import { addModel, MODEL_KEY, openModelWorld } from "#test/support/models/model-world.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { openStored, storedTexts } from "#test/support/stored.ts";
 
 const PROVIDERS = "/api/v2/chats/providers";
 const MODELS = "/api/v2/chats/model-configs";
@@ -106,13 +104,10 @@ describe("providers", () => {
       expect(JSON.stringify(answers)).not.toContain(MODEL_KEY);
       return provider.id;
     })();
-    for (const file of readdirSync(directory.path).filter((name) => statSync(join(directory.path, name)).isFile())) {
-      expect(readFileSync(join(directory.path, file)).includes(MODEL_KEY)).toBe(false);
-    }
-    const database = new Database(join(directory.path, "slipway.db"), { readonly: true });
-    const [row] = database.query("SELECT sealed_api_key FROM model_providers").all() as { sealed_api_key: string }[];
-    database.close();
-    expect(row?.sealed_api_key).toStartWith("v1.");
+    for (const text of await storedTexts(directory.path)) expect(text.includes(MODEL_KEY)).toBe(false);
+    await using stored = await openStored(directory.path);
+    const [row] = await stored.rows("select sealed_api_key from model_providers");
+    expect(row?.[0]).toStartWith("v1.");
     await using world = await openModelWorld({ directory: directory.path });
     const base_url = `${world.upstream.url}/v1`;
     await world.owner.patch(`${PROVIDERS}/${upstreamUrl}`, { base_url, api_key: `${MODEL_KEY}-2` });

@@ -1,0 +1,55 @@
+// Work on the database of a cluster while no node is active. Loaded only where `database_url` is set.
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { keyId } from "#base/ids.ts";
+import { VERSION } from "#base/version.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
+import { UnsafeDatabaseError } from "#db/pg/checks.ts";
+import { inspectPostgres } from "#db/pg/inspect.ts";
+import { ClusterNode } from "#db/pg/node.ts";
+import { MachineError } from "./error.ts";
+
+type Options = {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly fresh: boolean;
+  fatal(error: Error): void;
+};
+
+/** Takes the cluster's lease for `work`, so that no node becomes active under it. `fresh`: an empty database may be filled. */
+export const onCluster = async (
+  url: string,
+  { config, clock, fresh, fatal }: Options,
+  work: (store: Store) => Promise<void>,
+): Promise<void> => {
+  try {
+    await mustBeFree(url, fresh);
+    const id = `offline-${keyId()}`;
+    const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms: config.cluster_lease, clock, fatal });
+    try {
+      await node.lead();
+      const store = node.openStore();
+      await work(store).finally(() => store.close());
+    } finally {
+      await node.leave();
+    }
+  } catch (error) {
+    if (error instanceof UnsafeDatabaseError) throw new MachineError(error.message);
+    if (error instanceof CommitError && error.reason === "overloaded") throw new MachineError(error.message);
+    throw error;
+  }
+};
+
+const mustBeFree = async (url: string, fresh: boolean): Promise<void> => {
+  const { schema, newest, view } = await inspectPostgres(url);
+  if (view?.active) {
+    throw new MachineError(
+      `node ${view.active.id} is active; stop every node first, or use its pages or API while it runs`,
+    );
+  }
+  if (schema === 0 && fresh) return;
+  if (schema === 0) throw new MachineError("nothing has been stored in this database yet; the first start does");
+  if (schema < newest) {
+    throw new MachineError("the database is of an older version; a start of a node brings it up to date");
+  }
+};

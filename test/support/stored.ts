@@ -1,0 +1,63 @@
+// What a server of the tests has stored, seen from outside of it: the files of its data directory, and its database beside it, on SQLite
+// or on PostgreSQL.
+import { Database } from "bun:sqlite";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { databaseOf, onPostgres } from "./postgres-server.ts";
+
+export type Stored = AsyncDisposable & {
+  /** Rows of a text that means the same on both; integers are numbers. */
+  rows(sql: string): Promise<unknown[][]>;
+  run(sql: string): Promise<void>;
+  tables(): Promise<string[]>;
+  /** Changes whenever somebody else commits, and maybe more often. */
+  version(): Promise<string>;
+};
+
+/** Looks into the database of a data directory, whether its server runs or not. */
+export const openStored = async (directory: string): Promise<Stored> =>
+  onPostgres ? postgres(await databaseOf(directory)) : sqlite(join(directory, "slipway.db"));
+
+/** Everything that is stored for a data directory, as text: each of its files, and each table on PostgreSQL with its name first. */
+export const storedTexts = async (directory: string): Promise<string[]> => {
+  const paths = readdirSync(directory, { recursive: true, encoding: "utf8" }).map((name) => join(directory, name));
+  const files = paths.filter((file) => existsSync(file) && statSync(file).isFile());
+  const texts = files.map((file) => readFileSync(file, "latin1"));
+  if (!onPostgres) return texts;
+  await using stored = await openStored(directory);
+  for (const table of await stored.tables()) {
+    const rows = await stored.rows(`select t::text from "${table}" t`);
+    texts.push([table, ...rows.flat()].join("\n"));
+  }
+  return texts;
+};
+
+const sqlite = (file: string): Stored => {
+  const database = new Database(file);
+  database.run("pragma busy_timeout = 5000");
+  return {
+    rows: async (sql) => database.query(sql).values(),
+    run: async (sql) => void database.run(sql),
+    tables: async () =>
+      database.query("select name from sqlite_schema where type = 'table' order by name").values().flat().map(String),
+    version: async () => JSON.stringify(database.query("pragma data_version").get()),
+    [Symbol.asyncDispose]: async () => database.close(),
+  };
+};
+
+const postgres = (url: string): Stored => {
+  const sql = new SQL(url, { max: 1, bigint: true });
+  const rows = async (text: string): Promise<unknown[][]> => {
+    const found = (await sql.unsafe(text).values()) as unknown[][];
+    return found.map((row) => row.map((value) => (typeof value === "bigint" ? Number(value) : value)));
+  };
+  return {
+    rows,
+    run: async (text) => void (await sql.unsafe(text)),
+    tables: async () =>
+      (await rows("select tablename from pg_tables where schemaname = 'public' order by 1")).flat().map(String),
+    version: async () => String(await rows("select pg_snapshot_xmax(pg_current_snapshot())::text")),
+    [Symbol.asyncDispose]: () => sql.close(),
+  };
+};
