@@ -194,7 +194,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
     // A spare that takes over listens already, until this does.
-    reusePort: ctx.seat?.front !== undefined,
+    reusePort: ctx.membership?.forwarder !== undefined,
     // Bun's own refusal has no body. The routes count for themselves and answer with the specified words.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => {
@@ -202,7 +202,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       return errorResponse(error, new Request("http://localhost/"));
     },
   });
-  ctx.seat?.front?.giveWay();
+  ctx.membership?.forwarder?.handOver();
   ctx.cluster?.onLapse(() => {
     ctx.streams.endAll();
     ctx.sockets.closeAll("this node is not the active one now");

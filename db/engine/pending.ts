@@ -27,3 +27,10 @@ export const sizeOf = (batch: readonly Statement[]): Pick<Pending, "rows" | "byt
   }
   return { rows, bytes };
 };
+
+/** What a writer counts, and who hears of each group: for figures. */
+export type CommitFigures = {
+  readonly counts: { readonly groups: number; readonly batches: number };
+  /** `flushed` hears how long a group took, its flush included, and of how many rows. */
+  watch: { now(): number; flushed(ms: number, rows: number): void } | undefined;
+};

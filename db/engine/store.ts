@@ -1,5 +1,6 @@
 // The door to everything that lasts. Actors hand in batches; a batch is on disk, whole, when `commit` resolves.
 // Implementations: db/engine/local.ts (SQLite in this process) and, in tests, one that talks to another process.
+import type { CommitFigures } from "./pending.ts";
 import type { Query, Statement } from "./sql.ts";
 
 /**
@@ -40,6 +41,8 @@ export type SequenceName =
 export interface Store {
   /** Raised at every start; each group commit checks that it is still the newest (PERFORMANCE section 3, rule 12). */
   readonly epoch: number;
+  /** Its writer's figures, where it has a writer of its own. */
+  readonly writer?: CommitFigures;
   /**
    * Raised before `commit` resolves, for each batch that touches what lists of workspaces show (`Statement.touches`); what was read at a version is right
    * while it lasts. Undefined where writes of others would not be seen.

@@ -6,7 +6,7 @@ import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitTrace } from "./commit-trace.ts";
-import { type Pending, sizeOf } from "./pending.ts";
+import { type CommitFigures, type Pending, sizeOf } from "./pending.ts";
 import { endsGroup, isDiskError, isDistrusted, refusalOf } from "./refusal.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
@@ -49,7 +49,7 @@ export class Writer {
   /** Groups and batches so far, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, rows: 0 };
   /** Hears how long each group took, its flush included, and of how many rows; for figures. */
-  watch: { now(): number; flushed(ms: number, rows: number): void } | undefined;
+  watch: CommitFigures["watch"];
 
   constructor(db: Database, options: WriterOptions) {
     this.#db = db;

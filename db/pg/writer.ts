@@ -3,7 +3,7 @@
 import type { ReservedSQL } from "bun";
 import { tracing } from "#base/trace.ts";
 import { CommitTrace } from "../engine/commit-trace.ts";
-import { type Pending, sizeOf } from "../engine/pending.ts";
+import { type CommitFigures, type Pending, sizeOf } from "../engine/pending.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
 import { type Sent, sentOf } from "./bind.ts";
@@ -38,6 +38,8 @@ export class PgWriter {
   readonly #trace = new CommitTrace<Pending>();
   /** Groups and batches so far, and how many had to be sent again, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, repeats: 0 };
+  /** Hears how long each group took, its flush included, and of how many rows; for figures. */
+  watch: CommitFigures["watch"];
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -110,6 +112,7 @@ export class PgWriter {
   async #commit(group: readonly Pending[]): Promise<void> {
     const refused: Refused[] = [];
     const taking = this.#trace.begin();
+    const began = this.watch?.now() ?? 0;
     let left = group;
     for (let repeats = 0; left.length > 0; ) {
       const connection = await this.#options.primary.writer();
@@ -136,6 +139,10 @@ export class PgWriter {
     }
     this.counts.groups++;
     this.counts.batches += group.length;
+    this.watch?.flushed(
+      this.watch.now() - began,
+      group.reduce((sum, { rows }) => sum + rows, 0),
+    );
     if (taking) this.#trace.committed(group, this.counts.groups, taking());
     const errors = new Map(refused.map(({ pending, error }) => [pending, error]));
     for (const pending of group) {

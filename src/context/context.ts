@@ -49,7 +49,7 @@ import { Addresses } from "#src/api/http/address.ts";
 import { OpenStreams } from "#src/api/http/open-streams.ts";
 import { Requests } from "#src/api/http/requests.ts";
 import { Sockets } from "#src/api/http/socket.ts";
-import type { Seat } from "#src/cluster/seat.ts";
+import type { Membership } from "#src/cluster/membership.ts";
 import { OAuthClient } from "#src/git/oauth.ts";
 import { providerOf } from "#src/git/provider.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
@@ -80,7 +80,7 @@ export type ContextOptions = {
   /** Where uploads are kept, with a store of one's own. */
   elsewhere?: KeptElsewhere | undefined;
   /** The place in a cluster that was waited for. */
-  seat?: Seat | undefined;
+  membership?: Membership | undefined;
   /** Messages to actors are copied, to prove that they are plain data: tests only. */
   copyMessages?: boolean;
   /** Other ways to bring workspaces to life: tests only. */
@@ -139,7 +139,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly modelSettings: ReturnType<typeof openModels>["modelSettings"];
   readonly blobs: Blobs;
   readonly encryption: Encryption;
-  readonly seat: Seat | undefined;
+  readonly membership: Membership | undefined;
   /** This process as a node; undefined where there is one server. */
   readonly cluster: ClusterNode | undefined;
   readonly outbound: Outbound;
@@ -165,7 +165,7 @@ export class Context implements ApiContext, AsyncDisposable {
   draining = false;
 
   constructor(options: ContextOptions, opened: Opened, encryption: Encryption, metrics: Metrics | undefined) {
-    const { store, seat, elsewhere } = opened;
+    const { store, membership, elsewhere } = opened;
     const { config, clock = systemClock } = options;
     const { topics } = this;
     const { max_connections, allowed_private_networks: allowed } = config;
@@ -188,8 +188,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.agentHttp = agents.agentHttp;
     this.tailnet = agents.tailnet;
     this.agents = agents.agents;
-    this.seat = seat;
-    this.cluster = seat?.node;
+    this.membership = membership;
+    this.cluster = membership?.node;
     this.blobs = new Blobs(config.data_dir, elsewhere);
     this.backups = scheduledBackups(config, clock);
     const { data_dir, backup_interval: interval, backup_keep: keep, backup_rate_mb: rateMb } = config;
@@ -348,7 +348,7 @@ export class Context implements ApiContext, AsyncDisposable {
     for (const one of this.provisioners.values()) one.stop?.();
     this.workers.stop();
     await this.dialer.network.close();
-    this.seat?.front?.end();
+    this.membership?.forwarder?.end();
     await this.store.close();
     await this.cluster?.leave();
   }

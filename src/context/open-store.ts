@@ -5,12 +5,12 @@ import { log } from "#base/log.ts";
 import type { KeptElsewhere } from "#db/blobs.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { Seat } from "#src/cluster/seat.ts";
+import type { Membership } from "#src/cluster/membership.ts";
 
 export type Opened = {
   readonly store: Store;
   /** In a cluster only. */
-  readonly seat?: Seat | undefined;
+  readonly membership?: Membership | undefined;
   readonly elsewhere?: KeptElsewhere | undefined;
 };
 
@@ -19,11 +19,11 @@ type Options = {
   readonly clock: Clock;
   readonly fatal: ((error: Error) => void) | undefined;
   /** Has been waited for already. */
-  readonly seat?: Seat | undefined;
+  readonly membership?: Membership | undefined;
 };
 
 /** Opens and migrates the database. `fatal`: the process must stop, since the data can no longer be written safely. */
-export const openStore = async ({ config, clock, fatal, seat }: Options): Promise<Opened> => {
+export const openStore = async ({ config, clock, fatal, membership }: Options): Promise<Opened> => {
   const stop = (error: Error): void => {
     log("db").fatal("the data can no longer be written safely; stopping", { error });
     fatal?.(error);
@@ -33,11 +33,11 @@ export const openStore = async ({ config, clock, fatal, seat }: Options): Promis
     return { store: openLocalStore({ directory, cacheMb, now: clock.now(), fatal: stop }) };
   }
   // Loaded only here: one server needs none of it.
-  const [{ takeSeat }, { DatabaseBlobs }] = await Promise.all([
-    import("#src/cluster/seat.ts"),
+  const [{ joinCluster }, { DatabaseBlobs }] = await Promise.all([
+    import("#src/cluster/membership.ts"),
     import("#db/pg/blobs.ts"),
   ]);
-  const taken = seat ?? (await takeSeat({ config, clock, fatal: stop }));
+  const taken = membership ?? (await joinCluster({ config, clock, fatal: stop }));
   const store = taken.node.openStore();
-  return { store, seat: taken, elsewhere: new DatabaseBlobs(store) };
+  return { store, membership: taken, elsewhere: new DatabaseBlobs(store) };
 };

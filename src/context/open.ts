@@ -11,9 +11,9 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
   const metrics = config.metrics_address ? await openMetrics(clock) : undefined;
   const opened = options.store
     ? { store: options.store }
-    : await openStore({ config, clock, fatal, seat: options.seat });
+    : await openStore({ config, clock, fatal, membership: options.membership });
   const { data_dir: directory, encryption_key: digits } = config;
-  const encryption = await openKeyOf(opened.store, { directory, digits, shared: opened.seat !== undefined });
+  const encryption = await openKeyOf(opened.store, { directory, digits, shared: opened.membership !== undefined });
   const context = new Context(options, opened, encryption, metrics);
   try {
     await context.prepare();

@@ -2,9 +2,12 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
+import { Metrics } from "#base/metrics.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import { examine } from "#domain/health/checks.ts";
+import { registerCluster } from "#src/api/metrics/cluster.ts";
+import { runHere } from "#test/cli/run-verb.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -15,7 +18,7 @@ const load = (env: Record<string, string>) => loadConfig({ argv: [], env, readFi
 
 testNeeding(
   [needs.postgres],
-  "[CL-12] the doctor finds the database, its schema, the nodes and what stands by",
+  "[CL-12] the doctor, figures and support bundles tell of the database, its schema, the nodes and what stands by",
   async () => {
     const database = await createDatabase({ empty: true });
     using place = tempDirectory();
@@ -53,6 +56,20 @@ testNeeding(
         expect(after["spare nodes"]).toBe("warn: 0 stand by");
         expect(after["standby database"]).toStartWith("warn: none is required");
         expect(after["encryption key"]).toBe("ok: from the settings");
+        const metrics = new Metrics(systemClock);
+        registerCluster(metrics, node);
+        const figures = await metrics.text();
+        expect(figures).toContain('slipway_node_active{node="10.0.0.1:7080"} 1\n');
+        expect(figures).toContain("slipway_database_standby_required 0\n");
+        expect(figures).toContain("slipway_database_standbys 0\n");
+        const file = `${place.path}/support.tar`;
+        const key = ["--encryption-key", KEY, "--data-dir", place.path];
+        expect((await runHere(["support-bundle", file, "--database-url", database.url, ...key])).code).toBe(0);
+        const bundle = await new Bun.Archive(await Bun.file(file).bytes()).files();
+        expect(JSON.parse((await bundle.get("database.json")?.text()) ?? "{}")).toMatchObject({
+          server: expect.stringMatching(/^\d+/),
+          view: { active: { id: "10.0.0.1:7080" }, standby: { required: false } },
+        });
         // What is of a file in the data directory is not looked for.
         expect(after.backups).toBeUndefined();
       } finally {

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { systemClock } from "#base/clock.ts";
-import { Front } from "#src/cluster/front.ts";
+import { Forwarder } from "#src/cluster/forwarder.ts";
 import { certificateOf, isNode } from "#src/cluster/peer.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -28,7 +28,7 @@ test("[CL-11] a spare passes on to a node with its own certificate, and to nobod
   const stranger = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: theirs, fetch: answer });
   let leader = node.port;
   let looks = 0;
-  const front = new Front({
+  const forwarder = new Forwarder({
     hostname: "127.0.0.1",
     port: 0,
     clock: systemClock,
@@ -44,7 +44,7 @@ test("[CL-11] a spare passes on to a node with its own certificate, and to nobod
   });
   try {
     const ask = () =>
-      fetch(`https://127.0.0.1:${front.port}/`, { tls: { rejectUnauthorized: false }, keepalive: false });
+      fetch(`https://127.0.0.1:${forwarder.port}/`, { tls: { rejectUnauthorized: false }, keepalive: false });
     expect(await (await ask()).text()).toBe("from the active node");
     leader = stranger.port;
     looks = 0;
@@ -55,7 +55,7 @@ test("[CL-11] a spare passes on to a node with its own certificate, and to nobod
     expect(await (await late).text()).toBe("from the active node");
     expect(heard).toBe(2);
   } finally {
-    front.end();
+    forwarder.end();
     await node.stop(true);
     await stranger.stop(true);
   }

@@ -9,6 +9,7 @@ import { COMMIT, VERSION } from "#base/version.ts";
 import type { ScheduledBackups } from "#db/backup/schedule.ts";
 import { LocalStore } from "#db/engine/local.ts";
 import type { ApiContext } from "../context.ts";
+import { registerCluster } from "./cluster.ts";
 
 /** Registers every figure of this server. */
 export const registerFigures = (metrics: Metrics, ctx: ApiContext & { backups: ScheduledBackups }): void => {
@@ -21,6 +22,7 @@ export const registerFigures = (metrics: Metrics, ctx: ApiContext & { backups: S
   registerRequests(metrics, ctx);
   registerActors(metrics, ctx);
   registerStore(metrics, ctx);
+  if (ctx.cluster) registerCluster(metrics, ctx.cluster);
   presentChats(metrics, ctx);
   metrics.gauge(
     "slipway_backup_last_success_seconds",
@@ -100,11 +102,13 @@ const registerStore = (metrics: Metrics, { store, config }: ApiContext): void =>
     metrics.commitSeconds,
   );
   metrics.histogram("slipway_commit_group_rows", "Rows of a group of batches.", metrics.commitRows);
-  const size = (name: string) => () => statSync(join(config.data_dir, name), { throwIfNoEntry: false })?.size ?? 0;
-  metrics.gauge("slipway_database_bytes", "Size of the database file.", size("slipway.db"));
-  metrics.gauge("slipway_wal_bytes", "Size of the write-ahead log.", size("slipway.db-wal"));
-  if (!(store instanceof LocalStore)) return;
+  if (store instanceof LocalStore) {
+    const size = (name: string) => () => statSync(join(config.data_dir, name), { throwIfNoEntry: false })?.size ?? 0;
+    metrics.gauge("slipway_database_bytes", "Size of the database file.", size("slipway.db"));
+    metrics.gauge("slipway_wal_bytes", "Size of the write-ahead log.", size("slipway.db-wal"));
+  }
   const { writer } = store;
+  if (!writer) return;
   metrics.counter(
     "slipway_commit_groups_total",
     "Groups of batches that reached the disk.",

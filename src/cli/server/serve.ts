@@ -10,7 +10,7 @@ import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { withoutPassword } from "#db/pg/hosts.ts";
 import { localWorkspaces } from "#domain/health/local.ts";
-import type { Seat } from "#src/cluster/seat.ts";
+import type { Membership } from "#src/cluster/membership.ts";
 import { startLogging } from "../logging.ts";
 import { reasonForPeople } from "../reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
@@ -38,7 +38,7 @@ interface OpenOptions {
   /** The variables this process was started with; a few reach local workspaces. */
   environment: Readonly<Record<string, string | undefined>>;
   /** The place in a cluster, once this node is the active one. */
-  seat?: Seat | undefined;
+  membership?: Membership | undefined;
 }
 
 export interface ServedContext extends AsyncDisposable {
@@ -114,9 +114,17 @@ export const serve = async <Context extends ServedContext>(
 ): Promise<number> => {
   const { clock, signal } = input;
   const { promise: unfit, resolve: fatal } = Promise.withResolvers<Error>();
-  const seat = config.database_url === undefined ? undefined : await standBy(input, config, fatal);
-  if (seat === "stopped") return EXIT.ok;
-  const context = await parts.openContext({ config, sources, clock, signal, fatal, environment: input.env, seat });
+  const membership = config.database_url === undefined ? undefined : await standBy(input, config, fatal);
+  if (membership === "stopped") return EXIT.ok;
+  const context = await parts.openContext({
+    config,
+    sources,
+    clock,
+    signal,
+    fatal,
+    environment: input.env,
+    membership,
+  });
   let server: Started;
   try {
     server = await parts.startServer(context);
@@ -135,13 +143,17 @@ export const serve = async <Context extends ServedContext>(
 };
 
 /** As a node of a cluster: waits until it is the active one. A spare that is told to stop has nothing to write. */
-const standBy = async (input: VerbInput, config: Config, fatal: (error: Error) => void): Promise<Seat | "stopped"> => {
+const standBy = async (
+  input: VerbInput,
+  config: Config,
+  fatal: (error: Error) => void,
+): Promise<Membership | "stopped"> => {
   const { clock, signal } = input;
-  const { takeSeat } = await import("#src/cluster/seat.ts");
+  const { joinCluster } = await import("#src/cluster/membership.ts");
   const standsBy = (port: number) =>
     input.print(`Slipway ${VERSION} stands by on port ${port}: another node of the cluster is active`);
   try {
-    return await takeSeat({ config, clock, signal, fatal, standsBy });
+    return await joinCluster({ config, clock, signal, fatal, standsBy });
   } catch (error) {
     if (signal.aborted) return "stopped";
     throw error;

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { holdProcess } from "#base/clock.ts";
 import { shownSettings } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
-import { loadConfig } from "#base/config.ts";
+import { type Config, loadConfig } from "#base/config.ts";
 import { redacted } from "#base/redact.ts";
 import { usageError } from "#base/usage-error.ts";
 import { Flow } from "#db/backup/flow.ts";
@@ -32,7 +32,7 @@ export const run: RunVerb = async (input) => {
     "about.json": shown(aboutHere(input.clock)),
     "settings.json": redacted(shown(shownSettings(SERVER_SETTINGS, loaded))),
     "doctor.json": redacted(shown(await findingsOf(inside, true))),
-    "database.json": shown(databaseFacts(loaded.config.data_dir)),
+    "database.json": shown(await databaseFacts(loaded.config)),
   };
   if (options["log-file"] !== undefined) parts["log.txt"] = lastLines(options["log-file"], input);
   await write(file, parts, new Flow(input.clock, 0, input.signal));
@@ -42,8 +42,9 @@ export const run: RunVerb = async (input) => {
   return EXIT.ok;
 };
 
-const databaseFacts = (data_dir: string) => {
+const databaseFacts = async ({ data_dir, database_url }: Config) => {
   try {
+    if (database_url !== undefined) return await (await import("#db/pg/inspect.ts")).inspectPostgres(database_url);
     const facts = inspectDatabase(data_dir);
     return { ...facts, tables: facts.exists ? tableSizes(data_dir) : [] };
   } catch (error) {

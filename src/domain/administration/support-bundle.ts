@@ -8,11 +8,16 @@ import { recentLog } from "#base/recent-log.ts";
 import { redacted } from "#base/redact.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
+import type { ClusterNode } from "#db/pg/node.ts";
 import type { DomainContext } from "../context.ts";
 import { deploymentStats } from "../deployment/stats.ts";
 import type { Health } from "../health/health.ts";
 
-type Deps = Pick<DomainContext, "clock" | "config" | "sources" | "store"> & { readonly health: Pick<Health, "report"> };
+type Deps = Pick<DomainContext, "clock" | "config" | "sources" | "store"> & {
+  readonly health: Pick<Health, "report">;
+  /** In a cluster only. */
+  readonly cluster: Pick<ClusterNode, "id" | "role" | "epoch" | "serves_ms" | "view"> | undefined;
+};
 
 const LOG_LINES = 2_000;
 
@@ -26,10 +31,20 @@ export const supportBundle = async (deps: Deps): Promise<Uint8Array<ArrayBuffer>
     "settings.json": redacted(shown(shownSettings(SERVER_SETTINGS, known))),
     "health.json": redacted(shown(await deps.health.report(false))),
     "figures.json": shown(await deploymentStats(deps)),
-    ...(config.database_url === undefined ? { "database.json": shown(inspectDatabase(config.data_dir)) } : {}),
+    ...(deps.cluster
+      ? { "cluster.json": shown(clusterFacts(deps.cluster)) }
+      : { "database.json": shown(inspectDatabase(config.data_dir)) }),
     "log.txt": lines.map(({ at, level, area, text }) => `${rfc3339(at)} ${level} ${area} ${text}\n`).join(""),
   }).bytes();
 };
+
+const clusterFacts = ({ id, role, epoch, serves_ms, view }: NonNullable<Deps["cluster"]>) => ({
+  id,
+  role,
+  epoch,
+  serves_ms,
+  view,
+});
 
 /** This program and the machine it runs on. */
 export const aboutHere = (clock: Clock) => ({

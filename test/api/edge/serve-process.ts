@@ -33,7 +33,9 @@ export const startServe = async (directory: string, env: Record<string, string> 
   });
   const errors = child.stderr.text();
   return {
-    url: await announced(child.stdout),
+    url: await announced(child.stdout).catch(async (error: Error) => {
+      throw new Error(`${error.message}${await errors}`);
+    }),
     child,
     errors,
     async [Symbol.asyncDispose]() {

@@ -11,16 +11,16 @@ import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { sharedKey } from "#db/engine/sealed.ts";
 import { ClusterNode } from "#db/pg/node.ts";
-import { Front } from "./front.ts";
+import { Forwarder } from "./forwarder.ts";
 import { nodeToken } from "./head.ts";
 
 /** A node that nobody is active beside needs no longer to become so. */
 const AT_ONCE_MS = 1000;
 
-export type Seat = {
+export type Membership = {
   readonly node: ClusterNode;
   /** Listens until this node does so as the active one; undefined where there was nobody to pass requests on to. */
-  readonly front: Front | undefined;
+  readonly forwarder: Forwarder | undefined;
 };
 
 type Options = {
@@ -34,14 +34,14 @@ type Options = {
 };
 
 /** Resolves when this node is the active one. Throws UnsafeDatabaseError, NewerDatabaseError, EncryptionKeyError, CommitError. */
-export const takeSeat = async ({ config, clock, signal, standsBy, ...options }: Options): Promise<Seat> => {
+export const joinCluster = async ({ config, clock, signal, standsBy, ...options }: Options): Promise<Membership> => {
   const fatal = (error: Error): void => {
     log("cluster").fatal("this node must not go on; stopping: {error}", { error });
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   const node = await ClusterNode.join({ url, id: nameOf(config), version: VERSION, lease_ms, clock, fatal });
-  let front: Front | undefined;
+  let forwarder: Forwarder | undefined;
   try {
     const fingerprint = await node.keyFingerprint();
     const place = { directory: config.data_dir, digits: config.encryption_key };
@@ -52,7 +52,7 @@ export const takeSeat = async ({ config, clock, signal, standsBy, ...options }: 
       const tls = readTls(config, clock.now());
       const { host, port } = config.address;
       const own = { host: ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host, port };
-      front = new Front({
+      forwarder = new Forwarder({
         hostname: host.replace(/^\[|\]$/g, ""),
         port,
         tls,
@@ -63,14 +63,14 @@ export const takeSeat = async ({ config, clock, signal, standsBy, ...options }: 
         own: () => address.print(own),
         problem: () => (node.view ? undefined : "The database does not answer."),
       });
-      own.port = front.port;
+      own.port = forwarder.port;
       log("cluster").info("node {id} stands by for {active}", { id: node.id, active: node.leader?.id });
-      standsBy?.(front.port);
+      standsBy?.(forwarder.port);
     }
     await led;
-    return { node, front };
+    return { node, forwarder };
   } catch (error) {
-    front?.end();
+    forwarder?.end();
     await node.leave();
     throw error;
   }

@@ -5,13 +5,15 @@ import type { X509Certificate } from "node:crypto";
 import type { Socket, TCPSocketListener } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { pause } from "#base/retry.ts";
+import { pause, within } from "#base/retry.ts";
 import { MOST_HEAD, plainAnswer, readHead } from "./head.ts";
 import { certificateOf, isNode } from "./peer.ts";
 
 /** How long a connection waits for a node to be active, and how often it looks. */
 const WAIT_MS = 15_000;
 const LOOK_MS = 50;
+/** How long a node may take to be connected to; a machine that is cut off answers nothing at all. */
+const CONNECT_MS = 2_000;
 /** How long a client may take for its first head. */
 const HEAD_MS = 10_000;
 /** How long a client may take to hear the end. */
@@ -19,7 +21,7 @@ const END_MS = 5_000;
 /** Bytes that a client may send before it is connected. */
 const EARLY_BYTES = 1024 * 1024;
 
-export type FrontOptions = {
+export type ForwarderOptions = {
   readonly hostname: string;
   readonly port: number;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
@@ -53,14 +55,14 @@ class Link {
   isAnswered = false;
 }
 
-export class Front {
-  readonly #options: FrontOptions;
+export class Forwarder {
+  readonly #options: ForwarderOptions;
   readonly #links = new Set<Link>();
   readonly #listener: TCPSocketListener<Link>;
   readonly #certificate: X509Certificate | undefined;
   #isNext = false;
 
-  constructor(options: FrontOptions) {
+  constructor(options: ForwarderOptions) {
     this.#options = options;
     this.#certificate = options.tls && certificateOf(options.tls.cert);
     const { hostname, port, tls } = options;
@@ -90,7 +92,7 @@ export class Front {
   }
 
   /** Listens no longer, and ends what was passed on to the node before; who still waits for a node is passed on to this one. */
-  giveWay(): void {
+  handOver(): void {
     this.#listener.stop();
     this.#isNext = true;
     for (const link of this.#links) if (link.server.socket) this.#close(link);
@@ -154,7 +156,7 @@ export class Front {
     while (this.#links.has(link)) {
       const [, hostname, port] = /^(.*):(\d+)$/.exec((this.#isNext ? own() : leader()) ?? "") ?? [];
       if (hostname !== undefined) {
-        const made = await this.#reach(link, hostname.replace(/^\[|\]$/g, ""), Number(port));
+        const made = await this.#reachInTime(link, hostname.replace(/^\[|\]$/g, ""), Number(port));
         if (made) {
           this.#connected(link, made);
           return;
@@ -168,8 +170,23 @@ export class Front {
     }
   }
 
+  /** A connection that comes too late is ended: the node is tried again, or another is active by then. */
+  async #reachInTime(link: Link, hostname: string, port: number): Promise<Socket<Link> | undefined> {
+    const attempt = { isLate: false };
+    const reached = this.#reach(link, hostname, port, attempt);
+    if (await within(this.#options.clock, CONNECT_MS, reached)) return reached;
+    attempt.isLate = true;
+    void reached.then((late) => late?.end());
+    return undefined;
+  }
+
   /** A connection to a node; undefined when nobody answers there, or somebody who is no node of this cluster. */
-  async #reach(link: Link, hostname: string, port: number): Promise<Socket<Link> | undefined> {
+  async #reach(
+    link: Link,
+    hostname: string,
+    port: number,
+    attempt: { readonly isLate: boolean },
+  ): Promise<Socket<Link> | undefined> {
     const own = this.#certificate;
     const { promise: known, resolve: tell } = Promise.withResolvers<boolean>();
     if (!own) tell(true);
@@ -189,15 +206,15 @@ export class Front {
         data: (_, bytes) => this.#write(link, "client", bytes),
         drain: () => this.#drain(link, "server"),
         end: () => {
-          if (isNodes) this.#ended(link, "client");
+          if (isNodes && !attempt.isLate) this.#ended(link, "client");
         },
         close: () => {
           tell(false);
-          if (isNodes) this.#ended(link, "client");
+          if (isNodes && !attempt.isLate) this.#ended(link, "client");
         },
         error: () => {
           tell(false);
-          if (isNodes) this.#close(link);
+          if (isNodes && !attempt.isLate) this.#close(link);
         },
       },
     }).catch(() => undefined);

@@ -2,8 +2,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Server, Socket } from "bun";
 import { systemClock } from "#base/clock.ts";
-import { Front } from "#src/cluster/front.ts";
+import { Forwarder } from "#src/cluster/forwarder.ts";
 import { addressNamedBy, NODE_HEADER } from "#src/cluster/head.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 
 const TOKEN = "the-token-of-the-nodes";
@@ -66,8 +67,8 @@ const activeNode = () => {
 
 const systemPause = (ms: number): Promise<void> => new Promise((resolve) => void systemClock.after(ms, resolve));
 
-const spare = (leader: () => number | undefined, max_connections = 100): Front => {
-  const front = new Front({
+const spare = (leader: () => number | undefined, max_connections = 100): Forwarder => {
+  const forwarder = new Forwarder({
     hostname: "127.0.0.1",
     port: 0,
     clock: systemClock,
@@ -80,8 +81,41 @@ const spare = (leader: () => number | undefined, max_connections = 100): Front =
     own: () => "",
     problem: () => undefined,
   });
-  open.push({ stop: () => front.end() });
-  return front;
+  open.push({ stop: () => forwarder.end() });
+  return forwarder;
+};
+
+/** A port whose queue of connections is full and is never emptied: what dials it hears nothing, as from a machine that is cut off. */
+const unansweredPort = async () => {
+  const program = [
+    "import socket, sys, time",
+    "one = socket.socket(); one.bind(('127.0.0.1', 0)); one.listen(0)",
+    "print(one.getsockname()[1], flush=True)",
+    "sys.stdin.read()",
+  ].join("\n");
+  const child = Bun.spawn([needs.python3.file, "-c", program], { stdin: "pipe", stdout: "pipe" });
+  const { value } = await child.stdout.getReader().read();
+  const port = Number(new TextDecoder().decode(value));
+  const connections = (state: string): number => {
+    const { stdout } = Bun.spawnSync(["cat", "/proc/net/tcp"]);
+    const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+    return stdout
+      .toString()
+      .split("\n")
+      .filter((line) => line.trim().split(/\s+/)[2] === remote && line.trim().split(/\s+/)[3] === state).length;
+  };
+  // The queue takes one connection more than its length.
+  const filling = await Bun.connect({ hostname: "127.0.0.1", port, socket: { data() {} } });
+  return {
+    port,
+    /** A connection waits for an answer to its first packet. */
+    isDialled: () => connections("02") > 0,
+    async [Symbol.asyncDispose]() {
+      filling.terminate();
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
 };
 
 /** A client that can stop reading. */
@@ -110,36 +144,38 @@ const rawClient = async (port: number, text: string) => {
 describe("a spare", () => {
   test("[CL-4] passes requests on with the address of the client, and believes nobody else who names one", async () => {
     const { port } = activeNode();
-    const front = spare(() => port);
+    const forwarder = spare(() => port);
     const ask = (headers: Record<string, string>) =>
-      fetch(`http://127.0.0.1:${front.port}/some/path`, { method: "POST", body: "x".repeat(300_000), headers });
+      fetch(`http://127.0.0.1:${forwarder.port}/some/path`, { method: "POST", body: "x".repeat(300_000), headers });
     const plain = await (await ask({})).json();
     expect(plain).toMatchObject({ pathname: "/some/path", named: "127.0.0.1", body: "x".repeat(300_000) });
     // Who says that another node has passed it on is no client of a spare.
-    const forged = await fetch(`http://127.0.0.1:${front.port}/`, { headers: { [NODE_HEADER]: `${TOKEN} 10.0.0.1` } });
+    const forged = await fetch(`http://127.0.0.1:${forwarder.port}/`, {
+      headers: { [NODE_HEADER]: `${TOKEN} 10.0.0.1` },
+    });
     expect([forged.status, forged.headers.get("retry-after")]).toEqual([503, "1"]);
   });
 
   test("[CL-4] streams what comes as it comes, and many at once", async () => {
     const { port } = activeNode();
-    const front = spare(() => port);
+    const forwarder = spare(() => port);
     const all = await Promise.all(
       Array.from({ length: 40 }, async (_, i) =>
         i % 2
-          ? (await fetch(`http://127.0.0.1:${front.port}/slow`)).text()
-          : (await fetch(`http://127.0.0.1:${front.port}/a`)).status,
+          ? (await fetch(`http://127.0.0.1:${forwarder.port}/slow`)).text()
+          : (await fetch(`http://127.0.0.1:${forwarder.port}/a`)).status,
       ),
     );
     expect(new Set(all)).toEqual(new Set([200, "data: 0\n\ndata: 1\n\ndata: 2\n\n"]));
-    await until(() => front.size === 0);
+    await until(() => forwarder.size === 0);
   });
 
   test("[CL-4] loses no message of a WebSocket whose reader stops for a while, and keeps little of it", async () => {
     const { port, seen } = activeNode();
-    const front = spare(() => port);
+    const forwarder = spare(() => port);
     const key = "dGhlIHNhbXBsZSBub25jZQ==";
     const upgrade = `GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`;
-    const client = await rawClient(front.port, upgrade);
+    const client = await rawClient(forwarder.port, upgrade);
     await until(() => client.text().includes("101 Switching"));
     const before = process.memoryUsage().rss;
     client.socket.pause();
@@ -160,43 +196,60 @@ describe("a spare", () => {
 
   test("[CL-4] takes a body from a client as slowly as the active node reads it", async () => {
     const { port } = activeNode();
-    const front = spare(() => port);
+    const forwarder = spare(() => port);
     const body = Buffer.alloc(32 * 1024 * 1024, "y");
-    const answer = await fetch(`http://127.0.0.1:${front.port}/up`, { method: "POST", body });
+    const answer = await fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body });
     expect(((await answer.json()) as { body: string }).body.length).toBe(body.length);
   }, 20_000);
 
   test("[CL-5] lets who comes wait while no node is active, and says so when none comes", async () => {
     const { port } = activeNode();
     let leader: number | undefined;
-    const front = spare(() => leader);
-    const early = fetch(`http://127.0.0.1:${front.port}/early`);
-    await until(() => front.size === 1);
+    const forwarder = spare(() => leader);
+    const early = fetch(`http://127.0.0.1:${forwarder.port}/early`);
+    await until(() => forwarder.size === 1);
     leader = port;
     expect((await early).status).toBe(200);
   });
 
+  testNeeding(
+    [needs.python3],
+    "[CL-5] goes on to the next node when the one before takes no connection any more, without a word",
+    async () => {
+      await using silent = await unansweredPort();
+      const { port } = activeNode();
+      let leader = silent.port;
+      const forwarder = spare(() => leader);
+      const answer = fetch(`http://127.0.0.1:${forwarder.port}/early`);
+      await until(() => silent.isDialled());
+      leader = port;
+      expect((await answer).status).toBe(200);
+      await until(() => forwarder.size === 0);
+    },
+    20_000,
+  );
+
   test("[CL-6] answers for itself whether it lives and could take over, and refuses what is no request", async () => {
-    const front = spare(() => undefined);
-    const ready = await fetch(`http://127.0.0.1:${front.port}/readyz`);
+    const forwarder = spare(() => undefined);
+    const ready = await fetch(`http://127.0.0.1:${forwarder.port}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([200, { message: "Ready: this node is a spare." }]);
-    expect((await fetch(`http://127.0.0.1:${front.port}/healthz`)).status).toBe(200);
+    expect((await fetch(`http://127.0.0.1:${forwarder.port}/healthz`)).status).toBe(200);
     for (const wrong of [
       "nonsense\r\n\r\n",
       "GET / HTTP/1.1\r\nbad header\r\n\r\n",
       `GET / HTTP/1.1\r\nx: ${"y".repeat(70_000)}`,
     ]) {
-      const client = await rawClient(front.port, wrong);
+      const client = await rawClient(forwarder.port, wrong);
       await until(() => client.text().startsWith("HTTP/1.1 400"));
     }
   });
 
   test("[CL-6] refuses more connections than it may have", async () => {
-    const front = spare(() => undefined, 2);
-    await rawClient(front.port, "GET");
-    await rawClient(front.port, "GET");
-    await until(() => front.size === 2);
-    const third = await rawClient(front.port, "GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    const forwarder = spare(() => undefined, 2);
+    await rawClient(forwarder.port, "GET");
+    await rawClient(forwarder.port, "GET");
+    await until(() => forwarder.size === 2);
+    const third = await rawClient(forwarder.port, "GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     await until(() => third.text().startsWith("HTTP/1.1 503"));
   });
 });

@@ -1,0 +1,30 @@
+// Figures of a node of a cluster: its lease, the nodes beside it, and what stands by for the database.
+import type { Metrics } from "#base/metrics.ts";
+import type { ClusterNode } from "#db/pg/node.ts";
+
+export const registerCluster = (metrics: Metrics, node: ClusterNode): void => {
+  metrics.gauge(
+    "slipway_node_active",
+    "1 while this node is the active one and may serve.",
+    () => [{ labels: { node: node.id }, value: node.serves_ms > 0 ? 1 : 0 }],
+    ["node"],
+  );
+  metrics.gauge("slipway_node_epoch", "How often the lease has changed hands.", () => node.epoch);
+  metrics.gauge("slipway_node_serves_seconds", "For how long this node may serve without renewing its lease.", () =>
+    Math.max(0, node.serves_ms / 1000),
+  );
+  metrics.gauge(
+    "slipway_node_silent_seconds",
+    "How long ago each node was last heard of by the database.",
+    () => (node.view?.nodes ?? []).map(({ id, silent_ms }) => ({ labels: { node: id }, value: silent_ms / 1000 })),
+    ["node"],
+  );
+  metrics.gauge("slipway_database_standby_required", "1 where commits wait for a standby of the database.", () =>
+    node.view?.standby.required ? 1 : 0,
+  );
+  metrics.gauge(
+    "slipway_database_standbys",
+    "Synchronous standbys of the database that are connected; -1 where its user may not see them.",
+    () => node.view?.standby.synchronous ?? -1,
+  );
+};
