@@ -68,10 +68,6 @@ export class PgStore implements Store {
     return this.#versions.callers;
   }
 
-  get auditVersion(): number {
-    return this.#versions.audit;
-  }
-
   versionOf(workspace_id: string): number {
     return this.#versions.of(workspace_id);
   }

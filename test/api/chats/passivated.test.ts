@@ -32,6 +32,7 @@ testInside(
         patch: {},
       });
     const texts = ["begin"];
+    await until(isQuiet);
     for (let step = 0; step < STEPS; step++) {
       clock.advance(IDLE_MS);
       chats.sweep();
