@@ -185,7 +185,8 @@ export class PrebuildKeeper {
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       if (error.kind === "conflict") return undefined;
-      const reason = [error.message, ...error.validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
+      const faults = error.validations.map(({ field, detail }) => `${field}: ${detail}`);
+      const reason = [error.message, error.detail, ...faults].filter((text) => text !== "").join(" ");
       log("prebuilds").warn("template {template_id} cannot be kept ready: {reason}", { template_id, reason });
       return reason;
     }

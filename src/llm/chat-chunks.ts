@@ -2,6 +2,7 @@
 // and with the chunk the end of the answer; servers of open models have many odd members (rule MO-44). Used by adapters.ts.
 import type { GuardedFetch } from "./fetch.ts";
 import { ModelError } from "./model.ts";
+import { streamOfWhole } from "./whole-answer.ts";
 
 /** Answers as the package can read them. Throws `ModelError` for a web page in the place of an answer. */
 export const soundChunks =
@@ -13,6 +14,7 @@ export const soundChunks =
       await response.body?.cancel();
       throw new ModelError("config", "It answered with text/html.", { reason: "web_page" });
     }
+    if (response.ok && /^\s*application\/json\b/i.test(type) && asksForStream(init)) return streamOfWhole(response);
     if (!response.ok || !response.body || !/\btext\/event-stream\b/i.test(type)) return response;
     const body = response.body
       .pipeThrough(new TextDecoderStream())
@@ -20,6 +22,9 @@ export const soundChunks =
       .pipeThrough(new TextEncoderStream());
     return new Response(body, { status: response.status, headers: response.headers });
   };
+
+const asksForStream = (init: RequestInit | undefined): boolean =>
+  typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body);
 
 /** More than that in one line is passed on as it is. */
 const LONGEST_LINE = 16 * 1024 * 1024;

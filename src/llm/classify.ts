@@ -50,6 +50,7 @@ export const RULES: readonly Rule[] = [
   { name: "overloaded", statuses: [529], words: /overloaded/, ...yes("overloaded") },
   {
     name: "quota",
+    statuses: [402],
     words: /quota|billing|payment|credit balance|budget.{0,40}exceeded|exceeded.{0,40}budget/,
     ...no("usage_limit"),
   },

@@ -61,6 +61,7 @@ test("[OP-11] names come from the server: workspaces, templates, chats, users, t
   });
   await world.must(["tokens", "create", "nightly"]);
   expect((await complete("workspaces stop ")).sort()).toEqual(["dev-one", "dev-two"]);
+  expect(await complete("workspaces start ")).toEqual([]);
   expect(await complete("workspaces stop dev-one ")).toEqual([]);
   expect(await complete("workspaces stop --no-wait dev-t")).toEqual(["dev-two"]);
   expect((await complete("workspaces create x --template f")).sort()).toEqual(["fine", "finer"]);

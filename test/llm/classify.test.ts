@@ -28,6 +28,7 @@ const TABLE: Row[] = [
   [undefined, '{"type":"overloaded_error","message":"Overloaded"}', "overloaded", true],
   [429, '{"error":{"code":"insufficient_quota"}}', "usage_limit", false],
   [402, "Payment required", "usage_limit", false],
+  [402, "Insufficient Balance", "usage_limit", false],
   [400, "Your credit balance is too low to access the API", "usage_limit", false],
   [400, "Budget has been exceeded! Current cost: 12", "usage_limit", false],
   [401, "", "auth", false],

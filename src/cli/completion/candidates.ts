@@ -8,7 +8,7 @@ import { FILES, type Names, namesOf } from "./names.ts";
 
 type Candidate = { text: string; help?: string };
 /** What a call is made of: its usage, and what its first word names. */
-type Call = { usage: string; flags: readonly string[]; names: Names | undefined };
+type Call = { usage: string; flags: readonly string[]; names: Names | undefined; word: string };
 
 /** A line for each candidate, with its explanation behind a tab. The last of the words is the one that is being typed. */
 export const answer = async (verbs: readonly Verb[], input: VerbInput, words: readonly string[]): Promise<string[]> => {
@@ -47,13 +47,18 @@ const callOf = (verb: Verb): Call => {
   const settings = explained.includes("Takes the settings of `serve`")
     ? Object.keys(withSecretFiles(SERVER_SETTINGS)).map(flagOf)
     : [];
-  return { usage: verb.usage, flags: [...new Set([...flagsIn(explained), ...settings, "--help"])], names: verb.names };
+  return {
+    usage: verb.usage,
+    flags: [...new Set([...flagsIn(explained), ...settings, "--help"])],
+    names: verb.names,
+    word: verb.name,
+  };
 };
 
-const callOfWord = (verb: Verb, { usage, names }: SubVerb): Call => {
+const callOfWord = (verb: Verb, { usage, names, name }: SubVerb): Call => {
   const isClient = verb.details?.().includes("--output") === true;
   const common = isClient ? ["--output", "--json", "--url", "--help"] : ["--data-dir", "--json", "--help"];
-  return { usage, flags: [...flagsIn(usage), ...common], names };
+  return { usage, flags: [...flagsIn(usage), ...common], names, word: name };
 };
 
 /** Inside a call: a flag's value, a word, or a flag that may still come. */
@@ -68,7 +73,8 @@ const within = async (input: VerbInput, call: Call, before: readonly string[], t
     return call.flags.filter((flag) => !before.includes(flag) || again(flag)).map((text) => ({ text }));
   }
   const place = before.filter((word, at) => !word.startsWith("-") && takes(call, before[at - 1] ?? "") === undefined);
-  const named = call.names !== undefined && place.length === 0 ? await namesOf(input, before, call.names) : [];
+  const named =
+    call.names !== undefined && place.length === 0 ? await namesOf(input, before, call.names, call.word) : [];
   const expected = wordsOf(call.usage)[place.length] ?? "";
   return [...named, ...choicesOf(expected), ...(isFile(expected) ? [{ text: FILES }] : [])];
 };

@@ -2,6 +2,7 @@
 import { pause } from "#base/retry.ts";
 import { SCOPES } from "#schema/users/scopes.ts";
 import { SITE_ROLES } from "#schema/users/user.ts";
+import type { BuildStatus } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { clientOf } from "../client/remote.ts";
@@ -17,13 +18,18 @@ type Candidate = { text: string; help?: string };
 /** Longer than this nobody waits for a key. */
 const PATIENCE_MS = 1500;
 
-/** `before` is what was typed so far: a server or a user may be named there. */
-export const namesOf = async (input: VerbInput, before: readonly string[], kind: Names): Promise<Candidate[]> => {
+/** `before` is what was typed so far: a server or a user may be named there. `word` is what is done to what has the name, such as `start`. */
+export const namesOf = async (
+  input: VerbInput,
+  before: readonly string[],
+  kind: Names,
+  word = "",
+): Promise<Candidate[]> => {
   const given = (flag: string): string | undefined => before[before.indexOf(flag) + 1 || before.length];
   const url = given("--url");
   try {
     const client = KNOWN.has(kind) ? undefined : clientOf(input, url === undefined ? {} : { url });
-    const asked = ASK[kind](client as Client, given("--user") ?? "me");
+    const asked = ASK[kind](client as Client, given("--user") ?? "me", word);
     const found = await Promise.race([asked, pause(input.clock, PATIENCE_MS).then(() => [])]);
     return found.map(({ text, help }) => ({ text, ...(help ? { help: plain(help) } : {}) }));
   } catch {
@@ -31,13 +37,22 @@ export const namesOf = async (input: VerbInput, before: readonly string[], kind:
   }
 };
 
+/** In these a workspace needs the verb no more. */
+const DONE: Readonly<Record<string, readonly BuildStatus[]>> = {
+  start: ["running", "starting"],
+  stop: ["stopped", "stopping"],
+};
+
 /** These are the program's own. */
 const KNOWN = new Set<Names>(["scope", "role"]);
 
-const ASK: Readonly<Record<Names, (client: Client, user: string) => Promise<Candidate[]>>> = {
-  workspace: async (client) => {
+const ASK: Readonly<Record<Names, (client: Client, user: string, word: string) => Promise<Candidate[]>>> = {
+  workspace: async (client, _user, word) => {
     const { workspaces } = await client.get("/api/v2/workspaces?q=owner%3Ame&limit=100");
-    return workspaces.map(({ name, latest_build }: Workspace) => ({ text: name, help: latest_build.status }));
+    const done = DONE[word];
+    return workspaces
+      .filter(({ latest_build }: Workspace) => !done?.includes(latest_build.status))
+      .map(({ name, latest_build }: Workspace) => ({ text: name, help: latest_build.status }));
   },
   template: async (client) =>
     (await client.get("/api/v2/templates")).map(({ name, description }) => ({

@@ -1,5 +1,6 @@
 // Local workspaces run with the server's own user, so the right to one must not outlive a role or a setting: whoever loses it has their
 // running ones stopped, and each start looks for those that a crash or a new setting has left (rule LP-15).
+import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findBuild, listRunning } from "#db/workspaces/builds.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -53,5 +54,5 @@ const stopIfForbidden = async (deps: Deps, id: string, owner_id: string | undefi
 const whyForbidden = (deps: Deps, { owner_id }: Pick<WorkspaceRow, "owner_id">): Promise<string | undefined> =>
   mayStartLocal(deps, { owner_id, initiator_id: owner_id, author_id: owner_id }).then(
     () => undefined,
-    (error: Error) => error.message,
+    (error: Error) => (error instanceof AppError && error.detail) || error.message,
   );

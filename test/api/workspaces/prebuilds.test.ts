@@ -11,7 +11,7 @@ import { testInside } from "#test/support/inside.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
-import { awaitBuild, createBuild, openWorld, type World } from "#test/support/workspaces.ts";
+import { awaitBuild, createBuild, ECHO, openWorld, type World } from "#test/support/workspaces.ts";
 import { newPerson } from "../users/people.ts";
 
 // A loaded machine may take its time.
@@ -195,6 +195,19 @@ test("[PB-17] a preset that cannot be kept ready says why in the health report a
   await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: better.id });
   await ready(world, 1);
   await until(async () => ((await findings()).length === 0 ? true : undefined));
+});
+
+test("[PB-17] a preset of local workspaces on a server that starts none says so, in the words of the refusal", async () => {
+  await using world = await openWorld({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1/32" } });
+  const { admin, server } = world;
+  const { template } = await templateOf(admin, keeping(1, { provisioner: "local", resources: ECHO.resources }));
+  const path = `/api/v2/templateversions/${template.active_version_id}/presets`;
+  const problem = await until(async () => {
+    await server.context?.scheduler.tick();
+    const [preset] = await admin.get<(Preset & { prebuild_problem?: string })[]>(path);
+    return preset?.prebuild_problem;
+  });
+  expect(problem).toContain("local workspaces");
 });
 
 testInside("[PB-4] a build that fails is tried again later and later, and given up after the third time", async () => {

@@ -1,7 +1,7 @@
 // Answers of chat-completions servers that are nearly right, over a real socket: what they say is kept, and what is half is never run.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
-import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
+import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 
@@ -79,6 +79,33 @@ test("[MO-44] arguments that are an object are taken as such, and a web page in 
   await follower.until(({ status }) => status === "error");
   const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
   expect(last_error).toMatchObject({ kind: "config", message: expect.stringContaining("web page"), retryable: false });
+});
+
+test("[MO-44] one JSON object in the place of a stream is taken as the answer, calls and all; an error in its place ends the turn", async () => {
+  await using world = await openModelWorld();
+  await addModel(world);
+  const { id } = await createChat(world, "hello");
+  using follower = await Follower.open(world.owner, id);
+  const asked = { id: "call-1", type: "function", function: { name: "no_such_tool", arguments: "{}" } };
+  const json = { "content-type": "application/json" };
+  const whole = (message: object, finish_reason: string) => ({ id: "1", choices: [{ message, finish_reason }] });
+  (await world.upstream.next()).answer(200, whole({ role: "assistant", tool_calls: [asked] }, "tool_calls"), json);
+  const next = await world.upstream.next();
+  expect(JSON.stringify(next.body)).toContain("no_such_tool");
+  next.answer(200, whole({ role: "assistant", content: "In one piece." }, "stop"), json);
+  await follower.until(({ status }) => status === "waiting");
+  expect(follower.history.at(-1)).toBe("assistant: In one piece.");
+
+  await sendMessage(world, id, "and now");
+  const error = { message: "The model test-model does not exist", code: "model_not_found" };
+  (await world.upstream.next()).answer(200, { error }, json);
+  await follower.until(({ status }) => status === "error");
+  const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
+  expect(last_error).toMatchObject({
+    kind: "config",
+    detail: expect.stringContaining("does not exist"),
+    retryable: false,
+  });
 });
 
 test.each(["length", "tool_calls", "stop"])(
