@@ -22,6 +22,7 @@ import terminalFont from "../migrations/0018_terminal_font.sql" with { type: "te
 import groups from "../migrations/0019_groups.sql" with { type: "text" };
 import tasks from "../migrations/0020_tasks.sql" with { type: "text" };
 import connectionLogs from "../migrations/0021_connection_logs.sql" with { type: "text" };
+import userSecrets from "../migrations/0022_user_secrets.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -52,4 +53,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0019_groups", sql: groups },
   { name: "0020_tasks", sql: tasks },
   { name: "0021_connection_logs", sql: connectionLogs },
+  { name: "0022_user_secrets", sql: userSecrets },
 ];

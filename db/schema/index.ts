@@ -27,5 +27,6 @@ export * from "./second-factors.ts";
 export * from "./tasks.ts";
 export * from "./templates.ts";
 export * from "./usage.ts";
+export * from "./user-secrets.ts";
 export * from "./users.ts";
 export * from "./workspaces.ts";

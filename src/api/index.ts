@@ -30,6 +30,7 @@ import { templateVersions } from "./template-versions/index.ts";
 import { templates } from "./templates/index.ts";
 import { users } from "./users/index.ts";
 import { authScopes } from "./users/scopes.ts";
+import { userSecrets } from "./users/secrets.ts";
 import { userSkills } from "./users/skills.ts";
 import { workspacesByOwner } from "./workspaces/by-owner.ts";
 import { workspaces } from "./workspaces/index.ts";
@@ -51,6 +52,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   authScopes,
   users,
   userSkills,
+  userSecrets,
   notifications,
   notificationsOfUser,
   externalAuth,

@@ -28,7 +28,7 @@ export interface VerbInput extends Input {
 export type RunVerb = (input: VerbInput) => Promise<number>;
 
 /** What the first argument of a call names, so that completion can offer those there are. */
-export type Named = "workspace" | "template" | "task" | "chat" | "user" | "token";
+export type Named = "workspace" | "template" | "task" | "chat" | "user" | "group" | "token" | "secret";
 
 /** One of the words that say what a verb is to do, such as `list` of `slipway users list`. */
 export interface SubVerb {

@@ -2,8 +2,10 @@
 import type { Verb } from "./verb.ts";
 import { CHAT } from "./verbs/chat.ts";
 import { LOGS, SIGNING_IN } from "./verbs/client.ts";
+import { GROUPS } from "./verbs/groups.ts";
 import { NETWORK } from "./verbs/network.ts";
 import { OFFLINE } from "./verbs/offline.ts";
+import { SECRETS } from "./verbs/secrets.ts";
 import { INSIDE, OPERATING, RUNNING, VERSION, WITHIN } from "./verbs/server.ts";
 import { TASKS } from "./verbs/tasks.ts";
 import { TEMPLATES } from "./verbs/templates.ts";
@@ -13,7 +15,7 @@ import { OPEN, SCHEDULE, SHARE, WORKSPACES } from "./verbs/workspaces.ts";
 export const VERBS: readonly Verb[] = [
   ...RUNNING,
   ...SIGNING_IN,
-  ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, TASKS, CHAT, LOGS, USERS, TOKENS],
+  ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, TASKS, CHAT, LOGS, USERS, GROUPS, TOKENS, SECRETS],
   ...NETWORK,
   ...WITHIN,
   ...INSIDE,

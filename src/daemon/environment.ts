@@ -21,8 +21,10 @@ export const scriptEnvironment = (options: {
   token: Environment;
   /** What git needs to work here; whatever is set otherwise goes first. */
   git: Environment;
+  /** What the owner keeps for workspaces. */
+  secrets: Environment;
 }): Environment => {
-  const { env, manifest, url, token, git } = options;
+  const { env, manifest, url, token, git, secrets } = options;
   const own = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const set = Object.entries(manifest.environmentVariables).map(([name, value]) => [name, expand(value, env)]);
   return {
@@ -30,6 +32,7 @@ export const scriptEnvironment = (options: {
     ...git,
     ...Object.fromEntries(own),
     ...Object.fromEntries(set),
+    ...secrets,
     ...token,
     SLIPWAY: "true",
     SLIPWAY_WORKSPACE_NAME: manifest.workspaceName,

@@ -115,6 +115,11 @@ import type { Organization } from "./users/organization.ts";
 import type { CredentialJson, Passkey, PasskeyChallenge } from "./users/passkey.ts";
 import type { Factors, TotpEnrolment } from "./users/second-factor.ts";
 import type { MinimalUser, SessionToken, User } from "./users/user.ts";
+import type {
+  CreateUserSecret as CreateUserSecretRequest,
+  UpdateUserSecret as UpdateUserSecretRequest,
+  UserSecret,
+} from "./users/user-secret.ts";
 import type { CreateUserSkill, UpdateUserSkill, UserSkill } from "./users/user-skill.ts";
 import type { PatchWorkspaceAcl, WorkspaceAcl } from "./workspaces/acl.ts";
 import type {
@@ -1145,6 +1150,15 @@ export interface Routes {
       readonly roles: {
         readonly GET: Route<{ roles: string[]; organization_roles: Record<string, string[]> }, undefined, never>;
         readonly PUT: Route<User, { roles: string[] }, never>;
+      };
+      readonly secrets: {
+        readonly GET: Route<UserSecret[], undefined, never>;
+        readonly POST: Route<UserSecret, CreateUserSecretRequest, never>;
+        readonly "{}": {
+          readonly DELETE: Route<undefined, undefined, never>;
+          readonly GET: Route<UserSecret, undefined, never>;
+          readonly PATCH: Route<UserSecret, UpdateUserSecretRequest | undefined, never>;
+        };
       };
       readonly sessions: {
         readonly DELETE: Route<undefined, undefined, never>;

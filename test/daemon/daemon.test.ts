@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { VERSION } from "#base/version.ts";
 import { isAlive, startDaemon, TOKEN } from "./support/daemon.ts";
@@ -47,6 +47,32 @@ describe("a daemon that starts", () => {
     expect(server.calls("scriptCompleted")[0]?.request).toMatchObject({
       timing: { scriptId: bytes(1), exitCode: 0, stage: 0, status: 0 },
     });
+  });
+
+  test("[DM-21] the owner's secrets are variables and files of the workspace, and one that cannot be written keeps nothing back", async () => {
+    await using server = new RecordingServer();
+    const value = (text: string) => new TextEncoder().encode(text);
+    server.manifest = {
+      environmentVariables: { REGISTRY: "of the template" },
+      secrets: [
+        { envName: "REGISTRY", filePath: "", value: value("of the owner $HOME") },
+        { envName: "", filePath: "/proc/nobody/can/write/here", value: value("x") },
+        { envName: "BOTH", filePath: "~/.config/registry/token", value: value("two\nlines") },
+        { envName: "BINARY", filePath: "~/binary", value: new Uint8Array([0xff, 0xfe]) },
+      ],
+      scripts: [
+        script(
+          'echo "$REGISTRY"; echo "$BOTH" | wc -l; echo "[$BINARY]"; stat -c "%a %s" ~/.config/registry/token ~/binary',
+        ),
+      ],
+    };
+    await using daemon = startDaemon({ url: server.url });
+    await server.until((one) => one.lines().length === 5);
+    expect(server.lines()).toEqual([...["info of the owner $HOME", "info 2", "info []", "info 600 9", "info 600 2"]]);
+    expect(readFileSync(join(daemon.home, ".config/registry/token"), "utf8")).toBe("two\nlines");
+    expect(readdirSync(join(daemon.home, ".config/registry"))).toEqual(["token"]);
+    await server.until(({ states }) => settled(states));
+    expect(server.states).toEqual(["starting", "ready"]);
   });
 
   test("[DM-5] a start script that fails makes it start_error, one that is ended for its time start_timeout", async () => {

@@ -7,6 +7,7 @@ const MOST = 33;
 
 /** Folders with more, and why. */
 const LARGER: Readonly<Record<string, string>> = {
+  "db/schema": "one file for each noun that has tables, side by side as the store has them",
   "test/browser": "each story is a pair: the test, and what the browser's program does",
   "test/api/workspaces": "the stories of the noun with the most verbs, one file each",
   "src/web/app/pages/chat": "the parts of one page, which share its words and are read together",

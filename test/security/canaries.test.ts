@@ -65,6 +65,9 @@ describeInside("canaries", () => {
     secrets.set("first user's password", ADMIN.password);
     for (const name of ["variable", "metadata", "client-secret", "field"]) secrets.set(name, canary(name));
     secrets.set("agent environment", canary("env"));
+    const ada = new Client(town.server.url, town.tokens.ada);
+    await ada.patch(`/api/v2/users/me/secrets/${town.things.secret}`, { value: canary("kept"), env_name: "KEPT" });
+    secrets.set("secret of ada", canary("kept"));
     for (const [who, token] of Object.entries(town.tokens)) {
       // Half of a token is as bad; its id is no secret.
       if (token) secrets.set(`token of ${who}`, token.length === 36 ? token : (token.split("-")[1] as string));

@@ -806,6 +806,18 @@ create table "usage_minutes" (
   primary key ("bucket", "user", "template", "app")
 );
 --> statement-breakpoint
+create table "user_secrets" (
+  "id" text primary key,
+  "user_id" text not null,
+  "name" text not null,
+  "description" text not null default '',
+  "env_name" text not null default '',
+  "file_path" text not null default '',
+  "sealed_value" text not null,
+  "created_at" bigint not null,
+  "updated_at" bigint not null
+);
+--> statement-breakpoint
 create table "user_skills" (
   "id" text primary key,
   "user_id" text not null,
@@ -1027,6 +1039,8 @@ alter table "templates" add foreign key ("created_by") references "users" ("id")
 --> statement-breakpoint
 alter table "totp_factors" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
+alter table "user_secrets" add foreign key ("user_id") references "users" ("id") deferrable;
+--> statement-breakpoint
 alter table "user_skills" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
 alter table "webpush_subscriptions" add foreign key ("user_id") references "users" ("id") deferrable;
@@ -1206,6 +1220,12 @@ create unique index "templates_name" on "templates" ("organization_id", (lower("
 create index "timers_due" on "timers" ("due");
 --> statement-breakpoint
 create unique index "usage_keys_name" on "usage_keys" ("kind", "name");
+--> statement-breakpoint
+create unique index "user_secrets_name" on "user_secrets" ("user_id", (lower("user_secrets"."name")));
+--> statement-breakpoint
+create unique index "user_secrets_env" on "user_secrets" ("user_id", "env_name") where "user_secrets"."env_name" <> '';
+--> statement-breakpoint
+create unique index "user_secrets_file" on "user_secrets" ("user_id", "file_path") where "user_secrets"."file_path" <> '';
 --> statement-breakpoint
 create unique index "user_skills_name" on "user_skills" ("user_id", "name");
 --> statement-breakpoint

@@ -24,6 +24,10 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   },
   passkey: plain("id", "user_id", "name", "backed_up"),
   second_factor: { ...plain("kind"), recovery_codes: { kind: "secret" } },
+  user_secret: {
+    ...plain("name", "description", "env_name", "file_path"),
+    sealed_value: { as: "value", kind: "secret" },
+  },
   git_ssh_key: { ...plain("user_id", "public_key"), sealed_private_key: { as: "private_key", kind: "secret" } },
   organization: plain("id", "name", "display_name", "description", "icon", "sharing_disabled"),
   organization_member: plain("user_id", "organization_id", "username", "roles"),

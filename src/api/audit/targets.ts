@@ -15,6 +15,7 @@ import { findGitSshKey } from "#db/users/git-ssh-keys.ts";
 import { findGroup } from "#db/users/groups.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { findDefaultOrganization, findOrganization, findOrganizationByName } from "#db/users/organizations.ts";
+import { findUserSecret } from "#db/users/secrets.ts";
 import { findUserSkill } from "#db/users/skills.ts";
 import { findUser, findUserByName } from "#db/users/users.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
@@ -128,6 +129,13 @@ export const skill: Find = async (asked) => {
   const id = idIn(asked.params, "skill");
   const found = owner && (await asked.store.get(findUserSkill({ user_id: owner.id, id })));
   return found && { resource_type: "user_skill", resource_id: found.id, target: found.name };
+};
+
+export const secret: Find = async (asked) => {
+  const owner = await userIn(asked);
+  const name = asked.params.secret ?? "";
+  const found = owner && (await asked.store.get(findUserSecret({ user_id: owner.id, name })));
+  return found && { resource_type: "user_secret", resource_id: found.id, target: found.name };
 };
 
 export const organization: Find = async (asked) => {

@@ -111,6 +111,7 @@ const RULES: readonly Rule[] = [
   ["users/*/sessions/**", { GET: "api_key:read", DELETE: "api_key:delete" }],
   ["users/*/gitsshkey", personal],
   ["users/*/skills/**", personal],
+  ["users/*/secrets/**", everything("user_secret")],
   ["users/*/appearance", personal],
   ["users/*/autofill-parameters", personal],
   ["users/*/notifications/**", personal],

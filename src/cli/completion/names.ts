@@ -76,6 +76,10 @@ const ASK: Readonly<Record<Names, (client: Client, user: string, word: string) =
     const path = `/api/v2/users/${encodeURIComponent(user)}/keys/tokens?include_expired=true` as const;
     return (await client.get(path)).map((one) => ({ text: one.token_name, help: one.scopes.join(", ") }));
   },
+  group: async (client) =>
+    (await client.get("/api/v2/groups")).map(({ name, display_name }) => ({ text: name, help: display_name })),
+  secret: async (client) =>
+    (await client.get("/api/v2/users/me/secrets")).map(({ name, description }) => ({ text: name, help: description })),
   organization: async (client) =>
     (await client.get("/api/v2/users/me/organizations")).map(({ name, display_name }) => ({
       text: name,

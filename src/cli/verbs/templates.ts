@@ -38,6 +38,14 @@ export const TEMPLATES = group({
       load: () => import("../client/templates/pull.ts"),
     },
     {
+      name: "access",
+      names,
+      usage:
+        "TEMPLATE [--user NAME[:admin]]... [--group NAME[:admin]]... [--remove-user NAME]... [--remove-group NAME]...",
+      help: "Who may use it and who change it; the group Everyone is all members of its organization.",
+      load: () => import("../client/templates/access.ts"),
+    },
+    {
       name: "versions",
       names,
       usage: "TEMPLATE [--archived]",

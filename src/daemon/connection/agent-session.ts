@@ -16,6 +16,7 @@ import type { Logs } from "../scripts/logs.ts";
 import { collectMetadata } from "../scripts/metadata.ts";
 import { ScriptRunner } from "../scripts/script-runner.ts";
 import { runCron, runStartScripts, runStopScripts } from "../scripts/scripts.ts";
+import { secretVariables, writeSecretFiles } from "../secret-files.ts";
 import { type TokenFile, tokenFile } from "../token-file.ts";
 import type { Reports } from "./reports.ts";
 import { reportStats } from "./stats.ts";
@@ -47,6 +48,7 @@ export class AgentSession {
     const { manifest, env, clock, logs, reports } = options;
     this.#options = options;
     this.#token = tokenFile(options.token);
+    writeSecretFiles(manifest, env);
     const programs = this.#programs();
     this.#groups = new ProcessGroups({ clock, agent_id: idOf(manifest.agentId) });
     this.#runner = new ScriptRunner({
@@ -114,7 +116,8 @@ export class AgentSession {
   }
 
   #programs(): Environment {
-    return scriptEnvironment({ ...this.#options, token: this.#token.env, git: this.#git.env });
+    const secrets = secretVariables(this.#options.manifest);
+    return scriptEnvironment({ ...this.#options, token: this.#token.env, git: this.#git.env, secrets });
   }
 
   /** What programs of the workspace were given beside their environment. */

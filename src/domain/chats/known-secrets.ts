@@ -5,23 +5,28 @@ import { listKeyHashes } from "#db/users/api-keys.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { KnownSecrets } from "#src/tools/mask.ts";
 import type { DomainContext } from "../context.ts";
+import { openSecrets } from "../users/secrets.ts";
 
 type Of = { readonly owner_id: string; readonly workspace_id: string | null };
-type Deps = Pick<DomainContext, "store" | "links" | "modelSettings">;
+type Deps = Pick<DomainContext, "store" | "links" | "modelSettings" | "encryption">;
 
-export const knownSecrets = async ({ store, links, modelSettings }: Deps, of: Of): Promise<KnownSecrets> => {
+export const knownSecrets = async (
+  { store, links, modelSettings, encryption }: Deps,
+  of: Of,
+): Promise<KnownSecrets> => {
   const { owner_id, workspace_id } = of;
   const workspace = workspace_id === null ? undefined : await store.get(findWorkspacePlace({ id: workspace_id }));
   // A workspace that is shared has the accounts of its own owner.
   const people = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];
-  const [keys, tokens, linked, providers] = await Promise.all([
+  const [keys, tokens, linked, providers, kept] = await Promise.all([
     Promise.all(people.map((user_id) => store.all(listKeyHashes({ user_id })))),
     workspace_id === null ? [] : store.all(listTokenHashes({ workspace_id })),
     Promise.all(people.map((user_id) => links.secretsOf(user_id))),
     modelSettings.keys(),
+    Promise.all(people.map((user_id) => openSecrets({ store, encryption }, user_id))),
   ]);
   return {
-    texts: [...linked.flat(), ...providers],
+    texts: [...kept.flat().map(({ value }) => value), ...linked.flat(), ...providers],
     agent_tokens: new Set(tokens.flatMap(({ token_hash }) => (token_hash === null ? [] : [token_hash]))),
     keys: new Map(keys.flat().map(({ id, secret_hash }) => [id, secret_hash])),
   };

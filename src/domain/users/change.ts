@@ -11,6 +11,7 @@ import { deleteKeysOf } from "#db/users/api-keys.ts";
 import { deleteLinksOf } from "#db/users/external-auth.ts";
 import { deleteGitSshKey } from "#db/users/git-ssh-keys.ts";
 import { deleteOidcLinksOf } from "#db/users/oidc-links.ts";
+import { deleteUserSecretsOf } from "#db/users/secrets.ts";
 import { deleteUserSkillsOf } from "#db/users/skills.ts";
 import { deleteUser, isStillOwner, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -46,6 +47,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
       deleteOidcLinksOf(user.id),
       deleteLinksOf(user.id),
       deleteUserSkillsOf(user.id),
+      deleteUserSecretsOf(user.id),
       deleteNotificationsOf(user.id),
       deleteSubscriptionsOf(user.id),
       userDeleted(user, now),

@@ -23,6 +23,7 @@ const ACTIONS = {
   task: ["create", "read", "update", "delete"],
   template: ["create", "read", "update", "delete", "use", "view_insights"],
   user: ["create", "read", "update", "delete", "read_personal", "update_personal"],
+  user_secret: ["create", "read", "update", "delete"],
   workspace: ["create", "read", "update", "delete", "start", "stop", "ssh", "share", "application_connect"],
 } as const satisfies Record<string, readonly string[]>;
 

@@ -52,7 +52,14 @@ export const ABSENT: ReadonlySet<string> = new Set([
 ]);
 
 const MAKES = [
-  ...["POST /api/v2/users", `POST ${U}/keys`, `POST ${U}/keys/tokens`, `POST ${U}/skills`, "POST /api/v2/files"],
+  ...[
+    "POST /api/v2/users",
+    `POST ${U}/keys`,
+    `POST ${U}/keys/tokens`,
+    `POST ${U}/skills`,
+    `POST ${U}/secrets`,
+    "POST /api/v2/files",
+  ],
   ...[
     "POST /api/v2/organizations",
     `POST ${O}/mcp-servers`,

@@ -127,6 +127,11 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     return { mcp_server: id };
   };
 
+  const addSecret = async () => {
+    const secret = { name: `spare${++made}`, value: "of ada alone" };
+    return { secret: (await ada.post<{ name: string }>("/api/v2/users/me/secrets", secret)).name };
+  };
+
   /** A task of ada whose workspace has been made; its chat has not begun. */
   const addTask = async () => {
     const body = { input: "hang: on", name: `task${++made}`, template_id: template.template_id };
@@ -186,6 +191,7 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     file,
     id: uuid(),
     ...(await addTask()),
+    ...(await addSecret()),
     name: "ci",
     ...(await addMcp()),
     ...(await addSkill()),
@@ -262,6 +268,7 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     mcp: addMcp,
     skill: addSkill,
     task: addTask,
+    secret: addSecret,
     name: async () => ({ fresh: `spare${++made}` }),
   } satisfies Record<string, (who: CallerName) => Promise<Things>>;
 

@@ -6,6 +6,7 @@ import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, listAgentScripts } from "#db/agents/scripts.ts";
+import { openSecrets } from "#domain/users/secrets.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/workspaces/app.ts";
 import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
 import type { ManifestInit } from "#src/wire/agent-api.ts";
@@ -29,6 +30,8 @@ export const manifestOf = async (
   ]);
   if (!agent || !place) throw notFound();
   const open = openSecretTexts(encryption, agent_id);
+  // An agent that may have nothing of its owner has no secrets either.
+  const secrets = agent.api_key_scope === "all" ? await openSecrets({ store, encryption }, place.owner_id) : [];
   return {
     agentId: uuidBytes(agent_id),
     agentName: agent.name,
@@ -53,6 +56,11 @@ export const manifestOf = async (
       name,
       workspaceFolder: workspace_folder,
       configPath: config_path,
+    })),
+    secrets: secrets.map(({ env_name, file_path, value }) => ({
+      envName: env_name,
+      filePath: file_path,
+      value: new TextEncoder().encode(value),
     })),
     metadata: metadata.map(({ display_name, key, script, interval, timeout }) => ({
       displayName: display_name,

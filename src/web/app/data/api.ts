@@ -51,7 +51,7 @@ const withoutSecrets = (body: unknown): unknown =>
     : body;
 
 /** A secret is not for a panel that one may show to others. */
-const SECRET = /password|login|passkey|second-factor|factors|confirm|\/first$/;
+const SECRET = /password|login|passkey|second-factor|factors|confirm|\/secrets\b|\/first$/;
 
 /** Where a call goes: the path with its parameters and the query, below /api/v2. */
 export const addressOf = (

@@ -48,6 +48,7 @@ const SECTIONS: readonly {
       ["sessions", "Sessions"],
       ["tokens", "API tokens"],
       ["accounts", "Git and accounts"],
+      ["secrets", "Secrets"],
       ["permissions", "Permissions of chats"],
       ["skills", "Skills"],
       ["notifications", "Notifications"],

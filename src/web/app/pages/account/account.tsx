@@ -8,6 +8,7 @@ import { Confirmations } from "./confirm.tsx";
 import { Notifications } from "./notifications.tsx";
 import { Permissions } from "./permissions.tsx";
 import { Profile } from "./profile.tsx";
+import { Secrets } from "./secrets.tsx";
 import { Security } from "./security.tsx";
 import { SessionList } from "./sessions.tsx";
 import { Skills } from "./skills.tsx";
@@ -19,6 +20,7 @@ const SECTIONS: readonly Section[] = [
   { name: "sessions", label: "Sessions", page: SessionList },
   { name: "tokens", label: "API tokens", page: Tokens },
   { name: "accounts", label: "Git and accounts", page: Accounts },
+  { name: "secrets", label: "Secrets", page: Secrets },
   { name: "skills", label: "Skills", page: Skills },
   { name: "notifications", label: "Notifications", page: Notifications },
   { name: "permissions", label: "Permissions", page: Permissions },

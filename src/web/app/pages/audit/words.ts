@@ -17,7 +17,15 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
     "task",
     "chat",
   ] as const),
-  ...(["chat_settings", "user_chat_settings", "user_skill", "ai_provider", "ai_model", "mcp_server"] as const),
+  ...([
+    "chat_settings",
+    "user_chat_settings",
+    "user_skill",
+    "user_secret",
+    "ai_provider",
+    "ai_model",
+    "mcp_server",
+  ] as const),
   ...(["external_auth_link", "provisioner_key", "file", "audit_settings", "second_factor", "passkey"] as const),
 ];
 

@@ -1,0 +1,49 @@
+// Secrets of people. Written by src/domain/users/secrets.ts; how many a person may have is checked by the insert itself.
+import { and, asc, sql } from "drizzle-orm";
+import { build, deleteBy, given, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { user_secrets } from "../schema/user-secrets.ts";
+
+export type UserSecretRow = typeof user_secrets.$inferSelect;
+
+/** By name: {user_id}. */
+export const listUserSecrets = query(
+  build
+    .select()
+    .from(user_secrets)
+    .where(given(user_secrets.user_id))
+    .orderBy(asc(sql`lower(${user_secrets.name})`)),
+);
+
+/** Letter case ignored: {user_id, name}. */
+export const findUserSecret = query(
+  build
+    .select()
+    .from(user_secrets)
+    .where(and(given(user_secrets.user_id), sql`lower(${user_secrets.name}) = lower(${sql.placeholder("name")})`)),
+);
+
+/** Refused as `stale` when the person has `most` already, as `constraint` when a name, variable or file is taken. */
+export const insertUserSecret = (row: UserSecretRow, most: number): Statement => ({
+  touches: [],
+  sql: `insert into user_secrets
+      (id, user_id, name, description, env_name, file_path, sealed_value, created_at, updated_at)
+    select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+    where (select count(*) from user_secrets where user_id = ?2) < ?10`,
+  rows: [
+    [
+      ...[row.id, row.user_id, row.name, row.description, row.env_name, row.file_path, row.sealed_value],
+      ...[row.created_at, row.updated_at, most],
+    ],
+  ],
+  expect: 1,
+});
+
+export const updateUserSecret = updateBy(user_secrets, user_secrets.id);
+
+/** Refused as `stale` when there is none. */
+export const deleteUserSecret = statement<{ user_id: string; id: string }>(
+  build.delete(user_secrets).where(and(given(user_secrets.user_id), given(user_secrets.id))),
+  { expect: 1 },
+);
+
+export const deleteUserSecretsOf = deleteBy(user_secrets, user_secrets.user_id);

@@ -1,0 +1,19 @@
+// `slipway groups create NAME [--display-name TEXT] [--quota N]`: a group that has nobody in it yet.
+import { readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { groupsPath, MEMBERS, membersOf } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: ["organization", ...MEMBERS] });
+  const word = oneWord(input, words, "the group's name");
+  const members = membersOf(value);
+  return withServer("groups create", input, value, async ({ client }) => {
+    const name = await orAsked(input, word, "Name of the group");
+    const group = await client.post(groupsPath(value.organization), { name, ...members });
+    const next = `\`slipway groups members ${group.name} --add USER\` puts people into it`;
+    input.print(has.json ? JSON.stringify(group) : `Created ${group.name}; ${next}.`);
+    return EXIT.ok;
+  });
+};

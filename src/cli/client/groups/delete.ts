@@ -1,0 +1,19 @@
+// `slipway groups delete GROUP [--yes]`: its members lose what was shared with it, once somebody has said so again.
+import { readArguments } from "../../arguments.ts";
+import { confirmable, mustBeMeant } from "../../asked.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { groupAsked } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: ["organization"], switches: ["yes"] });
+  const named = groupAsked(input, words, value.organization);
+  confirmable(input, has.yes);
+  return withServer("groups delete", input, value, async ({ client }) => {
+    const group = await named(client);
+    if (!has.yes) await mustBeMeant(input, group.name, `This deletes the group ${group.name} with all it was given.`);
+    await client.delete(`/api/v2/groups/${group.id}`);
+    input.print(has.json ? JSON.stringify(group) : `${group.name} is deleted.`);
+    return EXIT.ok;
+  });
+};

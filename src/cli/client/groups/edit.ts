@@ -1,0 +1,21 @@
+// `slipway groups edit GROUP [--name NAME] [--display-name TEXT] [--quota N]`: what is left out stays.
+import { usageError } from "#base/usage-error.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { described, groupAsked, MEMBERS, membersOf } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: ["organization", "name", ...MEMBERS] });
+  const body = { ...membersOf(value), ...(value.name === undefined ? {} : { name: value.name }) };
+  if (Object.keys(body).length === 0) {
+    throw usageError("groups edit", "expected --name, --display-name, --avatar-url or --quota");
+  }
+  const named = groupAsked(input, words, value.organization);
+  return withServer("groups edit", input, value, async ({ client }) => {
+    const { id } = await named(client);
+    const group = await client.patch(`/api/v2/groups/${id}`, body);
+    input.print(has.json ? JSON.stringify(group) : described(group));
+    return EXIT.ok;
+  });
+};

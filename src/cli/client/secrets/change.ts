@@ -1,0 +1,23 @@
+// `slipway secrets change NAME [--value-file FILE] [--env VARIABLE] [--file PATH]`: another value, or another place for it.
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { PLACES, placesOf, secretAsked, secretFrom, secretPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: PLACES });
+  const named = secretAsked(input, words);
+  const places = placesOf(value);
+  const file = value["value-file"];
+  return withServer("secrets change", input, value, async ({ client }) => {
+    const { name } = await named(client);
+    // Without any option it is the value that is to be another.
+    const isOfValue = file !== undefined || Object.keys(places).length === 0;
+    const body = { ...places, ...(isOfValue ? { value: await secretFrom(input, file) } : {}) };
+    const changed = await client.patch(secretPath(name), body);
+    input.print(
+      has.json ? JSON.stringify(changed) : `${changed.name} is changed; workspaces see it at their next start.`,
+    );
+    return EXIT.ok;
+  });
+};

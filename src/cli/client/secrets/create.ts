@@ -1,0 +1,23 @@
+// `slipway secrets create NAME [--env VARIABLE] [--file PATH]`: keeps a secret for one's workspaces.
+import type { CreateUserSecret } from "#schema/users/user-secret.ts";
+import { readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { PLACES, placesOf, SECRETS_PATH, secretFrom } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: PLACES });
+  const word = oneWord(input, words, "the secret's name");
+  return withServer("secrets create", input, value, async ({ client }) => {
+    const name = await orAsked(input, word, "Name of the secret");
+    const secret = await secretFrom(input, value["value-file"]);
+    const made = await client.post(SECRETS_PATH, {
+      name,
+      value: secret,
+      ...placesOf(value),
+    } satisfies CreateUserSecret);
+    input.print(has.json ? JSON.stringify(made) : `${made.name} is kept; workspaces have it from their next start on.`);
+    return EXIT.ok;
+  });
+};

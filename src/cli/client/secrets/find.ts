@@ -1,0 +1,60 @@
+// Secrets by name, and their values: from a file or a pipe, or typed where nobody sees it. Never from an argument, which others on the
+// machine can read.
+import { usageError } from "#base/usage-error.ts";
+import type { UserSecret } from "#schema/users/user-secret.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { Asker, allInput } from "../../ask.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { streamsOf } from "../../streams.ts";
+import type { VerbInput } from "../../verb.ts";
+
+/** Where the API has the caller's own. */
+export const SECRETS_PATH = "/api/v2/users/me/secrets";
+export const secretPath = (name: string) => `${SECRETS_PATH}/${encodeURIComponent(name)}` as const;
+
+/** What the options of `create` and `change` set. */
+export const PLACES = ["env", "file", "description", "value-file"] as const;
+type Given = Readonly<Partial<Record<(typeof PLACES)[number], string>>>;
+
+/** The members of a request that the options stand for. */
+export const placesOf = ({ env, file, description }: Given) => ({
+  ...(env === undefined ? {} : { env_name: env }),
+  ...(file === undefined ? {} : { file_path: file }),
+  ...(description === undefined ? {} : { description }),
+});
+
+/** One line end at the end is the editor's. Throws UsageError when there is none, or nobody to ask. */
+export const secretFrom = async (input: VerbInput, file: string | undefined): Promise<string> => {
+  const text = file === undefined ? await typed(input) : read(input, file);
+  if (text === "") throw usageError("secrets", "the value is empty");
+  return text;
+};
+
+const read = ({ readFile }: VerbInput, file: string): string => {
+  try {
+    return readFile(file).replace(/\r?\n$/, "");
+  } catch (error) {
+    throw usageError("--value-file", `${file} cannot be read: ${(error as Error).message}`);
+  }
+};
+
+const typed = async (input: VerbInput): Promise<string> => {
+  const streams = streamsOf(input);
+  if (!streams.inputIsTerminal) return (await allInput(streams)).replace(/\r?\n$/, "");
+  await using asker = new Asker(streams, input.printError);
+  return asker.secret("Value: ");
+};
+
+/** The secret that the words name, or that is asked for at a terminal. Throws UsageError before anything is sent. */
+export const secretAsked = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<UserSecret>) => {
+  const word = oneWord(input, words, "the secret, by its name");
+  return async (client) => {
+    const names = async () => (await client.get(SECRETS_PATH)).map(({ name }) => name);
+    const name = await orAsked(input, word, "Secret", names);
+    return client.get(secretPath(name)).catch((error) => {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      throw new VerbFailure(`there is no secret ${name}; \`slipway secrets list\` shows yours`);
+    });
+  };
+};

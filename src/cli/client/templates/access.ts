@@ -1,0 +1,61 @@
+// `slipway templates access TEMPLATE`: who may use a template, and who change it; with options it gives and takes that.
+import { usageError } from "#base/usage-error.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Client } from "#src/client.ts";
+import { readArguments } from "../../arguments.ts";
+import { asTable } from "../../options.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { groupNamed } from "../groups/find.ts";
+import { withServer } from "../remote.ts";
+import { userNamed } from "../users/find.ts";
+import { templateWanted } from "./find.ts";
+
+const LISTS = ["user", "group", "remove-user", "remove-group"] as const;
+const ROLE = /^(.+):(use|admin)$/;
+
+type Wanted = { readonly name: string; readonly role: string };
+
+/** `NAME:admin` as both; a name alone may use it. */
+const given = (texts: readonly string[]): Wanted[] =>
+  texts.map((text) => {
+    const [, name = text, role = "use"] = ROLE.exec(text) ?? [];
+    return { name, role };
+  });
+const taken = (names: readonly string[]): Wanted[] => names.map((name) => ({ name, role: "" }));
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, { lists: LISTS });
+  const named = templateWanted(input, words);
+  const users = [...given(list.user), ...taken(list["remove-user"])];
+  const groups = [...given(list.group), ...taken(list["remove-group"])];
+  for (const one of [users, groups]) {
+    const again = one.find(({ name }, at) => one.findIndex((other) => other.name === name) < at);
+    if (again) throw usageError(again.name, "given twice");
+  }
+  return withServer("templates access", input, value, async ({ client }) => {
+    const template = await named(client);
+    const path = `/api/v2/templates/${template.id}/acl` as const;
+    if (users.length + groups.length > 0) {
+      const user_perms = await idsOf(users, async (name) => (await userNamed(client, name)).id);
+      const group_perms = await idsOf(groups, (name) => groupId(client, template, name));
+      await client.patch(path, { user_perms, group_perms });
+    }
+    const acl = await client.get(path);
+    const rows = [
+      ...acl.group.map((one) => ["group", plain(one.name), one.role]),
+      ...acl.users.map((one) => ["user", one.username, one.role]),
+    ];
+    if (has.json) input.print(JSON.stringify(acl));
+    else if (rows.length === 0) input.print("Only those who look after templates may use it.");
+    else input.print(asTable(["KIND", "NAME", "ROLE"], rows));
+    return EXIT.ok;
+  });
+};
+
+const idsOf = async (wanted: readonly Wanted[], find: (name: string) => Promise<string>) =>
+  Object.fromEntries(await Promise.all(wanted.map(async ({ name, role }) => [await find(name), role] as const)));
+
+/** Of the template's organization; Everyone is the group of all its members. */
+const groupId = async (client: Client, { organization_id }: Template, name: string): Promise<string> =>
+  (await groupNamed(client, organization_id, name)).id;

@@ -1,0 +1,163 @@
+// Secrets of people: sealed, never returned, given to the agents of their own workspaces. At most 50 of them, 16 KiB each (rules US-1 to
+// US-7).
+import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import {
+  deleteUserSecret,
+  findUserSecret,
+  insertUserSecret,
+  listUserSecrets,
+  type UserSecretRow,
+  updateUserSecret,
+} from "#db/users/secrets.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { type CreateUserSecret, SECRET_BYTES, type UpdateUserSecret } from "#schema/users/user-secret.ts";
+import type { DomainContext } from "../context.ts";
+import { userAt } from "./find.ts";
+import { takenOr } from "./taken.ts";
+
+const MOST = 50;
+/** What a workspace cannot do without. */
+const RESERVED = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD"]);
+/** What the server and its agents tell their programs. */
+const OURS = /^(?:SLIPWAY|CODER)(?:_|$)/;
+const TAKEN = {
+  user_secrets_name: "name",
+  user_secrets_env: "env_name",
+  user_secrets_file: "file_path",
+  "user_secrets.env_name": "env_name",
+  "user_secrets.file_path": "file_path",
+} as const;
+
+type Deps = Pick<DomainContext, "store" | "encryption">;
+const contextOf = ({ user_id, id }: Pick<UserSecretRow, "user_id" | "id">): string => `user_secret:${user_id}:${id}`;
+
+/** Whose secrets the path speaks of. 404 for a person one cannot see, 403 for another. */
+export const findSecretOwner = async ({ store }: DomainContext, text: string, caller: UserCaller): Promise<string> => {
+  const { id } = await userAt(store, text, caller);
+  if (id !== caller.user_id) throw forbidden("Each keeps their own secrets.");
+  return id;
+};
+
+/** 404. */
+export const findSecret = async (
+  ctx: DomainContext,
+  { user, secret }: { readonly user: string; readonly secret: string },
+  caller: UserCaller,
+): Promise<UserSecretRow> => {
+  const user_id = await findSecretOwner(ctx, user, caller);
+  const row = await ctx.store.get(findUserSecret({ user_id, name: secret }));
+  if (!row) throw notFound();
+  return row;
+};
+
+/** 400; 409 for what is taken and when there are too many. */
+export const createSecret = async (
+  { store, clock, encryption }: DomainContext,
+  user_id: string,
+  input: CreateUserSecret,
+): Promise<UserSecretRow> => {
+  check(input);
+  const now = clock.now();
+  const id = uuid();
+  const { name, description = "", env_name = "", file_path = "", value } = input;
+  const sealed_value = encryption.seal(value, contextOf({ user_id, id }));
+  const places = { name, description, env_name, file_path };
+  const row: UserSecretRow = { id, user_id, ...places, sealed_value, created_at: now, updated_at: now };
+  await store.commit([insertUserSecret(row, MOST), entryOf("create", { after: row }, now)]).catch((error) => {
+    if (error instanceof CommitError && error.reason === "stale") throw conflict(`${MOST} secrets are the most.`);
+    throw takenOr(error, TAKEN);
+  });
+  return row;
+};
+
+/** 400, 404 when it is gone by now, 409 for what is taken. */
+export const changeSecret = async (
+  { store, clock, encryption }: DomainContext,
+  before: UserSecretRow,
+  { value, ...given }: UpdateUserSecret,
+): Promise<UserSecretRow> => {
+  check({ ...given, ...(value === undefined ? {} : { value }) });
+  const now = clock.now();
+  const after = { ...before, updated_at: now };
+  if (given.description !== undefined) after.description = given.description;
+  if (given.env_name !== undefined) after.env_name = given.env_name;
+  if (given.file_path !== undefined) after.file_path = given.file_path;
+  if (value !== undefined) after.sealed_value = encryption.seal(value, contextOf(before));
+  const { id: _id, user_id: _user, created_at: _made, ...patch } = after;
+  const writes = [updateUserSecret(before.id, patch, { expect: 1 }), entryOf("write", { before, after }, now)];
+  await store.commit(writes).catch((error) => {
+    if (error instanceof CommitError && error.reason === "stale") throw notFound();
+    throw takenOr(error, TAKEN);
+  });
+  return after;
+};
+
+/** 404 when it is gone by now. */
+export const removeSecret = async ({ store, clock }: DomainContext, row: UserSecretRow): Promise<void> => {
+  const gone = deleteUserSecret({ user_id: row.user_id, id: row.id });
+  await store.commit([gone, entryOf("delete", { before: row }, clock.now())]).catch((error) => {
+    throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
+  });
+};
+
+export type OpenSecret = Pick<UserSecretRow, "env_name" | "file_path"> & { readonly value: string };
+
+/**
+ * All of somebody's secrets, opened: for their own workspaces, and for what is to be hidden. Never logged. One that was sealed with another
+ * key is left out, so that the workspaces start without it.
+ */
+export const openSecrets = async ({ store, encryption }: Deps, user_id: string): Promise<OpenSecret[]> =>
+  (await store.all(listUserSecrets({ user_id }))).flatMap((row) => {
+    try {
+      const value = encryption.open(row.sealed_value, contextOf(row));
+      return [{ env_name: row.env_name, file_path: row.file_path, value }];
+    } catch (error) {
+      log("users").error("the secret {name} of {user_id} cannot be opened: {error}", {
+        name: row.name,
+        user_id,
+        error,
+      });
+      return [];
+    }
+  });
+
+const check = ({ value, env_name = "", file_path = "" }: UpdateUserSecret): void => {
+  if (value !== undefined && Buffer.byteLength(value) > SECRET_BYTES) {
+    throw invalidField("value", `must have at most ${SECRET_BYTES} bytes`);
+  }
+  if (RESERVED.has(env_name) || OURS.test(env_name)) {
+    throw invalidField("env_name", "is a variable that workspaces set themselves");
+  }
+  const problem = pathProblem(file_path);
+  if (problem !== undefined) throw invalidField("file_path", problem);
+};
+
+const pathProblem = (path: string): string | undefined => {
+  if (path === "") return undefined;
+  if (!path.startsWith("/") && !path.startsWith("~/")) return "must begin with / or ~/";
+  const parts = path.split("/").slice(1);
+  return parts.some((part) => part === "" || part === "." || part === "..")
+    ? "must name a file without empty parts, . and .."
+    : undefined;
+};
+
+type Change = { readonly before?: UserSecretRow; readonly after?: UserSecretRow };
+
+const entryOf = (action: "create" | "write" | "delete", { before, after }: Change, now: number): Statement => {
+  const row = after ?? before;
+  if (!row) throw new AppError("internal", "An entry is of something.");
+  return audited({
+    now,
+    action,
+    resource_type: "user_secret",
+    resource_id: row.id,
+    target: row.name,
+    before,
+    after,
+  });
+};

@@ -1,0 +1,61 @@
+// Wire shapes of people's secrets, which their workspaces find in their environment or in files. A value is never returned.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { named } from "../named.ts";
+import { strictObject } from "../strict.ts";
+import { linesText, lineText } from "../text.ts";
+
+/** Bytes of a value: as far as tools look for it in what they answer (src/tools/mask.ts). */
+export const SECRET_BYTES = 16_384;
+
+const description = linesText({ maxLength: 1_024 });
+const env_name = t.String({
+  maxLength: 128,
+  pattern: "^$|^[A-Za-z_][A-Za-z0-9_]*$",
+  description: "The variable that holds it in one's workspaces; empty for none.",
+});
+const file_path = lineText({
+  maxLength: 1_024,
+  description: "The file that holds it in one's workspaces, absolute or below `~/`; empty for none.",
+});
+const value = t.String({ minLength: 1, maxLength: SECRET_BYTES, description: "At most 16 KiB." });
+
+export const UserSecret = named(
+  "UserSecret",
+  t.Object({
+    id: t.String({ format: "uuid" }),
+    name: t.String(),
+    description: t.String(),
+    env_name: t.String(),
+    file_path: t.String(),
+    created_at: t.String({ format: "date-time" }),
+    updated_at: t.String({ format: "date-time" }),
+  }),
+);
+export type UserSecret = Static<typeof UserSecret>;
+
+export const CreateUserSecret = named(
+  "CreateUserSecretRequest",
+  strictObject({
+    name: t.String({
+      maxLength: 64,
+      pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+      description: "Letters, digits, dots, underscores and dashes; unique among one's own.",
+    }),
+    value,
+    description: t.Optional(description),
+    env_name: t.Optional(env_name),
+    file_path: t.Optional(file_path),
+  }),
+);
+export type CreateUserSecret = Static<typeof CreateUserSecret>;
+
+export const UpdateUserSecret = named(
+  "UpdateUserSecretRequest",
+  strictObject({
+    value: t.Optional(value),
+    description: t.Optional(description),
+    env_name: t.Optional(env_name),
+    file_path: t.Optional(file_path),
+  }),
+);
+export type UpdateUserSecret = Static<typeof UpdateUserSecret>;

@@ -1,0 +1,166 @@
+// Secrets: what one's workspaces find in their environment or in files. A value is typed once and never shown again.
+import { useSignal } from "@preact/signals";
+import type { UserSecret } from "#schema/users/user-secret.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Area, Field } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { sets } from "../../parts/handlers.ts";
+import { Menu } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+export const Secrets = () => {
+  const { state, again } = useResource("secrets", () => call("GET /users/:user/secrets", { path: { user: "me" } }));
+  const open = useSignal<{ readonly secret?: UserSecret } | undefined>(undefined);
+  const { data, error } = state.value;
+  if (error) return <Failed what="Your secrets cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const remove = ({ name }: UserSecret): void =>
+    ask({
+      title: `Delete ${name}`,
+      text: "Workspaces that run keep it until their next start. Files that hold it stay where they are.",
+      yes: "Delete secret",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /users/:user/secrets/:secret", { path: { user: "me", secret: name } });
+        await again();
+        say(`${name} is deleted`);
+      },
+    });
+  const add = (
+    <Button look="primary" icon="plus" onPress={sets(open, {})}>
+      Add secret
+    </Button>
+  );
+  return (
+    <section class="stack" aria-labelledby="secrets">
+      <div class="head">
+        <h2 id="secrets">Your secrets</h2>
+        {data.length > 0 && <span class="push">{add}</span>}
+      </div>
+      {data.length === 0 ? (
+        <Empty
+          icon="key"
+          title="No secrets yet"
+          text="Your workspaces find a secret in a variable or a file from their next start on. Whoever can use a workspace of yours can read it there."
+        >
+          {add}
+        </Empty>
+      ) : (
+        <ul class="panel list">
+          {data.map((secret) => (
+            <li key={secret.id} class="item">
+              <span class="med clip mono">{secret.name}</span>
+              <Menu
+                label={`More for ${secret.name}`}
+                small
+                items={() => [
+                  { icon: "pen", label: "Change…", act: sets(open, { secret }) },
+                  { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(secret) },
+                ]}
+              />
+              <span class="small mut">
+                {placesOf(secret)} {secret.description} Changed <Time at={secret.updated_at} />.
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {open.value && (
+        <SecretForm
+          secret={open.value.secret}
+          onClose={() => {
+            open.value = undefined;
+            void again();
+          }}
+        />
+      )}
+    </section>
+  );
+};
+
+const placesOf = ({ env_name, file_path }: UserSecret): string => {
+  const places = [env_name && `$${env_name}`, file_path].filter(Boolean);
+  return places.length === 0 ? "In no workspace." : `In ${places.join(" and ")}.`;
+};
+
+const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClose: () => void }) => (
+  <FormDialog
+    title={secret ? `Change ${secret.name}` : "Add secret"}
+    submit={secret ? "Save secret" : "Add secret"}
+    onClose={onClose}
+    act={async ({ name = "", value = "", ...places }) => {
+      const { env_name = "", file_path = "", description = "" } = places;
+      const where = { env_name, file_path, description };
+      if (secret) {
+        const path = { user: "me", secret: secret.name };
+        await call("PATCH /users/:user/secrets/:secret", {
+          path,
+          body: { ...where, ...(value === "" ? {} : { value }) },
+        });
+      } else await call("POST /users/:user/secrets", { path: { user: "me" }, body: { name, value, ...where } });
+      say(`${secret?.name ?? name} is kept`);
+    }}
+  >
+    {(problems) => (
+      <>
+        {!secret && (
+          <Field
+            label="Name"
+            name="name"
+            required
+            maxLength={64}
+            spellcheck={false}
+            autocapitalize="none"
+            placeholder="registry"
+            error={problems.name}
+          />
+        )}
+        <Area
+          label="Value"
+          name="value"
+          rows={3}
+          required={!secret}
+          spellcheck={false}
+          autocomplete="off"
+          hint={secret ? "Empty: it stays as it is." : "It is never shown again."}
+          error={problems.value}
+        />
+        <Field
+          label="Variable"
+          name="env_name"
+          maxLength={128}
+          spellcheck={false}
+          autocapitalize="none"
+          placeholder="REGISTRY_TOKEN"
+          defaultValue={secret?.env_name}
+          error={problems.env_name}
+        />
+        <Field
+          label="File"
+          name="file_path"
+          maxLength={1024}
+          spellcheck={false}
+          autocapitalize="none"
+          placeholder="~/.config/registry/token"
+          defaultValue={secret?.file_path}
+          hint="Absolute, or below ~/."
+          error={problems.file_path}
+        />
+        <Field
+          label="What it is for"
+          name="description"
+          maxLength={1024}
+          defaultValue={secret?.description}
+          error={problems.description}
+        />
+      </>
+    )}
+  </FormDialog>
+);

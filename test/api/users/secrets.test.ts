@@ -1,0 +1,138 @@
+// Secrets that people keep for their workspaces: who has them, who is given them, and where they never stand.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Static } from "@sinclair/typebox";
+import { sha256, uuid } from "#base/ids.ts";
+import { knownSecrets } from "#domain/chats/known-secrets.ts";
+import type { AuditLogs } from "#schema/audit.ts";
+import type { UserSecret } from "#schema/users/user-secret.ts";
+import type { Client } from "#src/client.ts";
+import { SecretMask } from "#src/tools/mask.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
+import { statusOf } from "./people.ts";
+
+setDefaultTimeout(60_000);
+
+const VALUE = "hunter2-of-the-registry";
+let world: World;
+let ada: Client;
+let bob: Client;
+let template_id: string;
+const ids: Record<string, string> = {};
+
+beforeAll(async () => {
+  world = await openWorld();
+  const seeded = await seedTemplate(world.server, ECHO);
+  ({ template_id } = seeded);
+  const { organization_id } = seeded;
+  const person = async (username: string): Promise<Client> => {
+    const { token, user_id } = await seedUser(world.server, { username, organization_id });
+    ids[username] = user_id;
+    return world.admin.as(token);
+  };
+  ada = await person("ada");
+  bob = await person("bob");
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const S = "/api/v2/users/me/secrets";
+const keep = (client: Client, body: object): Promise<UserSecret> => client.post<UserSecret>(S, body);
+const post = (client: Client, body: object): Promise<number> => statusOf(client, "POST", "/users/me/secrets", body);
+
+/** What the agent of a new workspace of this person is given. */
+const givenTo = async (client: Client, name: string, scope = "all"): Promise<Record<string, string>> => {
+  const { id } = await createWorkspace(client, template_id, name);
+  await awaitBuild(client, id);
+  const token = uuid();
+  const sql = "update agents set token_hash = ?1, api_key_scope = ?3 where workspace_id = ?2";
+  await contextOf(world.server).store.commit([{ sql, rows: [[sha256(token), id, scope]] }]);
+  await using agent = await connectAgent(world.server, token);
+  const { secrets } = await agent.agent.getManifest({});
+  const text = new TextDecoder();
+  return Object.fromEntries(secrets.map((one) => [`${one.envName}|${one.filePath}`, text.decode(one.value)]));
+};
+
+test("[US-1] [US-3] each keeps their own; what is taken, not plain or too much is refused", async () => {
+  const made = await keep(ada, { name: "Registry", value: VALUE, env_name: "REGISTRY_TOKEN", description: "Images." });
+  expect(made).toMatchObject({ name: "Registry", env_name: "REGISTRY_TOKEN", file_path: "", description: "Images." });
+  expect(await ada.get<UserSecret>(`${S}/registry`)).toEqual(made);
+  expect(await ada.get<UserSecret[]>(S)).toEqual([made]);
+  expect(await bob.get<UserSecret[]>(S)).toEqual([]);
+  for (const [client, status] of [
+    [bob, 404],
+    [world.admin, 403],
+  ] as const) {
+    expect(await statusOf(client, "GET", "/users/ada/secrets")).toBe(status);
+    expect(await statusOf(client, "DELETE", "/users/ada/secrets/Registry")).toBe(status);
+  }
+  expect(await post(ada, { name: "registry", value: "x" })).toBe(409);
+  expect(await post(ada, { name: "other", value: "x", env_name: "REGISTRY_TOKEN" })).toBe(409);
+  await keep(ada, { name: "file", value: "in a file", file_path: "~/.config/token" });
+  expect(await post(ada, { name: "other", value: "x", file_path: "~/.config/token" })).toBe(409);
+  for (const wrong of [
+    ...[{ name: "a b" }, { name: "" }, { value: "" }, { value: "x".repeat(16_385) }, { value: "ä".repeat(8_193) }],
+    ...[{ env_name: "1A" }, { env_name: "PATH" }, { env_name: "SLIPWAY_URL" }, { env_name: "CODER_AGENT_TOKEN" }],
+    ...[{ file_path: "token" }, { file_path: "~/../token" }, { file_path: "/a//b" }, { file_path: "~/" }],
+    ...[{ unknown: true }, { value: "with \u0000" }],
+  ]) {
+    expect([wrong, await post(ada, { name: "wrong", value: "x", ...wrong })]).toEqual([wrong, 400]);
+  }
+  expect((await ada.get<UserSecret[]>(S)).map(({ name }) => name)).toEqual(["file", "Registry"]);
+  for (let n = 0; n < 50; n++) await keep(bob, { name: `n${n}`, value: "x" });
+  expect(await post(bob, { name: "one-more", value: "x" })).toBe(409);
+  for (let n = 0; n < 50; n++) expect(await statusOf(bob, "DELETE", `/users/me/secrets/n${n}`)).toBe(204);
+});
+
+test("[US-2] a value stands in no answer, no entry of the audit log and no file of the server", async () => {
+  const changed = await ada.patch<UserSecret>(`${S}/registry`, { value: `${VALUE}-2`, description: "Of images." });
+  expect(changed).toMatchObject({ description: "Of images.", env_name: "REGISTRY_TOKEN" });
+  expect(JSON.stringify(changed)).not.toContain(VALUE);
+  const { audit_logs } = await world.admin.get<Static<typeof AuditLogs>>(
+    "/api/v2/audit?q=resource_type:user_secret%20resource_target:Registry&limit=100",
+  );
+  const own = audit_logs.filter((one) => one.resource_target === "Registry" && one.status_code < 400);
+  expect(own.map(({ action }) => action)).toEqual(["write", "create"]);
+  expect(own[0]?.diff).toMatchObject({ value: { old: "", new: "", secret: true }, description: { new: "Of images." } });
+  const { directory } = world.server;
+  for (const file of readdirSync(directory).filter((name) => name.startsWith("slipway.db"))) {
+    expect([file, readFileSync(join(directory, file)).includes(VALUE)]).toEqual([file, false]);
+  }
+});
+
+test("[US-4] agents of one's own workspaces are given them, and those of others or without their owner's data are not", async () => {
+  expect(await givenTo(ada, "mine")).toEqual({
+    "|~/.config/token": "in a file",
+    "REGISTRY_TOKEN|": `${VALUE}-2`,
+  });
+  expect(await givenTo(ada, "bare", "no_user_data")).toEqual({});
+  expect(await givenTo(bob, "his")).toEqual({});
+});
+
+test("[US-5] what tools answer has none of the owner's values in it", async () => {
+  const known = await knownSecrets(contextOf(world.server), { owner_id: ids.ada ?? "", workspace_id: null });
+  const mask = new SecretMask(known);
+  expect(mask.text(`curl -H "Authorization: ${VALUE}-2"`)).toBe('curl -H "Authorization: [hidden]"');
+  const shared = await createWorkspace(ada, template_id, "shared");
+  const seen = await knownSecrets(contextOf(world.server), { owner_id: ids.bob ?? "", workspace_id: shared.id });
+  expect(new SecretMask(seen).text(`${VALUE}-2`)).toBe("[hidden]");
+});
+
+test("[US-6] who is deleted leaves no secrets", async () => {
+  await keep(bob, { name: "last", value: "of bob" });
+  const { store } = contextOf(world.server);
+  const count = async (): Promise<number> => {
+    const sql = "select count(*) from user_secrets where user_id = ?1";
+    return Number(await store.get({ sql, params: [ids.bob ?? ""], map: ([n]) => n }));
+  };
+  expect(await count()).toBe(1);
+  const { workspaces } = await bob.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces?q=owner:me");
+  for (const { id } of workspaces) {
+    await bob.post(`/api/v2/workspaces/${id}/builds`, { transition: "delete" });
+    await awaitBuild(bob, id);
+  }
+  expect(await statusOf(world.admin, "DELETE", "/users/bob")).toBe(200);
+  expect(await count()).toBe(0);
+});

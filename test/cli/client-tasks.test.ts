@@ -1,0 +1,91 @@
+// Tasks, secrets, groups and who may use a template, by the program as people use it.
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Task } from "#schema/tasks/task.ts";
+import { Client } from "#src/client.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
+import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+
+setDefaultTimeout(120_000);
+
+const world = await forFile(openClientWorld());
+await signInAs(world);
+const admin = new Client(world.server.url, tokenOf(world));
+await seedTemplate(world.server, ECHO, { name: "echo" });
+
+const words = (line: string): string[] => line.split(" ");
+const run = (line: string) => world.run(words(line));
+const must = (line: string, stdin = "") => world.must(words(line), { stdin });
+
+test("[CV-29] a task is made from words or a pipe, listed, looked at, paused, resumed and deleted", async () => {
+  await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
+  const model = { provider: "demo", model: "demo", enabled: true, is_default: true };
+  await admin.post("/api/v2/chats/model-configs", model);
+  expect(await must("tasks create --template echo --name mend", "Mend the page.\nIt is slow.\n")).toContain(
+    "Made the task mend; ",
+  );
+  const task = JSON.parse(await must("tasks status mend --json")) as Task;
+  expect(task).toMatchObject({ initial_prompt: "Mend the page.\nIt is slow.", name: "mend" });
+  expect(await must(`tasks status ${task.id}`)).toMatch(/^Task {7}mend .*\nTitle {6}Mend the page\.\n/);
+  expect(await must("tasks list")).toMatch(/^TASK +STATUS +CHANGED +WHAT\nmend /);
+  expect(await must("tasks logs mend")).toBe("Nothing was said yet.\n");
+  expect(await run("tasks send mend Hello")).toMatchObject({ code: 1, err: expect.stringContaining("prompt yet") });
+  expect((await run("tasks pause mend")).code).toBe(0);
+  expect(await must("tasks list status:paused")).toContain("mend");
+  expect(await must("tasks pause mend")).toBe("mend is paused already.\n");
+  expect(await run("tasks send mend Hello")).toMatchObject({ code: 1, err: expect.stringContaining("resume it") });
+  expect((await run("tasks resume mend")).code).toBe(0);
+  expect(await run("tasks delete mend")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+  expect(await must("tasks delete mend --yes")).toBe("mend is being deleted with its workspace.\n");
+  expect(await run("tasks status mend")).toMatchObject({ code: 1, err: expect.stringContaining("no task mend") });
+  expect(await run("task list")).toMatchObject({ code: 2, err: expect.stringContaining("slipway tasks") });
+});
+
+test("[CV-30] a secret comes from a pipe, a file or a terminal, is never printed, and is changed and removed", async () => {
+  expect(await must("secrets create registry --env REGISTRY --description Images", "hunter2-hunter2\n")).toContain(
+    "registry is kept",
+  );
+  const file = join(world.home, "netrc");
+  writeFileSync(file, "machine a\nlogin b\n");
+  await must(`secrets create netrc --file ~/.netrc --value-file ${file}`);
+  const listed = await must("secrets list");
+  expect(listed).toMatch(/^NAME +VARIABLE +FILE +CHANGED +DESCRIPTION\nnetrc +- +~\/.netrc /);
+  expect(listed).toMatch(/\nregistry +REGISTRY +- .* Images\n/);
+  await using terminal = world.onTerminal("slipway secrets change registry");
+  await terminal.until("Value: ");
+  terminal.type("another-value\r");
+  await terminal.until("registry is changed");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.shown()).not.toContain("another-value");
+  expect(await must("secrets change registry --env REGISTRY_TOKEN --json")).toContain('"env_name":"REGISTRY_TOKEN"');
+  expect(await run("secrets create path --env PATH --value-file /dev/null")).toMatchObject({ code: 2 });
+  expect(await must("secrets remove registry")).toBe("registry is removed.\n");
+  expect(await run("secrets remove registry")).toMatchObject({ code: 1, err: expect.stringContaining("no secret") });
+});
+
+test("[CV-31] groups are made, filled, edited and deleted, and given the use of a template", async () => {
+  for (const name of ["gina", "gus"]) await must(`users create ${name} --email ${name}@example.com`);
+  expect(await must("groups create makers --display-name Makers --quota 5")).toContain("Created makers; ");
+  expect(await must("groups members makers")).toBe("Nobody is in it.\n");
+  expect(await must("groups members makers --add gina --add gus@example.com")).toMatch(
+    /^USERNAME +NAME +EMAIL +STATUS\ngina .*\ngus /,
+  );
+  expect(await must("groups members MAKERS --remove gus")).not.toContain("gus");
+  expect(await must("groups edit makers --quota 7")).toContain("Quota         7 credits a day");
+  expect(await must("groups list")).toMatch(/\nmakers +Makers +1 +7\n/);
+  expect(await run("groups edit makers")).toMatchObject({ code: 2 });
+  expect(await run("groups edit makers --quota lots")).toMatchObject({ code: 2 });
+
+  expect(await must("templates access echo")).toMatch(/^KIND +NAME +ROLE\ngroup +Everyone +use\n/);
+  const narrowed = await must("templates access echo --remove-group Everyone --group makers:admin --user gus");
+  expect(narrowed).toBe("KIND   NAME    ROLE\ngroup  makers  admin\nuser   gus     use\n");
+  expect(await run("templates access echo --user nobody")).toMatchObject({ code: 1 });
+  expect(await run("templates access echo --user gus --remove-user gus")).toMatchObject({ code: 2 });
+  await must("templates access echo --remove-user gus --group Everyone");
+
+  expect(await run("groups delete makers")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+  expect(await must("groups delete makers --yes")).toBe("makers is deleted.\n");
+  expect(await run("groups members makers")).toMatchObject({ code: 1, err: expect.stringContaining("no group") });
+});
