@@ -10,16 +10,18 @@ type Acts = Readonly<Record<string, () => unknown>>;
 
 /**
  * Plays the story `script` of this folder, and gives what it tells. `given` follows the browser's program on its command line, then the
- * folder of pictures, if SLIPWAY_PICTURES names one. Throws with its standard error when it fails.
+ * folder of pictures, if SLIPWAY_PICTURES names one. `browser` is for what the engine alone lacks, such as notifications of the system.
+ * Throws with its standard error when it fails.
  */
 export const runStory = async <Own = unknown>(
   script: string,
   given: readonly string[],
   acts: Acts = {},
+  browser = needs.headless,
 ): Promise<Told & Own> => {
   const file = fileURLToPath(new URL(script, import.meta.url));
   const pictures = process.env.SLIPWAY_PICTURES ?? "";
-  await using child = Bun.spawn([needs.node.file, file, needs.chromium.file, ...given, pictures], {
+  await using child = Bun.spawn([needs.node.file, file, browser.file, ...given, pictures], {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",
