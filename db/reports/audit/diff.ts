@@ -50,7 +50,8 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   },
   workspace_build: { ...plain("template_version_id"), canceled_at: { kind: "time" }, state: { kind: "secret" } },
   port_share: plain("agent_name", "port", "protocol", "share_level"),
-  task: { ...plain("id", "owner_id", "name", "display_name", "chat_id"), prompt: { kind: "secret" } },
+  // The title is the beginning of the prompt where nobody has given one.
+  task: { ...plain("id", "owner_id", "name", "chat_id"), display_name: { kind: "secret" }, prompt: { kind: "secret" } },
   chat: plain("id", "owner_id", "title", "archived", "labels", "permissions", "workspace_id", "user_acl", "group_acl"),
   ai_provider: {
     ...plain("id", "provider", "display_name", "base_url", "enabled"),
