@@ -71,6 +71,25 @@ const followed = (page, href, test) =>
     return (await painted(() => ${test})) - from;
   })()`);
 
+/**
+ * Processor's time of the page's main thread, in ms, from here to each call: scripts, styles, layout and paint. Beside the clock it tells
+ * what is the page's own doing and what is its neighbours'.
+ */
+const processor = async (page) => {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const read = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return metrics.find(({ name }) => name === "TaskDuration").value * 1000;
+  };
+  let last = await read();
+  return async () => {
+    const before = last;
+    last = await read();
+    return last - before;
+  };
+};
+
 const scenarios = {
   async load(context) {
     const figures = {};
@@ -110,11 +129,16 @@ const scenarios = {
       (wanted) => painted(() => Number(one(".bar .num").textContent) >= wanted * 0.9),
       options.workspaces,
     );
+    const spent = await processor(page);
     const frames = await page.evaluate(() => scrolled(window, 240, 150));
+    const frame_cpu = (await spent()) / 150;
     await page.evaluate(() => scrollTo(0, 0));
     await page.getByRole("link", { name: "Home", exact: true }).click();
     await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+    await page.waitForTimeout(500);
+    await spent();
     const again = await followed(page, "/workspaces?q=", rows);
+    const again_cpu = await spent();
     const field = page.locator(".filter input");
     await field.focus();
     const keys = [];
@@ -125,10 +149,12 @@ const scenarios = {
         ({ timeStamp }) => void painted(() => true).then((now) => keyed.push(now - timeStamp)),
       );
     });
+    await spent();
     for (const key of "ws-0123") {
       await page.keyboard.press(key);
       await page.waitForTimeout(120);
     }
+    const key_cpu = (await spent()) / "ws-0123".length;
     keys.push(...(await page.evaluate(() => keyed)));
     const left = Number(await page.locator(".bar .num").textContent());
     if (left !== 10) throw new Error(`the filter left ${left}`);
@@ -138,19 +164,33 @@ const scenarios = {
       again_ms: again,
       frame_p95: quantile(frames, 0.95),
       key_p95: quantile(keys, 0.95),
+      again_cpu,
+      frame_cpu,
+      key_cpu,
     };
   },
 
   async chat(context) {
     const shown = "count('.flow ol > li') > 20";
     const { page } = await opened(context, "/chats", "count('.side a.item') > 1");
+    const spent = await processor(page);
     const open_ms = await followed(page, `/chats/${options.chat}`, shown);
+    const open_cpu = await spent();
     const nodes = await page.evaluate(() => count("*"));
     const frames = await page.evaluate(() => scrolled(one(".flow"), -120, 240));
+    const frame_cpu = (await spent()) / 240;
     const after = await page.evaluate(() => count("*"));
     // Last: a page in the background is shown no frames.
     const cold = await opened(context, `/chats/${options.chat}`, shown);
-    return { open_ms, cold_ms: cold.ms, nodes, frame_p95: quantile(frames, 0.95), nodes_after: after };
+    return {
+      open_ms,
+      cold_ms: cold.ms,
+      nodes,
+      frame_p95: quantile(frames, 0.95),
+      nodes_after: after,
+      open_cpu,
+      frame_cpu,
+    };
   },
 
   async stream(context) {
@@ -244,13 +284,22 @@ const scenarios = {
 
   async log(context) {
     const { page } = await opened(context, `/workspaces/${options.workspace}`, "one('.tabs a[href$=logs]') !== null");
+    const spent = await processor(page);
     const open_ms = await followed(
       page,
       `/workspaces/${options.workspace}/logs`,
       "count('.log.tall .l, .tall-log .log .l') > 10",
     );
+    const open_cpu = await spent();
     const frames = await page.evaluate(() => scrolled(one(".log .virtual").closest(".log"), -240, 150));
-    return { open_ms, frame_p95: quantile(frames, 0.95), nodes: await page.evaluate(() => count("*")) };
+    const frame_cpu = (await spent()) / 150;
+    return {
+      open_cpu,
+      frame_cpu,
+      open_ms,
+      frame_p95: quantile(frames, 0.95),
+      nodes: await page.evaluate(() => count("*")),
+    };
   },
 };
 

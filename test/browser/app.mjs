@@ -26,6 +26,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.keyboard.type("alph");
   await rows.getByRole("link", { name: "beta", exact: true }).waitFor({ state: "detached" });
   result.filtered = await rows.locator("a.name").allTextContents();
+  await page.waitForURL((address) => address.searchParams.get("q")?.endsWith("alph"));
   result.address = new URL(page.url()).searchParams.get("q");
   await page.getByRole("combobox", { name: "Filter workspaces" }).fill("stat");
   await page.keyboard.press("Tab");

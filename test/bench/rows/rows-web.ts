@@ -115,6 +115,9 @@ const list = row("list", {
     again_ms: "from Home to rows ms",
     frame_p95: "frame while scrolling p95 ms",
     key_p95: "key in the filter to paint p95 ms",
+    again_cpu: "page's processor, from Home ms",
+    frame_cpu: "page's processor for each frame ms",
+    key_cpu: "page's processor for each key ms",
   },
   verdicts: [
     atMost("the list from another page", "again_ms", 200, "ms"),
@@ -138,6 +141,8 @@ const chat = row("chat", {
     nodes: "elements",
     frame_p95: "frame while scrolling p95 ms",
     nodes_after: "elements after it",
+    open_cpu: "page's processor, from the list ms",
+    frame_cpu: "page's processor for each frame ms",
   },
   verdicts: [
     atMost("opened from the list", "open_ms", 200, "ms"),
@@ -199,7 +204,13 @@ const log = row("log", {
     await reach.addLines(LINES);
     return await browse(reach.product, "log", { workspace: reach.workspaceId });
   },
-  figures: { open_ms: "opened ms", frame_p95: "frame while scrolling p95 ms", nodes: "elements" },
+  figures: {
+    open_ms: "opened ms",
+    frame_p95: "frame while scrolling p95 ms",
+    nodes: "elements",
+    open_cpu: "page's processor, opened ms",
+    frame_cpu: "page's processor for each frame ms",
+  },
   verdicts: [
     atMost("the log opened", "open_ms", 100, "ms"),
     atMost("frame while scrolling, p95", "frame_p95", 16.7, "ms"),

@@ -22,7 +22,8 @@ type VirtualListProps = {
   /** What scrolls; the window without it. */
   readonly scroller?: RefObject<HTMLElement | null>;
   readonly keyOf?: (index: number) => string | number;
-  readonly row: (index: number) => ComponentChildren;
+  /** `isPassing`: the list is being scrolled, so that the row may be gone in the next frame; it is asked for again when it rests. */
+  readonly row: (index: number, isPassing: boolean) => ComponentChildren;
   readonly class?: string;
   /** Row to have in view, such as a hit of a search. */
   readonly shown?: number;
@@ -56,7 +57,8 @@ export const VirtualList = ({
     onChange: () => {
       drawn.value += 1;
     },
-    ...(keyOf ? { getItemKey: keyOf } : {}),
+    // The library asks for the key of each row there is; where all are of one height it need not know them.
+    ...(keyOf && !fixed ? { getItemKey: keyOf } : {}),
   };
   const way = scroller
     ? {
@@ -92,14 +94,14 @@ export const VirtualList = ({
     >
       {items.map((item) => (
         <div
-          key={item.key}
+          key={fixed && keyOf ? keyOf(item.index) : item.key}
           class="virtual-row"
           role={role === "rowgroup" ? "presentation" : undefined}
           data-index={item.index}
           ref={fixed ? undefined : measure}
           style={{ transform: `translateY(${item.start - margin}px)` }}
         >
-          {row(item.index)}
+          {row(item.index, list.isScrolling)}
         </div>
       ))}
     </div>

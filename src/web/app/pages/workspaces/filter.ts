@@ -42,16 +42,14 @@ export const matching = (rows: readonly WorkspaceSummary[], q: string, viewer: V
   const { terms, words } = parse(q.toLowerCase());
   const tests = terms.flatMap(({ key, value }) => LOCAL[key]?.(value) ?? []);
   if (tests.length === 0 && words.length === 0) return rows;
-  return rows.filter(
-    (row) =>
-      tests.every((test) => test(row, viewer)) &&
-      words.every((word) => {
-        const [owner, name] = word.includes("/") ? word.split("/") : [undefined, word];
-        return (
-          row.name.toLowerCase().includes(name ?? "") && (owner === undefined || row.owner_name.toLowerCase() === owner)
-        );
-      }),
-  );
+  const wanted = words.map((word) => word.split("/"));
+  const fits = (row: WorkspaceSummary): boolean => {
+    const name = row.name.toLowerCase();
+    return wanted.every(([first = "", second]) =>
+      second === undefined ? name.includes(first) : name.includes(second) && row.owner_name.toLowerCase() === first,
+    );
+  };
+  return rows.filter((row) => tests.every((test) => test(row, viewer)) && fits(row));
 };
 
 /** Values that are offered behind a key, from what there is. */

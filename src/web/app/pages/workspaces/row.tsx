@@ -55,13 +55,14 @@ type RowProps = {
   readonly index: number;
   readonly selected: boolean;
   readonly showsOwner: boolean;
+  /** Being scrolled past: without what one could press only when it stands still, which is half of a row's elements. */
+  readonly isPassing: boolean;
   readonly onSelect: (row: WorkspaceSummary, on: boolean, range: boolean) => void;
 };
 
-export const Row = ({ row, index, selected, showsOwner, onSelect }: RowProps) => {
+export const Row = ({ row, index, selected, showsOwner, isPassing, onSelect }: RowProps) => {
   const kind = workspaceState(row);
   const isBad = kind === "failed";
-  const [agent] = row.agents;
   return (
     <div role="row" aria-rowindex={index + 2} aria-selected={selected}>
       <span role="cell">
@@ -108,25 +109,32 @@ export const Row = ({ row, index, selected, showsOwner, onSelect }: RowProps) =>
         <Time at={row.last_used_at} />
       </span>
       <span class="cell acts" role="cell">
-        {agent && row.status === "running" && hasPage("/terminals/:agent") && (
-          <a class="btn icon ghost sm" href={`/terminals/${agent.id}`} aria-label={`Terminal of ${row.name}`}>
-            <Icon name="terminal" />
-          </a>
-        )}
-        {row.status === "running" && hasPage("/chats") && (
-          <a class="btn icon ghost sm" href={`/chats?workspace=${row.id}`} aria-label={`New chat in ${row.name}`}>
-            <Icon name="chat" />
-          </a>
-        )}
-        {row.status === "running" ? (
-          <IconButton icon="stop" small label={`Stop ${row.name}`} onPress={() => actions.stop(row)} />
-        ) : (
-          mayStart(row) && (
-            <IconButton icon="play" small label={`Start ${row.name}`} onPress={() => actions.start(row)} />
-          )
-        )}
-        <Menu label={`More for ${row.name}`} small items={() => menuOf(row)} />
+        {!isPassing && <Acts row={row} />}
       </span>
     </div>
+  );
+};
+
+const Acts = ({ row }: { row: WorkspaceSummary }) => {
+  const [agent] = row.agents;
+  return (
+    <>
+      {agent && row.status === "running" && hasPage("/terminals/:agent") && (
+        <a class="btn icon ghost sm" href={`/terminals/${agent.id}`} aria-label={`Terminal of ${row.name}`}>
+          <Icon name="terminal" />
+        </a>
+      )}
+      {row.status === "running" && hasPage("/chats") && (
+        <a class="btn icon ghost sm" href={`/chats?workspace=${row.id}`} aria-label={`New chat in ${row.name}`}>
+          <Icon name="chat" />
+        </a>
+      )}
+      {row.status === "running" ? (
+        <IconButton icon="stop" small label={`Stop ${row.name}`} onPress={() => actions.stop(row)} />
+      ) : (
+        mayStart(row) && <IconButton icon="play" small label={`Start ${row.name}`} onPress={() => actions.start(row)} />
+      )}
+      <Menu label={`More for ${row.name}`} small items={() => menuOf(row)} />
+    </>
   );
 };

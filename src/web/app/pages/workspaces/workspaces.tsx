@@ -2,7 +2,7 @@
 // (src/web/app/README.md).
 import { useComputed, useSignal } from "@preact/signals";
 import type { VNode } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
@@ -25,13 +25,17 @@ const ROW_PX = 36;
 /** There rows have two lines, which are measured. */
 const isNarrow = matchMedia("(width < 60rem), (pointer: coarse)");
 
-type Drawn = { readonly key: string; readonly node: VNode };
+type Drawn = { readonly key: string; readonly isPassing: boolean; readonly node: VNode };
 /** Rows that the server may name for a search that only it can answer. */
 const REMOTE_LIMIT = 1_000;
+/** One who has typed nothing for so long has stopped for a moment. */
+const REST_MS = 200;
 
 export default function WorkspacesPage() {
   const { query, path, route } = useLocation();
-  const q = query.q ?? "owner:me";
+  const { q, go, filter } = useSearchText(query.q ?? "owner:me", (next) =>
+    route(`${path}?${new URLSearchParams({ q: next })}`, true),
+  );
   const { terms, words } = parse(q);
   // What is being typed has blanks at its end that the address has not.
   const typed = useSignal(words.join(" "));
@@ -46,7 +50,6 @@ export default function WorkspacesPage() {
   const selected = useSignal<ReadonlySet<string>>(new Set());
   const last = useSignal<string | undefined>(undefined);
 
-  const go = (next: string): void => route(`${path}?${new URLSearchParams({ q: next })}`, true);
   const select = (row: WorkspaceSummary, on: boolean, range: boolean): void => {
     const all = rows.value.map(({ id }) => id);
     const [from, to] = [range && last.value ? all.indexOf(last.value) : -1, all.indexOf(row.id)];
@@ -59,23 +62,27 @@ export default function WorkspacesPage() {
   const showsOwner = !terms.some(({ key, value }) => key === "owner" && value === "me");
   const cells = useMemo(() => new WeakMap<WorkspaceSummary, Drawn>(), []);
   /** A row that has not changed is the same node, which is not compared again while one scrolls. */
-  const drawn = (row: WorkspaceSummary | undefined, index: number): VNode | undefined => {
+  const drawn = (row: WorkspaceSummary | undefined, index: number, isPassing: boolean): VNode | undefined => {
     if (!row) return undefined;
     const isSelected = selected.value.has(row.id);
     const key = `${index} ${isSelected} ${showsOwner}`;
     const known = cells.get(row);
-    if (known?.key === key) return known.node;
-    const node = <Row row={row} index={index} selected={isSelected} showsOwner={showsOwner} onSelect={select} />;
-    cells.set(row, { key, node });
+    // What is whole already stays so.
+    if (known?.key === key && (isPassing || !known.isPassing)) return known.node;
+    const choice = { selected: isSelected, onSelect: select };
+    const node = <Row row={row} index={index} {...choice} showsOwner={showsOwner} isPassing={isPassing} />;
+    cells.set(row, { key, isPassing, node });
     return node;
   };
-  const chosen = rows.value.filter(({ id }) => selected.value.has(id));
-  const isAll = chosen.length > 0 && chosen.length === rows.value.length;
+  const list = rows.value;
+  const picked = selected.value;
+  const chosen = picked.size === 0 ? [] : list.filter(({ id }) => picked.has(id));
+  const isAll = chosen.length > 0 && chosen.length === list.length;
 
   return (
     <Frame
       title="Workspaces"
-      beside={<span class="dim small num">{rows.value.length}</span>}
+      beside={<span class="dim small num">{list.length}</span>}
       actions={
         <ButtonLink look="primary" icon="plus" href="/new" keys="N">
           New workspace
@@ -97,14 +104,14 @@ export default function WorkspacesPage() {
             const whole = nextWords
               .split(/\s+/)
               .filter((word) => word !== "" && !/:$/.test(word) && !word.includes(":"));
-            go(format({ terms: nextTerms, words: whole }));
+            filter(format({ terms: nextTerms, words: whole }));
           }}
         />
       </div>
-      {rows.value.length === 0 ? (
+      {list.length === 0 ? (
         <Nothing q={q} />
       ) : (
-        <div class="rows" role="table" aria-label="Workspaces" aria-rowcount={rows.value.length + 1}>
+        <div class="rows" role="table" aria-label="Workspaces" aria-rowcount={list.length + 1}>
           <div class="hd" role="row" aria-rowindex={1}>
             <span role="columnheader">
               <span class="tap">
@@ -113,7 +120,7 @@ export default function WorkspacesPage() {
                   aria-label="Select all"
                   checked={isAll}
                   onClick={() => {
-                    selected.value = isAll ? new Set() : new Set(rows.value.map(({ id }) => id));
+                    selected.value = isAll ? new Set() : new Set(list.map(({ id }) => id));
                   }}
                 />
               </span>
@@ -135,11 +142,11 @@ export default function WorkspacesPage() {
           </div>
           <VirtualList
             role="rowgroup"
-            count={rows.value.length}
+            count={list.length}
             size={ROW_PX}
             fixed={!isNarrow.matches}
-            keyOf={(index) => rows.value[index]?.id ?? index}
-            row={(index) => drawn(rows.value[index], index)}
+            keyOf={(index) => list[index]?.id ?? index}
+            row={(index, isPassing) => drawn(list[index], index, isPassing)}
           />
         </div>
       )}
@@ -154,6 +161,39 @@ export default function WorkspacesPage() {
     </Frame>
   );
 }
+
+/**
+ * The text that the list is searched for. What is typed counts at once (`filter`) and is written into the address when one stops for a
+ * moment, which has the whole app drawn anew; `go` writes it at once. `address` is what stands there.
+ */
+const useSearchText = (address: string, write: (next: string) => void) => {
+  const typed = useSignal<string | undefined>(undefined);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const stop = (): void => {
+    clearTimeout(timer.current);
+    timer.current = undefined;
+  };
+  useEffect(() => stop, []);
+  useEffect(() => {
+    if (timer.current === undefined) typed.value = undefined;
+  }, [address]);
+  return {
+    q: typed.value ?? address,
+    go(next: string): void {
+      stop();
+      typed.value = undefined;
+      write(next);
+    },
+    filter(next: string): void {
+      stop();
+      typed.value = next;
+      timer.current = setTimeout(() => {
+        timer.current = undefined;
+        write(next);
+      }, REST_MS);
+    },
+  };
+};
 
 /** The ids that the server finds for a search that rows cannot answer; undefined when it need not be asked. */
 const useRemote = (q: string) => {
@@ -172,7 +212,7 @@ const useRemote = (q: string) => {
           if (!isOver) failed(error);
         },
       );
-    }, 200);
+    }, REST_MS);
     return () => {
       isOver = true;
       clearTimeout(timer);
