@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
+import { takeFirstSteps } from "../browser/first-steps.mjs";
 
 const [file, url, token, scenario, given] = process.argv.slice(2);
 const options = JSON.parse(given ?? "{}");
@@ -91,6 +92,12 @@ const processor = async (page) => {
 };
 
 const scenarios = {
+  async first(context) {
+    const ada = { email: "ada@example.com", username: "ada", password: "four quiet harbours at night" };
+    const { presses, seconds } = await takeFirstSteps(await context.newPage(), options.setup, ada);
+    return { presses, screen_s: seconds };
+  },
+
   async load(context) {
     const figures = {};
     for (const kind of ["fast", "slow"]) {
@@ -321,7 +328,7 @@ const context = await chromium.launchPersistentContext(directory, {
 });
 try {
   context.setDefaultTimeout(60_000);
-  await context.addCookies([{ name: "service_session_token", value: token, url }]);
+  if (token) await context.addCookies([{ name: "service_session_token", value: token, url }]);
   process.stdout.write(`${JSON.stringify(await scenarios[scenario](context))}\n`);
 } finally {
   await context.close();

@@ -4,6 +4,7 @@
 import { lookAt, openPage } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { inChromium } from "./chromium.mjs";
+import { takeFirstSteps } from "./first-steps.mjs";
 
 const [file, setup, models, node, seconds, folder] = process.argv.slice(2);
 const at = (path) => new URL(path, setup).href;
@@ -17,33 +18,11 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   const dialog = page.getByRole("dialog");
   const message = page.getByRole("textbox", { name: "Message" });
   const flow = (one) => one.locator(".flow").textContent();
-  let presses = 0;
-  const press = async (locator) => {
-    presses += 1;
-    await locator.click();
-  };
   const button = (name) => page.getByRole("button", { name, exact: true });
   const result = { wrong };
 
-  // From the link that the server prints to an answer in a running workspace, by what the screen offers.
-  const began = Date.now();
-  await page.goto(setup);
-  await page.getByLabel("E-mail").fill(ADA.email);
-  await page.getByLabel("Username").fill(ADA.username);
-  await page.getByLabel("Password").fill(ADA.password);
-  await press(button("Create user and sign in"));
-  await press(button("Add it and say hello"));
-  await page.getByText(/qwen3-coder:30b answers/).waitFor();
-  await press(page.locator(".page").getByRole("link", { name: "New workspace" }));
-  await press(page.getByRole("button", { name: "Create" }));
-  await page.waitForURL("**/workspaces/*");
-  const base = page.url();
-  await press(page.getByRole("link", { name: "New chat", exact: true }));
-  await message.waitFor();
-  await message.fill("Hello");
-  await message.press("Enter");
-  await page.getByText("I will remember that.").waitFor();
-  result.first = { presses, seconds: (Date.now() - began) / 1000 };
+  const { workspace: base, ...steps } = await takeFirstSteps(page, setup, ADA);
+  result.first = steps;
   await look("hello");
 
   // A terminal: a repository is made, a program stopped and brought back; the server is killed, and the shell is still the same.

@@ -3,15 +3,15 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalStore } from "#db/engine/local.ts";
-import { needs } from "#test/support/needs.ts";
 import { type Many, seedMany } from "#test/support/seed-many.ts";
 import { startModel } from "../model.ts";
 import { type Product, startProduct } from "../product.ts";
-import { type Bench, type Figures, productFigure, type Row, type Verdict } from "../row.ts";
+import { type Bench, productFigure, type Row, type Verdict } from "../row.ts";
 import { seedChats } from "../seeds/seed-chats.ts";
+import { browse } from "./browse.ts";
 import { startReachable } from "./rows-tunnel.ts";
+import { first } from "./rows-web-first.ts";
 
-const SCRIPT = join(import.meta.dir, "..", "web.mjs");
 const WORKSPACES = 10_000;
 const LINES = 10_000;
 const KEYS = 150;
@@ -26,34 +26,6 @@ const productOf = ({ sides }: Bench, dataDir = join(sides.dir, `web-${++spawned}
   mkdirSync(dataDir, { recursive: true });
   // Not pinned: the browser takes what it gets, and so does the server beside it.
   return startProduct({ command: sides.productCommand, dataDir, core: undefined });
-};
-
-type Acts = Readonly<Record<string, () => Promise<unknown>>>;
-
-const browse = async (product: Product, scenario: string, options: object = {}, acts: Acts = {}): Promise<Figures> => {
-  const given = [needs.chromium.file, product.url, product.adminToken, scenario, JSON.stringify(options)];
-  await using child = Bun.spawn([needs.node.file, SCRIPT, ...given], {
-    stdin: "pipe",
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  let rest = "";
-  let figures: Figures | undefined;
-  const decoder = new TextDecoder();
-  for await (const chunk of child.stdout) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      if (!line.startsWith("@")) figures = JSON.parse(line) as Figures;
-      else {
-        await acts[line.slice(1)]?.();
-        child.stdin.write("done\n");
-        child.stdin.flush();
-      }
-    }
-  }
-  if ((await child.exited) !== 0 || !figures) throw new Error(`the scenario ${scenario} failed`);
-  return figures;
 };
 
 const atMost = (what: string, figure: string, bound: number, unit: Verdict["unit"]): Verdict => ({
@@ -217,4 +189,4 @@ const log = row("log", {
   ],
 });
 
-export const web: readonly Row[] = [load, list, chat, stream, terminal, log];
+export const web: readonly Row[] = [first, load, list, chat, stream, terminal, log];

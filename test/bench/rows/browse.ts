@@ -1,0 +1,41 @@
+// Plays a scenario of web.mjs in a real headless Chromium and hears its figures.
+import { join } from "node:path";
+import { needs } from "#test/support/needs.ts";
+import type { Figures } from "../row.ts";
+
+const SCRIPT = join(import.meta.dir, "..", "web.mjs");
+
+/** What the scenario may ask for meanwhile, by name. */
+type Acts = Readonly<Record<string, () => Promise<unknown>>>;
+
+/** Figures of the scenario at this server; without a token nobody is signed in. */
+export const browse = async (
+  product: { readonly url: string; readonly adminToken: string },
+  scenario: string,
+  options: object = {},
+  acts: Acts = {},
+): Promise<Figures> => {
+  const given = [needs.chromium.file, product.url, product.adminToken, scenario, JSON.stringify(options)];
+  await using child = Bun.spawn([needs.node.file, SCRIPT, ...given], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  let rest = "";
+  let figures: Figures | undefined;
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stdout) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (!line.startsWith("@")) figures = JSON.parse(line) as Figures;
+      else {
+        await acts[line.slice(1)]?.();
+        child.stdin.write("done\n");
+        child.stdin.flush();
+      }
+    }
+  }
+  if ((await child.exited) !== 0 || !figures) throw new Error(`the scenario ${scenario} failed`);
+  return figures;
+};

@@ -1,0 +1,31 @@
+// What somebody new does with the screen alone: from the link that the server prints to an answer in a running workspace. The model is one
+// that the server has found on its machine.
+
+/** Takes these steps in the page; gives how often something was pressed, and how many seconds it took. */
+export const takeFirstSteps = async (page, setup, { email, username, password }) => {
+  const began = Date.now();
+  let presses = 0;
+  const press = async (locator) => {
+    presses += 1;
+    await locator.click();
+  };
+  const button = (name) => page.getByRole("button", { name, exact: true });
+  await page.goto(setup);
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Username").fill(username);
+  await page.getByLabel("Password").fill(password);
+  await press(button("Create user and sign in"));
+  await press(button("Add it and say hello"));
+  await page.getByText(/qwen3-coder:30b answers/).waitFor();
+  await press(page.locator(".page").getByRole("link", { name: "New workspace" }));
+  await press(page.getByRole("button", { name: "Create" }));
+  await page.waitForURL("**/workspaces/*");
+  const workspace = page.url();
+  await press(page.getByRole("link", { name: "New chat", exact: true }));
+  const message = page.getByRole("textbox", { name: "Message" });
+  await message.waitFor();
+  await message.fill("Hello");
+  await message.press("Enter");
+  await page.getByText("I will remember that.").waitFor();
+  return { presses, seconds: (Date.now() - began) / 1000, workspace };
+};
