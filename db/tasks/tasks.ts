@@ -29,8 +29,8 @@ export const listTasks = query(
     .where(
       and(
         lives,
-        sql`(${sql.placeholder("owner_id")} is null or ${tasks.owner_id} = ${sql.placeholder("owner_id")})`,
-        sql`(${sql.placeholder("organization_id")} is null or ${tasks.organization_id} = ${sql.placeholder("organization_id")})`,
+        sql`(cast(${sql.placeholder("owner_id")} as text) is null or ${tasks.owner_id} = ${sql.placeholder("owner_id")})`,
+        sql`(cast(${sql.placeholder("organization_id")} as text) is null or ${tasks.organization_id} = ${sql.placeholder("organization_id")})`,
       ),
     )
     .orderBy(desc(tasks.created_at), desc(tasks.id))

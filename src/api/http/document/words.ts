@@ -6,7 +6,10 @@ export const TAGS: { name: string; description: string }[] = [
   { name: "Users", description: "People, their sign-ins and their API tokens." },
   { name: "Second factors", description: "Authenticator apps, recovery codes, and confirming who one is." },
   { name: "API keys", description: "Session keys and tokens: make, list, expire, delete." },
-  { name: "Secrets", description: "What people keep for their workspaces to find in variables and files; never returned." },
+  {
+    name: "Secrets",
+    description: "What people keep for their workspaces to find in variables and files; never returned.",
+  },
   { name: "External accounts", description: "Accounts at git hosts and other services that people link." },
   { name: "Organizations", description: "Who owns templates and workspaces together." },
   { name: "Groups", description: "Members who are given access together, and what their workspaces may cost." },

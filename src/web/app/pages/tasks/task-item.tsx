@@ -24,7 +24,9 @@ export const TaskItem = ({ task, again }: { task: Task; again: () => Promise<voi
       <span class="small mut clip">
         <State kind={kind}>{words}</State>
         {" · "}
-        <a href={workspace}>{task.workspace_name}</a>
+        <a class="link" href={workspace}>
+          {task.workspace_name}
+        </a>
         {" · "}
         <Time at={task.updated_at} />
         {taskWords(task) !== "" && ` · ${taskWords(task)}`}
