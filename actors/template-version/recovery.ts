@@ -5,6 +5,7 @@ import { listOpenDryRuns } from "#db/templates/dry-runs.ts";
 import { listHashes } from "#db/templates/files.ts";
 import { listOpenImports } from "#db/templates/versions.ts";
 import type { Directory } from "../runtime/directory.ts";
+import type { JobQueue } from "../runtime/job-queue.ts";
 import type { TemplateVersionActor } from "./actor.ts";
 import type { DryRunActor } from "./dry-run-actor.ts";
 
@@ -14,12 +15,23 @@ export const recoverBlobs = async (store: Store, blobs: Blobs): Promise<void> =>
   await blobs.recover(new Set(rows.map(({ hash }) => hash)));
 };
 
+/** What was asked for since the server listens is held already, and stays as it is. */
+type Held = Pick<JobQueue, "holds">;
+
 /** Takes up open imports, the oldest first. */
-export const recoverImports = async (store: Store, versions: Directory<TemplateVersionActor>): Promise<void> => {
-  for (const { id } of await store.scan(listOpenImports())) await versions.ask(id, "resume", {});
+export const recoverImports = async (
+  store: Store,
+  versions: Directory<TemplateVersionActor>,
+  jobs: Held,
+): Promise<void> => {
+  for (const { id, job_id } of await store.scan(listOpenImports())) {
+    if (!jobs.holds(job_id)) await versions.ask(id, "resume", {});
+  }
 };
 
 /** Takes up open dry runs, the oldest first. */
-export const recoverDryRuns = async (store: Store, dryRuns: Directory<DryRunActor>): Promise<void> => {
-  for (const { id } of await store.scan(listOpenDryRuns())) await dryRuns.ask(id, "requeueJob", {});
+export const recoverDryRuns = async (store: Store, dryRuns: Directory<DryRunActor>, jobs: Held): Promise<void> => {
+  for (const { id } of await store.scan(listOpenDryRuns())) {
+    if (!jobs.holds(id)) await dryRuns.ask(id, "requeueJob", {});
+  }
 };

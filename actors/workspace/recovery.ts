@@ -4,14 +4,23 @@ import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
 import type { Directory } from "../runtime/directory.ts";
+import type { JobQueue } from "../runtime/job-queue.ts";
 import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
 
 const PAGE = 1_000;
 
-/** Puts every open build back into the queue, or ends it; one after the other, so that the oldest gets the first slot (WK-16). */
-export const recoverBuilds = async (store: Store, workspaces: Directory<WorkspaceActor>): Promise<void> => {
+/**
+ * Puts every open build back into the queue, or ends it; one after the other, so that the oldest gets the first slot (WK-16). What was asked
+ * for since the server listens is in the queue already and stays as it is.
+ */
+export const recoverBuilds = async (
+  store: Store,
+  workspaces: Directory<WorkspaceActor>,
+  jobs: Pick<JobQueue, "holds">,
+): Promise<void> => {
   for (const { workspace_id, job_id } of await store.all(listOpenBuilds())) {
+    if (jobs.holds(job_id)) continue;
     try {
       await workspaces.ask(workspace_id, "requeueJob", { job_id });
     } catch (error) {

@@ -108,7 +108,7 @@ export const listUnusedVersions = query(
 /** Versions whose import job has not ended, oldest first: taken up again at start. */
 export const listOpenImports = query(
   build
-    .select({ id: template_versions.id, created_at: jobs.created_at })
+    .select({ id: template_versions.id, job_id: jobs.id })
     .from(jobs)
     .innerJoin(template_versions, eq(template_versions.job_id, jobs.id))
     .where(and(isNull(jobs.completed_at), eq(jobs.type, "template_version_import")))

@@ -291,12 +291,12 @@ export class Context implements ApiContext, AsyncDisposable {
 
   /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
   async started(): Promise<void> {
-    await recoverImports(this.store, this.versions);
-    await recoverDryRuns(this.store, this.dryRuns);
+    await recoverImports(this.store, this.versions, this.jobs);
+    await recoverDryRuns(this.store, this.dryRuns, this.jobs);
     await lowerPortShares(this.store, this.workspaces);
     await endForbiddenSharing(this.store, this.workspaces);
     await endForbiddenChatSharing(this.store, this.chats);
-    await recoverBuilds(this.store, this.workspaces);
+    await recoverBuilds(this.store, this.workspaces, this.jobs);
     await stopForbiddenLocal(this);
     await recoverChats(this.store, this.chats, this.clock.now());
     await recoverWorkspaces(this.store, this.provisioners);

@@ -1,0 +1,25 @@
+// A server that has just started takes up what was open before, while it is asked for new builds already.
+import { expect } from "bun:test";
+import { recoverBuilds } from "#actors/workspace/recovery.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+testInside("[WK-15] a build that was asked for since the start goes on while open ones are taken up", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { store, workspaces, jobs } = contextOf(server);
+  const { template_id } = await seedTemplate(server, { ...ECHO, echo: { logs: ["begin"], hang: true } });
+  const { id, latest_build } = await createWorkspace(admin, template_id);
+  const read = () => admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`);
+  const running = await until(async () => {
+    const { job } = await read();
+    return job.status === "running" ? job : undefined;
+  });
+  await recoverBuilds(store, workspaces, jobs);
+  expect((await read()).job).toMatchObject({ status: "running", started_at: running.started_at });
+  await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
+  expect((await awaitBuild(admin, id)).latest_build.job.status).toBe("canceled");
+});
