@@ -25,9 +25,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await look("secrets");
   result.shown = (await page.content()).includes("canary-of-the-registry");
 
-  await page.keyboard.press("Control+k");
-  await page.keyboard.type("tasks");
-  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Tasks", exact: true }).click();
   await page.waitForURL("**/tasks");
   await page.getByText("No tasks yet").waitFor();
   await look("tasks-none");
