@@ -16,8 +16,11 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const begin = async (text, isIn = true) => {
     await page.getByRole("link", { name: "New chat" }).click();
     await page.waitForURL("**/chats");
+    // Only the page of a new chat has it: until then what is typed would go to the chat before.
+    const where = page.getByRole("button", { name: "No workspace" });
+    await where.waitFor();
     if (isIn) {
-      await page.getByRole("button", { name: "No workspace" }).click();
+      await where.click();
       await page.getByRole("button", { name: /^story/ }).click();
     }
     await say(text);

@@ -74,8 +74,9 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
   for (let round = 1; round <= rounds; round++) {
     await place.stop();
     const point = random() < 0.7 ? "after_commit" : "before_commit";
+    // Beyond what the server itself writes before it listens.
     const server = await place.start({
-      env: { ...env, SLIPWAY_FAILPOINT: `${point}:${2 + Math.floor(random() * 12)}` },
+      env: { ...env, SLIPWAY_FAILPOINT: `${point}:${5 + Math.floor(random() * 12)}` },
     });
     // A late request may be the one that dies: what was sent last is there whole or not at all.
     for (;;) {
