@@ -1,18 +1,15 @@
 // The ledger of lifecycle hooks: what was asked and decided, and its reading page by page. Rows are let go by age and number, in slices.
 import { and, desc, lt, sql } from "drizzle-orm";
-import { build, given, insertInto, query, type Statement, statement } from "./engine/sql.ts";
+import { build, given, givenOrAll, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { hook_dispatches } from "./schema/hook-dispatches.ts";
 
 export type HookDispatchRow = typeof hook_dispatches.$inferSelect;
 
 export const insertHookDispatch = insertInto(hook_dispatches);
 
-const like = (column: (typeof hook_dispatches)["event" | "result" | "chat_id"], name: string) =>
-  sql`(cast(${sql.placeholder(name)} as text) is null or ${column} = ${sql.placeholder(name)})`;
-
 const matching = and(
-  like(hook_dispatches.event, "event"),
-  like(hook_dispatches.result, "result"),
+  givenOrAll(hook_dispatches.event),
+  givenOrAll(hook_dispatches.result),
   lt(hook_dispatches.key, sql.placeholder("before")),
 );
 

@@ -50,6 +50,10 @@ export const build = drizzle(async () => ({ rows: [] }));
 /** That the column has the value which is given under its name: `.where(given(agents.id))` takes {id}. */
 export const given = (column: AnySQLiteColumn): SQL => eq(column, sql.placeholder(column.name));
 
+/** The column has the value of that name; all rows when that is null. The cast tells PostgreSQL what null is. */
+export const givenOrAll = (column: AnySQLiteColumn): SQL =>
+  sql`(cast(${sql.placeholder(column.name)} as text) is null or ${column} = ${sql.placeholder(column.name)})`;
+
 type Compilable = { toSQL(): { sql: string; params: unknown[] } };
 /** What an insert, update or delete of Drizzle knows of itself. */
 type Writing = Compilable & { readonly config: { readonly table: SQLiteTable } };

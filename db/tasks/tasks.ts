@@ -1,7 +1,7 @@
 // Tasks: a workspace made for one prompt with the chat that works on it. Written by src/domain/tasks, in the batch of the workspace where
 // that changes with it, and by the keeper that gives the prompt (actors/tasks/keeper.ts).
 import { and, desc, eq, sql } from "drizzle-orm";
-import { build, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, given, givenOrAll, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { tasks } from "../schema/tasks.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
@@ -26,13 +26,7 @@ export const findTaskByName = query(
 /** Newest first: {owner_id, organization_id, limit}; null stands for all. For `scan`. */
 export const listTasks = query(
   living()
-    .where(
-      and(
-        lives,
-        sql`(cast(${sql.placeholder("owner_id")} as text) is null or ${tasks.owner_id} = ${sql.placeholder("owner_id")})`,
-        sql`(cast(${sql.placeholder("organization_id")} as text) is null or ${tasks.organization_id} = ${sql.placeholder("organization_id")})`,
-      ),
-    )
+    .where(and(lives, givenOrAll(tasks.owner_id), givenOrAll(tasks.organization_id)))
     .orderBy(desc(tasks.created_at), desc(tasks.id))
     .limit(sql.placeholder("limit")),
 );
