@@ -14,6 +14,7 @@ import { audit, auditCost } from "./rows/rows-audit.ts";
 import { backup } from "./rows/rows-backup.ts";
 import { latency, send, tokens } from "./rows/rows-chats.ts";
 import { chatsAtScale } from "./rows/rows-chats-at-scale.ts";
+import { cluster } from "./rows/rows-cluster.ts";
 import { insights } from "./rows/rows-insights.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows/rows-logs.ts";
 import { network } from "./rows/rows-network.ts";
@@ -56,6 +57,7 @@ const rows: Row[] = [
   auditCost,
   backup,
   ...terraform,
+  cluster,
   ...web,
 ];
 

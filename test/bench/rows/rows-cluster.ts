@@ -1,0 +1,77 @@
+// The row about PostgreSQL: the same server on SQLite (the floor) and as a node on a PostgreSQL on the same machine and disk, which has
+// the cores that the server leaves. fsync is on for both; every acknowledged write is on disk.
+import { mkdtempSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Bench, type Row, range, ratioOf } from "../row.ts";
+
+const POSTGRES = join(import.meta.dir, "../../../.ci/postgres");
+/** Agents that send single rows side by side: the group commit has to find company for each. */
+const WRITERS = 64;
+const LINE_AGENTS = 8;
+
+/** A PostgreSQL of its own beside the bench's folder, which its user may not enter. */
+const startPostgres = async ({ sides }: Bench): Promise<AsyncDisposable & { env: Record<string, string> }> => {
+  const folder = mkdtempSync(join(dirname(sides.dir), "slipway-bench-postgres-"));
+  const run = async (verb: string): Promise<string> => {
+    const child = Bun.spawn([POSTGRES, verb, folder], { stdout: "pipe", stderr: "inherit" });
+    const said = (await child.stdout.text()).trim();
+    if ((await child.exited) !== 0)
+      throw new Error(`.ci/postgres ${verb} failed; it needs root and Debian's postgresql`);
+    return said;
+  };
+  const env = { SLIPWAY_DATABASE_URL: await run("start"), SLIPWAY_ENCRYPTION_KEY: "5".repeat(64) };
+  const stop = async (): Promise<void> => void (await run("stop"));
+  return { env, [Symbol.asyncDispose]: stop };
+};
+
+export const cluster: Row = {
+  name: "cluster",
+  title: "A node on PostgreSQL (product) beside the same server on SQLite (floor): single rows, log lines, reads",
+  sides: ["floor", "product"],
+  async measure(bench, side) {
+    await using postgres = side === "product" ? await startPostgres(bench) : undefined;
+    const env = postgres?.env ?? {};
+    await using target = await bench.start("product", { agents: WRITERS + LINE_AGENTS, env });
+    const [secs, { port }] = [bench.seconds, target];
+    const single = await bench.driver.load(port, range(WRITERS).map(target.patch), { secs, lines: 1 });
+    const agents = range(LINE_AGENTS).map((agent) => WRITERS + agent);
+    const lines = await bench.driver.load(port, agents.map(target.patch), { secs });
+    const reads = await bench.driver.load(
+      port,
+      range(64).map(() => target.get()),
+      { secs },
+    );
+    return {
+      rows_per_s: single.batches_per_s,
+      row_p50: single.ack.p50,
+      row_p99: single.ack.p99,
+      lines_per_s: lines.lines_per_s,
+      lines_p99: lines.ack.p99,
+      gets_per_s: reads.gets_per_s,
+      get_p99: reads.get.p99,
+      faults: single.errors + lines.errors + reads.errors,
+    };
+  },
+  figures: {
+    rows_per_s: "single rows/s",
+    row_p50: "row p50 ms",
+    row_p99: "row p99 ms",
+    lines_per_s: "log lines/s",
+    lines_p99: "lines p99 ms",
+    gets_per_s: "reads/s",
+    get_p99: "read p99 ms",
+    faults: "faults",
+  },
+  verdicts: [
+    ["durable single rows", "rows_per_s", 0.6] as const,
+    ["log lines", "lines_per_s", 0.4] as const,
+    ["reads of a workspace", "gets_per_s", 0.7] as const,
+  ].map(([what, figure, bound]) => ({
+    what: `${what}/s, PostgreSQL / SQLite`,
+    target: `>= ${bound}`,
+    value: ratioOf(figure),
+    bound,
+    better: "higher" as const,
+    unit: "ratio" as const,
+  })),
+};
