@@ -140,6 +140,9 @@ type Schema = {
   const?: unknown;
   minimum?: number;
   maximum?: number;
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
   anyOf?: readonly Schema[];
 };
 type Broken = {
@@ -163,7 +166,16 @@ const numberWords = ({ type, minimum, maximum }: Schema): string => {
   return maximum === undefined ? kind : `${kind}, at most ${maximum}`;
 };
 
+/** What is wrong with the length of a text whose own words are about its form; undefined when the length is right. */
+const lengthWords = ({ pattern, minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Schema, value: unknown) => {
+  if (pattern === undefined || typeof value !== "string") return undefined;
+  if (value.length > maxLength) return `must have at most ${maxLength} characters`;
+  return value.length < minLength ? `must have at least ${minLength} characters` : undefined;
+};
+
 const describe = (one: Broken): string => {
+  const length = lengthWords(one.schema ?? {}, one.value);
+  if (length !== undefined) return length;
   if (typeof one.schema?.error === "string") return one.schema.error;
   if (one.schema?.format === "uuid") return "must be a UUID";
   if (one.schema?.format === "date-time") return "must be a time as in RFC 3339, such as 2030-01-31T09:30:00Z";

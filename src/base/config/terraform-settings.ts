@@ -36,6 +36,10 @@ export const TERRAFORM_SETTINGS = {
 
 /** Of the server alone. */
 export const TERRAFORM_SERVER_SETTINGS = {
+  allow_terraform_for_listed_admins: setting(flag, false, {
+    group: "Workspaces",
+    help: "Whether members who look after a single template by its list of access may import Terraform for it. Its code runs as the server's user, and can read all that the server can.",
+  }),
   terraform_workers: setting(flag, false, {
     group: "Workspaces",
     help: "Whether every import, dry run and build of a template of Terraform is done by a worker (`slipway provisioner`) with the kind terraform, and not only those of templates that ask for tags. Forms whose questions depend on each other are planned by the server all the same.",

@@ -35,6 +35,7 @@ export const createVersion = async (
   const variable_values = { ...before, ...given };
   const id = uuid();
   const file_id = await fileOf(ctx, caller, body);
+  if (!mayManageTemplates(caller, organization.id)) await refuseTerraform(ctx, file_id);
   await ctx.versions.ask(id, "create", {
     job_id: uuid(),
     organization_id: organization.id,
@@ -53,6 +54,14 @@ export const createVersion = async (
 const valuesOfActive = async (ctx: DomainContext, id: string): Promise<Record<string, string>> => {
   const version = await ctx.store.get(findTemplateVersion({ id }));
   return version ? openVariables(ctx.encryption, version) : {};
+};
+
+/** Whoever looks after a template by its list alone is a member like others, and a plan runs code as the server's user (rule TF-34). */
+const refuseTerraform = async (ctx: DomainContext, file_id: string): Promise<void> => {
+  if (ctx.config.allow_terraform_for_listed_admins || !(await isTerraform(ctx, file_id))) return;
+  throw forbidden(
+    "Terraform runs a template's code as the server's user: only those who look after all templates of the organization import such a version. The setting allow_terraform_for_listed_admins allows it to those who look after this one, too.",
+  );
 };
 
 /** What a worker must have to take the import. */

@@ -181,6 +181,15 @@ describe("names and pictures", () => {
     }
   });
 
+  test("[HT-26] of a name that is too long it is said that it is", async () => {
+    const { status, validations } = await ask("PUT", "/api/v2/users/me/profile", {
+      username: ADMIN.username,
+      name: "n".repeat(10_000),
+    });
+    const detail = expect.stringMatching(/^must have at most \d+ characters$/);
+    expect({ status, validations }).toEqual({ status: 400, validations: [{ field: "name", detail }] });
+  });
+
   test.each(table(/^icon$/))("[HT-27] %s is a picture's address", async (_name, { operation, name }) => {
     const wrong = [
       "javascript:alert(1)",

@@ -6,7 +6,7 @@ import type { TemplateAcl, TemplateAclAvailable } from "#schema/templates/templa
 import type { Group } from "#schema/users/group.ts";
 import type { Client } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
-import { ECHO, importVersion, makeTemplate, unique } from "#test/support/templates.ts";
+import { ECHO, importVersion, makeTemplate, unique, upload } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, type World } from "#test/support/workspaces.ts";
 import { statusOf } from "../users/people.ts";
 
@@ -135,4 +135,16 @@ test("[TA-4] whoever may no longer use a template keeps the workspaces made of i
       expect((await awaitBuild(as("ada"), id)).latest_build.job.status).toBe("succeeded");
     }
   }
+});
+
+test("[TF-34] who looks after a template by its list alone gives it no Terraform, whose plan runs code as the server's user", async () => {
+  const template = await makeTemplate(world.admin, unique() + ECHO);
+  expect(await change(template, { user_perms: { [idOf("ada")]: "admin" } })).toBe(200);
+  const files = { "main.tf": 'terraform {}\ndata "external" "x" { program = ["id"] }\n' };
+  const push = async (who: Client): Promise<number> => {
+    const body = { storage_method: "file", file_id: await upload(who, files), template_id: template.id };
+    return statusOf(who, "POST", `/organizations/${organization_id}/templateversions`, body);
+  };
+  expect([await push(as("ada")), await push(world.admin)]).toEqual([403, 201]);
+  expect((await importVersion(as("ada"), unique() + ECHO, { template_id: template.id })).job.status).toBe("succeeded");
 });
