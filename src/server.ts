@@ -5,9 +5,9 @@ import type { Server } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
-import { sameDigest, sha256 } from "#base/ids.ts";
 import "#schema/formats.ts";
 import { log } from "#base/log.ts";
+import { pause } from "#base/retry.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
 import { agentProgramFiles } from "./api/agents/programs.ts";
@@ -40,7 +40,6 @@ import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
-import { nodeToken } from "./cluster/head.ts";
 import type { Context } from "./context/context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 import { readAppearance } from "./domain/deployment/appearance.ts";
@@ -174,15 +173,16 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const behalf = { addresses: ctx.addresses, operations };
   const apps = new AppProxy(ctx, who);
   const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });
-  const isOfNode = ctx.cluster && tokenCheck(nodeToken(ctx.encryption));
+  const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
   const handle = async (request: Request): Promise<Response> => {
-    const isPassedOn = isOfNode !== undefined && ctx.requests.takeNamed(request, isOfNode);
+    const passedOnFor = takeNamed?.(request);
+    if (passedOnFor !== undefined) ctx.requests.passedOnFor(request, passedOnFor);
     const id = idOf(request);
     const response = await (id !== undefined && tracing() ? tracedAnswer(request, id, answer) : answer(request));
     const shown = id ?? madeIdOf(request);
     if (shown !== undefined) response.headers.set("x-request-id", shown);
     // A spare passes one request on each connection; the client has to know that there is no second.
-    if (isPassedOn && !request.headers.has("upgrade")) response.headers.set("connection", "close");
+    if (passedOnFor !== undefined && !request.headers.has("upgrade")) response.headers.set("connection", "close");
     return response;
   };
 
@@ -220,6 +220,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     metrics: scrapes?.url,
     url: listeningUrl(tls ? "https" : "http", host, server.port as number),
     async stop(reason) {
+      if (ctx.cluster) await closeDoor(server, ctx);
       ctx.draining = true;
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
@@ -246,14 +247,18 @@ const checkDeclaredLength = ({ method, url, headers }: Request, operations: Oper
   if (length > limit) throw tooLarge(limit);
 };
 
+/** For what is on its way over connections that are there already. */
+const ON_ITS_WAY_MS = 100;
+
+/** A node that hands over takes no more connections, so that who comes to the others waits for the next one and is not refused by this. */
+const closeDoor = async (server: Server<never>, { clock }: Context): Promise<void> => {
+  // Resolves when the last connection is closed, which is later than this.
+  void server.stop();
+  await pause(clock, ON_ITS_WAY_MS);
+};
+
 /** A node of a cluster that could not renew its lease: another one may be active by now. */
 const isLapsed = ({ cluster }: Context): boolean => cluster !== undefined && cluster.serves_ms <= 0;
-
-/** Compares in a time that tells nothing. */
-const tokenCheck = (token: string) => {
-  const known = sha256(token);
-  return (given: string): boolean => sameDigest(sha256(given), known);
-};
 
 /** Health checks are answered also while the server is overloaded or stopping. */
 const isProbe = (request: Request): boolean => {

@@ -9,7 +9,6 @@ import { checkDatabase } from "./checks.ts";
 import {
   type ClusterView,
   forgetNode,
-  isStandbyMissing,
   type NodeRow,
   releaseLease,
   renewLease,
@@ -18,6 +17,7 @@ import {
   viewCluster,
 } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
+import { changesOf, type SeenState, stateOf } from "./node-state.ts";
 import { Primary } from "./primary.ts";
 import { PgStore } from "./store.ts";
 
@@ -53,6 +53,12 @@ export class ClusterNode {
   #turn: Promise<void> = Promise.resolve();
   #store: PgStore | undefined;
   #wasServing = false;
+  /** The database did not answer when it was asked last. */
+  #isSilent = false;
+  /** Another node has taken over from this one, which ends. */
+  #isFollowed = false;
+  /** What the log has been told of. */
+  #told: SeenState | undefined;
   #left = false;
   readonly #waiting: (() => void)[] = [];
   readonly #onLapse: (() => void)[] = [];
@@ -72,6 +78,7 @@ export class ClusterNode {
       await migratePostgres(connection, { now: options.clock.now() });
       const node = new ClusterNode(options, primary);
       await node.#look(connection);
+      node.#tell();
       node.#plan(LOOK_MS);
       return node;
     } catch (error) {
@@ -86,6 +93,12 @@ export class ClusterNode {
 
   get epoch(): number {
     return this.#epoch;
+  }
+
+  get state(): SeenState {
+    const { leader, view } = this;
+    const isActive = this.#role === "active";
+    return stateOf({ isActive, serves: this.serves_ms > 0, isSilent: this.#isSilent, leader: leader?.id, view });
   }
 
   /** What was seen of the cluster last. */
@@ -175,11 +188,14 @@ export class ClusterNode {
     if (this.#left) return;
     try {
       await this.#within((sql) => (this.#role === "active" ? this.#renew(sql) : this.#try(sql)));
+      this.#isSilent = false;
+      if (!this.#isFollowed) this.#tell();
     } catch (error) {
+      this.#isSilent = true;
+      this.#tell(error);
       this.#primary.lost();
       // Its connection hangs in the same way, and after a failover another database has to be found.
       if (this.#role === "active" && this.serves_ms <= 0) this.#store?.reconnect();
-      log("cluster").warn("the database does not answer node {id}: {error}", { id: this.id, error });
     }
   }
 
@@ -202,12 +218,11 @@ export class ClusterNode {
     if (!(await renewLease(sql, this.id, this.#epoch, lease_ms))) {
       this.#role = "spare";
       this.#held_until = 0;
+      this.#isFollowed = true;
       fatal(new CommitError("closed", "another node has taken over"));
       return;
     }
     this.#hold(asked_at + lease_ms);
-    if (!this.#wasServing)
-      log("cluster").info("node {id} is active, epoch {epoch}", { id: this.id, epoch: this.#epoch });
     this.#wasServing = true;
     await this.#look(sql);
   }
@@ -223,21 +238,22 @@ export class ClusterNode {
     this.#hold(asked_at + lease_ms);
     this.#role = "active";
     this.#wasServing = true;
-    log("cluster").info("node {id} is active, epoch {epoch}", { id: this.id, epoch });
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   async #look(sql: ReservedSQL): Promise<void> {
     const { id, version } = this.#options;
     await seeNode(sql, { id, address: id, version });
-    const wasMissing = isStandbyMissing(this.#view);
     this.#view = await viewCluster(sql);
-    const isMissing = isStandbyMissing(this.#view);
-    if (isMissing && !wasMissing) {
-      log("cluster").error("no synchronous standby of the database is connected: writes wait until one is");
-    } else if (wasMissing && !isMissing) {
-      log("cluster").info("a synchronous standby of the database is connected again");
-    }
+  }
+
+  /** A line of the log for each thing that has changed. */
+  #tell(reason?: unknown): void {
+    const now = this.state;
+    const { id } = this;
+    const values = { id, epoch: this.#epoch, ...(now.holder && { holder: now.holder }), ...(reason ? { reason } : {}) };
+    for (const { level, text } of changesOf(this.#told, now)) log("cluster")[level](text, values);
+    this.#told = now;
   }
 
   #hold(until: number): void {
@@ -250,7 +266,7 @@ export class ClusterNode {
   #noteLapse(): void {
     if (this.#role !== "active" || !this.#wasServing || this.serves_ms > 0) return;
     this.#wasServing = false;
-    log("cluster").error("node {id} could not renew its lease: it answers nobody until it can", { id: this.id });
+    this.#tell();
     for (const listener of this.#onLapse) listener();
   }
 }

@@ -1,9 +1,8 @@
 // For machines that watch this server: alive, and ready for work.
 import { Elysia, t } from "elysia";
-import { isStandbyMissing } from "#db/pg/lease.ts";
+import { type NodeState, Readiness } from "#schema/readiness.ts";
 import type { ApiContext } from "./context.ts";
 import { operation } from "./http/operation.ts";
-import { Generic } from "./http/responses.ts";
 
 const tags = ["General"];
 
@@ -24,23 +23,34 @@ export const health = (ctx: ApiContext) =>
       "/readyz",
       ({ status }) => {
         const why = ctx.draining ? "The server is stopping." : whyNotServing(ctx);
-        return why === undefined ? status(200, { message: "Ready." }) : status(503, { message: why });
+        const state = nodeState(ctx);
+        return why === undefined
+          ? status(200, { message: readyMessage(state), ...state })
+          : status(503, { message: why, ...state });
       },
       {
-        response: { 200: Generic, 503: Generic },
+        response: { 200: Readiness, 503: Readiness },
         detail: {
           tags,
           operationId: "checkReadiness",
           summary: "Ready",
-          description: "503 while the server starts or stops, and while a node of a cluster may not serve.",
+          description:
+            "503 while the server starts or stops, and while a node of a cluster serves nobody. A spare is ready when the active node is, to which it passes everything on.",
           security: [],
         },
       },
     );
 
 /** What keeps a node of a cluster from its work; undefined for a server without a cluster. */
-const whyNotServing = ({ cluster }: ApiContext): string | undefined => {
-  if (!cluster) return undefined;
-  if (isStandbyMissing(cluster.view)) return "No synchronous standby of the database is connected: writes wait.";
-  return cluster.serves_ms > 0 ? undefined : "The database does not confirm that this node is the active one.";
+const whyNotServing = ({ cluster }: ApiContext): string | undefined =>
+  cluster && cluster.serves_ms <= 0 ? "The database does not confirm that this node is the active one." : undefined;
+
+/** What a node is in; nothing of a server without a cluster. */
+const nodeState = ({ cluster }: ApiContext): Partial<NodeState> => {
+  if (!cluster) return {};
+  const { node, lease, database, standby } = cluster.state;
+  return { node, lease, database, standby };
 };
+
+const readyMessage = ({ standby }: Partial<NodeState>): string =>
+  standby === "missing" ? "Ready, but writes wait: no synchronous standby of the database is connected." : "Ready.";

@@ -4,10 +4,12 @@
 import type { X509Certificate } from "node:crypto";
 import type { Socket, TCPSocketListener } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
-import { log } from "#base/log.ts";
 import { pause, within } from "#base/retry.ts";
+import type { NodeState } from "#schema/readiness.ts";
+import { connectToNode, type NodePlace, placeOf } from "./connect.ts";
 import { MOST_HEAD, plainAnswer, readHead } from "./head.ts";
-import { certificateOf, isNode } from "./peer.ts";
+import { certificateOf } from "./peer.ts";
+import { type Readiness, readinessOfSpare } from "./readiness.ts";
 
 /** How long a connection waits for a node to be active, and how often it looks. */
 const WAIT_MS = 15_000;
@@ -33,12 +35,12 @@ export type ForwarderOptions = {
   leader(): string | undefined;
   /** host:port of this node, once it is the active one and listens itself. */
   own(): string;
-  /** What `/readyz` answers: undefined when this node could take over, otherwise why not. */
-  problem(): string | undefined;
+  /** What `/readyz` tells of this node beside whether it is ready. */
+  state(): NodeState;
 };
 
 type Side = {
-  socket: Socket<Link> | undefined;
+  socket: Pick<Socket, "write" | "pause" | "resume" | "shutdown" | "end" | "remoteAddress"> | undefined;
   /** What it has not taken yet. */
   waiting: Buffer[];
   /** The other side has ended: so does this one, once it has taken all. */
@@ -109,7 +111,7 @@ export class Forwarder {
     link.client.socket = socket;
     this.#links.add(link);
     if (this.#links.size > this.#options.max_connections) {
-      this.#answer(link, "503 Service Unavailable", "The server has too many open connections.");
+      this.#refuse(link, "503 Service Unavailable", "The server has too many open connections.");
     } else link.timer = this.#options.clock.after(HEAD_MS, () => this.#close(link));
   }
 
@@ -131,19 +133,16 @@ export class Forwarder {
     if (head === undefined) return;
     link.timer?.cancel();
     if (head === "wrong" || link.early.length > EARLY_BYTES + MOST_HEAD) {
-      this.#answer(link, "400 Bad Request", "This is no request that can be passed on.");
+      this.#refuse(link, "400 Bad Request", "This is no request that can be passed on.");
       return;
     }
-    const { problem, token } = this.#options;
-    if (head.method === "GET" && head.path === "/healthz") this.#answer(link, "200 OK", "OK");
-    else if (head.method === "GET" && head.path === "/readyz") {
-      const why = problem();
-      if (why === undefined) this.#answer(link, "200 OK", "Ready: this node is a spare.");
-      else this.#answer(link, "503 Service Unavailable", why);
-    } else if (head.isPassedOn) {
-      this.#answer(link, "503 Service Unavailable", "This node is not the active one.");
-    } else {
+    if (head.method === "GET" && head.path === "/healthz") this.#answer(link, "200 OK", { message: "OK" });
+    // One that other nodes pass on to says so, also when it is asked whether it is ready.
+    else if (head.isPassedOn) this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
+    else if (head.method === "GET" && head.path === "/readyz") void this.#answerReadiness(link, head.host);
+    else {
       link.isPassing = true;
+      const { token } = this.#options;
       const address = link.client.socket?.remoteAddress ?? "";
       link.early = Buffer.concat([head.passedOn(token, address), link.early.subarray(head.end)]);
       void this.#connect(link, this.#options.clock.monotonic() + WAIT_MS);
@@ -154,16 +153,14 @@ export class Forwarder {
   async #connect(link: Link, until: number): Promise<void> {
     const { clock, leader, own } = this.#options;
     while (this.#links.has(link)) {
-      const [, hostname, port] = /^(.*):(\d+)$/.exec((this.#isNext ? own() : leader()) ?? "") ?? [];
-      if (hostname !== undefined) {
-        const made = await this.#reachInTime(link, hostname.replace(/^\[|\]$/g, ""), Number(port));
-        if (made) {
-          this.#connected(link, made);
-          return;
-        }
+      const place = placeOf(this.#isNext ? own() : leader());
+      const made = place && (await this.#reachInTime(link, place));
+      if (made) {
+        this.#connected(link, made);
+        return;
       }
       if (clock.monotonic() > until) {
-        this.#answer(link, "503 Service Unavailable", "No node of the cluster is active.");
+        this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
         return;
       }
       await pause(clock, LOOK_MS);
@@ -171,60 +168,26 @@ export class Forwarder {
   }
 
   /** A connection that comes too late is ended: the node is tried again, or another is active by then. */
-  async #reachInTime(link: Link, hostname: string, port: number): Promise<Socket<Link> | undefined> {
-    const attempt = { isLate: false };
-    const reached = this.#reach(link, hostname, port, attempt);
+  async #reachInTime(link: Link, place: NodePlace): Promise<Socket | undefined> {
+    let isLate = false;
+    const inTime =
+      <Given extends unknown[]>(run: (...given: Given) => void) =>
+      (...given: Given): void => {
+        if (!isLate) run(...given);
+      };
+    const reached = connectToNode(place, this.#certificate, {
+      data: (bytes) => this.#write(link, "client", bytes),
+      drain: () => this.#drain(link, "server"),
+      ended: inTime(() => this.#ended(link, "client")),
+      failed: inTime(() => this.#close(link)),
+    });
     if (await within(this.#options.clock, CONNECT_MS, reached)) return reached;
-    attempt.isLate = true;
+    isLate = true;
     void reached.then((late) => late?.end());
     return undefined;
   }
 
-  /** A connection to a node; undefined when nobody answers there, or somebody who is no node of this cluster. */
-  async #reach(
-    link: Link,
-    hostname: string,
-    port: number,
-    attempt: { readonly isLate: boolean },
-  ): Promise<Socket<Link> | undefined> {
-    const own = this.#certificate;
-    const { promise: known, resolve: tell } = Promise.withResolvers<boolean>();
-    if (!own) tell(true);
-    let isNodes = own === undefined;
-    const socket = await Bun.connect<Link>({
-      hostname,
-      port,
-      data: link,
-      allowHalfOpen: true,
-      // Looked at below: a node is known by its certificate, not by the name at which it is reached.
-      ...(own ? { tls: { rejectUnauthorized: false } } : {}),
-      socket: {
-        handshake: (node, isTrusted) => {
-          isNodes = own !== undefined && isNode(node.getPeerX509Certificate(), isTrusted, own);
-          tell(isNodes);
-        },
-        data: (_, bytes) => this.#write(link, "client", bytes),
-        drain: () => this.#drain(link, "server"),
-        end: () => {
-          if (isNodes && !attempt.isLate) this.#ended(link, "client");
-        },
-        close: () => {
-          tell(false);
-          if (isNodes && !attempt.isLate) this.#ended(link, "client");
-        },
-        error: () => {
-          tell(false);
-          if (isNodes && !attempt.isLate) this.#close(link);
-        },
-      },
-    }).catch(() => undefined);
-    if (!socket || (await known)) return socket;
-    socket.end();
-    log("cluster").warn("who answers at {hostname} port {port} has not the certificate of a node", { hostname, port });
-    return undefined;
-  }
-
-  #connected(link: Link, socket: Socket<Link>): void {
+  #connected(link: Link, socket: Socket): void {
     if (!this.#links.has(link)) {
       socket.end();
       return;
@@ -283,12 +246,30 @@ export class Forwarder {
     link.timer = this.#options.clock.after(END_MS, look);
   }
 
-  #answer(link: Link, status: Parameters<typeof plainAnswer>[0], message: string): void {
+  /** Whoever comes is served by the active node: this one is as ready as that. */
+  async #answerReadiness(link: Link, host: string): Promise<void> {
+    link.isPassing = true;
+    const { clock, leader, state } = this.#options;
+    const { isReady, message }: Readiness = await readinessOfSpare({
+      clock,
+      active: leader(),
+      certificate: this.#certificate,
+      host,
+    });
+    if (!this.#links.has(link)) return;
+    this.#answer(link, isReady ? "200 OK" : "503 Service Unavailable", { message, ...state() });
+  }
+
+  #refuse(link: Link, status: Parameters<typeof plainAnswer>[0], message: string): void {
+    this.#answer(link, status, { message });
+  }
+
+  #answer(link: Link, ...[status, said]: Parameters<typeof plainAnswer>): void {
     link.isPassing = true;
     link.isAnswered = true;
     link.early = Buffer.alloc(0);
     link.client.socket?.resume();
-    this.#write(link, "client", plainAnswer(status, message));
+    this.#write(link, "client", plainAnswer(status, said));
     this.#ended(link, "client");
   }
 

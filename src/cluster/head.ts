@@ -1,12 +1,6 @@
 // The head of a request, as a spare sees it that passes the request on. Pure. Nothing but the head of the first request of a connection is
 // read: the spare tells the active node to close behind it, so there is no second one that the two could understand differently.
-import type { Encryption } from "#base/encryption.ts";
-
-/** Names the node's token and the address of the client: what a spare says of the request that it passes on. */
-export const NODE_HEADER = "x-slipway-node";
-
-/** What a node says to the active one, so that it is believed about the client's address. */
-export const nodeToken = (encryption: Encryption): string => encryption.deriveUuid("cluster node");
+import { NODE_HEADER } from "./passed-on.ts";
 
 /** Bytes of a head. More is nobody's request. */
 export const MOST_HEAD = 64 * 1024;
@@ -16,6 +10,8 @@ const END = Buffer.from("\r\n\r\n");
 export type Head = {
   readonly method: string;
   readonly path: string;
+  /** The value of its first Host header; empty where it has none. */
+  readonly host: string;
   /** Another node has passed it on. */
   readonly isPassedOn: boolean;
   /** The head with the header of this node. */
@@ -39,6 +35,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   return {
     method,
     path,
+    host: named("host")[0]?.slice("host:".length).trim() ?? "",
     isPassedOn: named(NODE_HEADER).length > 0,
     end: at + END.length,
     passedOn(token, address) {
@@ -52,18 +49,12 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   };
 };
 
-/** The address that a node with this token has named; undefined for every other value. */
-export const addressNamedBy = (value: string | null, isToken: (given: string) => boolean): string | undefined => {
-  const [, token, address] = /^(\S{1,200}) ([\da-fA-F:.]{2,45})$/.exec(value ?? "") ?? [];
-  return token !== undefined && isToken(token) ? address : undefined;
-};
-
 /** A whole answer of a spare's own. */
 export const plainAnswer = (
   status: "200 OK" | "503 Service Unavailable" | "400 Bad Request",
-  message: string,
+  said: { readonly message: string },
 ): Buffer => {
-  const body = JSON.stringify({ message });
+  const body = JSON.stringify(said);
   const lines = [`HTTP/1.1 ${status}`, "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`];
   const again = status.startsWith("503") ? ["retry-after: 1"] : [];
   return Buffer.from(

@@ -9,18 +9,24 @@ import { log } from "#base/log.ts";
 import { within } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
+import type { Encryption } from "#base/encryption.ts";
 import { sharedKey } from "#db/engine/sealed.ts";
 import { ClusterNode } from "#db/pg/node.ts";
+import type { NodeState } from "#schema/readiness.ts";
 import { Forwarder } from "./forwarder.ts";
-import { nodeToken } from "./head.ts";
+import { nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
 
 /** A node that nobody is active beside needs no longer to become so. */
 const AT_ONCE_MS = 1000;
+/** How often the first start of a cluster looks for the key that another node stores. */
+const KEY_LOOK_MS = 250;
 
 export type Membership = {
   readonly node: ClusterNode;
   /** Listens until this node does so as the active one; undefined where there was nobody to pass requests on to. */
   readonly forwarder: Forwarder | undefined;
+  /** Reads what the other nodes say of requests that they pass on. */
+  takerOfNames(encryption: Encryption): TakeNamed;
 };
 
 type Options = {
@@ -29,8 +35,8 @@ type Options = {
   /** Another node has taken over: the process must stop. */
   fatal(error: Error): void;
   readonly signal?: AbortSignal | undefined;
-  /** Called when it stands by: {port} is where it listens. */
-  standsBy?(port: number): void;
+  /** Called when it stands by: {port} is where it listens. What it answers is ended before the node becomes active. */
+  standsBy?(port: number, node: ClusterNode): AsyncDisposable | undefined;
 };
 
 /** Resolves when this node is the active one. Throws UnsafeDatabaseError, NewerDatabaseError, EncryptionKeyError, CommitError. */
@@ -42,39 +48,65 @@ export const joinCluster = async ({ config, clock, signal, standsBy, ...options 
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   const node = await ClusterNode.join({ url, id: nameOf(config), version: VERSION, lease_ms, clock, fatal });
   let forwarder: Forwarder | undefined;
+  let beside: AsyncDisposable | undefined;
   try {
-    const fingerprint = await node.keyFingerprint();
-    const place = { directory: config.data_dir, digits: config.encryption_key };
-    // A wrong key is told of now and not when this node has to take over.
-    const encryption = fingerprint === undefined ? undefined : sharedKey(place, fingerprint);
     const led = node.lead(signal);
+    // Told below, or not at all when something else goes wrong first.
+    led.catch(() => {});
+    const encryption = await sharedEncryption(node, config, clock, led);
     if (encryption && (node.leader || !(await within(clock, AT_ONCE_MS, led)))) {
-      const tls = readTls(config, clock.now());
       const { host, port } = config.address;
       const own = { host: ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host, port };
       forwarder = new Forwarder({
         hostname: host.replace(/^\[|\]$/g, ""),
         port,
-        tls,
+        tls: readTls(config, clock.now()),
         clock,
         max_connections: config.max_connections,
         token: nodeToken(encryption),
         leader: () => node.leader?.address,
         own: () => address.print(own),
-        problem: () => (node.view ? undefined : "The database does not answer."),
+        state: () => shownState(node),
       });
       own.port = forwarder.port;
-      log("cluster").info("node {id} stands by for {active}", { id: node.id, active: node.leader?.id });
-      standsBy?.(forwarder.port);
+      beside = standsBy?.(forwarder.port, node);
     }
     await led;
-    return { node, forwarder };
+    await beside?.[Symbol.asyncDispose]();
+    return { node, forwarder, takerOfNames: (key) => takerOfNames(nodeToken(key)) };
   } catch (error) {
+    await beside?.[Symbol.asyncDispose]();
     forwarder?.end();
     await node.leave();
     throw error;
   }
 };
+
+/**
+ * The key of the nodes, compared with that of the cluster, so that a wrong one is told of now and not when this node has to take over.
+ * Undefined when this node became active before any key was known: then it is the first one. Throws EncryptionKeyError.
+ */
+const sharedEncryption = async (
+  node: ClusterNode,
+  { data_dir: directory, encryption_key: digits }: Config,
+  clock: Clock,
+  led: Promise<void>,
+): Promise<Encryption | undefined> => {
+  for (;;) {
+    const fingerprint = await node.keyFingerprint();
+    if (fingerprint !== undefined) return sharedKey({ directory, digits }, fingerprint);
+    // Of nodes that start together for the first time one is active, and has not stored its key yet.
+    if (await within(clock, KEY_LOOK_MS, led)) return undefined;
+  }
+};
+
+/** What anybody may know of a node: no names of nodes. */
+const shownState = ({ state: { node, lease, database, standby } }: ClusterNode): NodeState => ({
+  node,
+  lease,
+  database,
+  standby,
+});
 
 /** Where other nodes reach this one. A test's server has no port yet, and no other node needs it. */
 const nameOf = ({ node_address, address: { port } }: Config): string =>

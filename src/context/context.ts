@@ -270,11 +270,11 @@ export class Context implements ApiContext, AsyncDisposable {
     );
   }
 
-  /** The link to the setup page while there is no user yet. */
-  setupUrl(_url: URL): string | undefined {
+  /** A new link to the setup page while there is no user yet. */
+  async setupUrl(): Promise<string | undefined> {
     if (!this.accounts.setupNeeded) return undefined;
     const url = new URL("/setup", this.accessUrl);
-    url.searchParams.set("token", this.accounts.setup.offer());
+    url.searchParams.set("token", await this.accounts.setup.offer());
     return url.href;
   }
 

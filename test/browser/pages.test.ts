@@ -13,7 +13,7 @@ testNeeding(
   "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets the server up, signs in, makes tokens and revokes them, by keyboard and on a phone, and no request leaves the machine",
   async () => {
     await using server = await startTestServer({ env: NOBODY });
-    const link = server.context?.setupUrl(server.url) ?? "";
+    const link = (await server.context?.setupUrl()) ?? "";
     const { requests, complaints, ...told } = await runStory("pages.mjs", [link]);
     expect(told).toMatchObject({
       afterSetup: "/",

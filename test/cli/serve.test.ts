@@ -43,7 +43,7 @@ const setUp = (stop: (reason: string) => Promise<void>, setup?: string) => {
     openContext: async (options) => {
       fatal = options.fatal;
       return {
-        setupUrl: (url) => setup && new URL(setup, url).href,
+        setupUrl: async () => setup && new URL(setup, "http://127.0.0.1:4711/").href,
         async [Symbol.asyncDispose]() {
           steps.push("disposed");
         },

@@ -2,12 +2,14 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Server, Socket } from "bun";
 import { systemClock } from "#base/clock.ts";
+import { sha256 } from "#base/ids.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { addressNamedBy, NODE_HEADER } from "#src/cluster/head.ts";
+import { addressNamedBy, NODE_HEADER } from "#src/cluster/passed-on.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 
 const TOKEN = "the-token-of-the-nodes";
+const STATE = { node: "spare", lease: "elsewhere", database: "answers", standby: "connected" } as const;
 const BIG = 64 * 1024;
 const MESSAGES = 1600;
 
@@ -40,7 +42,11 @@ const activeNode = () => {
     port: 0,
     async fetch(request, own) {
       const { pathname } = new URL(request.url);
-      const named = addressNamedBy(request.headers.get(NODE_HEADER), (given) => given === TOKEN);
+      const named = addressNamedBy(request.headers.get(NODE_HEADER), sha256(TOKEN));
+      if (pathname === "/readyz") {
+        const host = request.headers.get("host");
+        return Response.json({ message: "Not now." }, { status: host === "slipway.test" ? 200 : 503 });
+      }
       if (pathname === "/socket" && own.upgrade(request, { data: undefined })) return;
       if (pathname === "/slow") {
         return new Response(
@@ -79,7 +85,7 @@ const spare = (leader: () => number | undefined, max_connections = 100): Forward
       return port === undefined ? undefined : `127.0.0.1:${port}`;
     },
     own: () => "",
-    problem: () => undefined,
+    state: () => STATE,
   });
   open.push({ stop: () => forwarder.end() });
   return forwarder;
@@ -229,11 +235,29 @@ describe("a spare", () => {
     20_000,
   );
 
-  test("[CL-6] answers for itself whether it lives and could take over, and refuses what is no request", async () => {
-    const forwarder = spare(() => undefined);
-    const ready = await fetch(`http://127.0.0.1:${forwarder.port}/readyz`);
-    expect([ready.status, await ready.json()]).toEqual([200, { message: "Ready: this node is a spare." }]);
+  test("[CL-6] lives by itself, and is ready while the active node is", async () => {
+    let leader: number | undefined;
+    const forwarder = spare(() => leader);
+    const ready = async (headers: Record<string, string> = {}) => {
+      const answer = await fetch(`http://127.0.0.1:${forwarder.port}/readyz`, { headers });
+      return [answer.status, await answer.json()];
+    };
     expect((await fetch(`http://127.0.0.1:${forwarder.port}/healthz`)).status).toBe(200);
+    expect(await ready()).toEqual([503, { message: "No node of the cluster is active.", ...STATE }]);
+    leader = activeNode().port;
+    const host = "slipway.test";
+    expect(await ready({ host })).toEqual([200, { message: "Ready: this node passes on to the active one.", ...STATE }]);
+    expect(await ready()).toEqual([503, { message: "The active node is not ready: Not now.", ...STATE }]);
+    // Two spares that take each other for the active node.
+    leader = spare(() => forwarder.port).port;
+    const [status, { message }] = (await ready({ host })) as [number, { message: string }];
+    expect([status, message]).toEqual([503, "The active node is not ready: This node is not the active one."]);
+    leader = 1;
+    expect(await ready({ host })).toEqual([503, { message: "The active node does not answer this one.", ...STATE }]);
+  });
+
+  test("[CL-6] refuses what is no request", async () => {
+    const forwarder = spare(() => undefined);
     for (const wrong of [
       "nonsense\r\n\r\n",
       "GET / HTTP/1.1\r\nbad header\r\n\r\n",

@@ -85,16 +85,26 @@ testNeeding(
 
 testNeeding(
   [needs.postgres],
-  "[CL-1] [CL-5] a node that is told to stop hands over: nobody who asks the other one is refused for the lease",
+  "[CL-1] [CL-5] [CL-16] of two nodes that start an empty cluster together one is active; told to stop it hands over, and the other takes the setup link that it has printed",
   async () => {
     await using cluster = await startCluster();
-    const one = await cluster.start(1);
-    const two = await cluster.start(2);
-    const client = await signIn(two);
-    one.signal("SIGTERM");
-    expect(await one.exited).toBe(0);
-    const { username } = await at(two, client).get<{ username: string }>("/api/v2/users/me");
-    expect(username).toBe(ADMIN.username);
+    const env = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+    const started = await Promise.all([1, 2].map((n) => cluster.start(n, { env })));
+    const active = await cluster.active();
+    const two = started.find(({ id }) => id !== active.id) as NodeProcess;
+    const readyz = async () => (await fetch(new URL("/readyz", two.url))).json();
+    const state = { lease: "elsewhere", database: "answers", standby: "not required" };
+    expect(await readyz()).toEqual({ message: "Ready: this node passes on to the active one.", node: "spare", ...state });
+    const setup_token = /token=([\w-]{43})/.exec(await until(() => active.said()))?.[1];
+    active.signal("SIGTERM");
+    // Whoever asks meanwhile waits, and is not refused for the lease.
+    const made = await new Client(two.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
+    expect(made.status).toBe(201);
+    expect(await active.exited).toBe(0);
+    await signIn(two);
+    expect(await readyz()).toEqual({ message: "Ready.", node: "active", ...state, lease: "held" });
+    expect(two.said()).toContain(`node ${two.id} stands by: ${active.id} is active`);
+    expect(two.said()).toContain(`node ${two.id} is active, epoch `);
     await until(() => two.said().includes("is listening on"));
     two.signal("SIGTERM");
     expect(await two.exited).toBe(0);

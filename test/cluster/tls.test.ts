@@ -40,7 +40,7 @@ test("[CL-11] a spare passes on to a node with its own certificate, and to nobod
       return `127.0.0.1:${leader}`;
     },
     own: () => "",
-    problem: () => undefined,
+    state: () => ({ node: "spare", lease: "elsewhere", database: "answers", standby: "connected" }),
   });
   try {
     const ask = () =>

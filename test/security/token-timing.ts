@@ -2,7 +2,7 @@
 // compared by Welch's t (RELIABILITY check 31). In full by `bun run torture`; CI only runs it in short, since there no time decides.
 import type { Clock } from "#base/clock.ts";
 import { keySecret } from "#base/ids.ts";
-import { SetupLink } from "#domain/users/first-user.ts";
+import { SetupLink } from "#domain/users/setup-link.ts";
 import { AgentTokens } from "#src/api/http/agent-tokens.ts";
 import { identify } from "#src/api/http/identify.ts";
 import { UserKeys } from "#src/api/http/user-keys.ts";
@@ -29,7 +29,7 @@ export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
   const { owner_token, agent_token } = await seedAgent(server);
   const agents = new AgentTokens({ store, topics, clock });
   const keys = new UserKeys(store);
-  const link = new SetupLink(clock);
+  const link = new SetupLink({ store, clock });
   const policy = "nobody";
   const addresses = { of: () => "192.0.2.1" };
   const request = new Request("http://localhost/api/v2/users/me");
@@ -42,18 +42,15 @@ export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
       policy,
       addresses,
     })) instanceof Error;
-  const isNotTheLink = async (token: string): Promise<boolean> => {
-    try {
-      link.redeem(token);
-      return false;
-    } catch {
-      return true;
-    }
-  };
+  const isNotTheLink = (token: string): Promise<boolean> =>
+    link.check(token).then(
+      () => false,
+      () => true,
+    );
   return [
     { name: "session token", right: owner_token, secretFrom: owner_token.indexOf("-") + 1, refuses: isNobody },
     { name: "agent token", right: agent_token, secretFrom: 0, refuses: isNobody },
-    { name: "setup token", right: link.offer(), secretFrom: 0, refuses: isNotTheLink },
+    { name: "setup token", right: await link.offer(), secretFrom: 0, refuses: isNotTheLink },
   ];
 };
 

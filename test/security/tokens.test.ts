@@ -97,7 +97,7 @@ testInside(
     {
       await using server = await startTestServer({ directory: directory.path, env: none });
       const anybody = new Client(server.url);
-      const setup_token = new URL(contextOf(server).setupUrl(server.url) ?? "").searchParams.get("token") as string;
+      const setup_token = new URL((await contextOf(server).setupUrl()) ?? "").searchParams.get("token") as string;
       secrets.set("setup token", setup_token);
       await anybody.fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token: `${setup_token}x` });
       await anybody.post("/api/v2/users/first", { ...ADMIN, setup_token });

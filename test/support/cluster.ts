@@ -102,7 +102,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
   const active = async (): Promise<NodeProcess> => {
     for (const node of nodes.values()) {
       const answer = await fetch(new URL("/readyz", node.url)).catch(() => undefined);
-      if (answer?.ok && ((await answer.json()) as { message: string }).message === "Ready.") return node;
+      if (answer?.ok && ((await answer.json()) as { node?: string }).node === "active") return node;
     }
     throw new Error("no node is active");
   };

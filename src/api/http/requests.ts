@@ -3,7 +3,6 @@
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { addressNamedBy, NODE_HEADER } from "#src/cluster/head.ts";
 import { ResponseMismatches } from "./response-mismatch.ts";
 
 /** A request that is not answered after this gets 503; streams and long polls exempt themselves. */
@@ -59,14 +58,9 @@ export class Requests {
     return this.#named.get(request) ?? this.#server?.requestIP(request)?.address;
   }
 
-  /** Takes from the request what another node of the cluster says of it, so that nobody behind this sees it. True when one has passed it on. */
-  takeNamed(request: Request, isToken: (given: string) => boolean): boolean {
-    const value = request.headers.get(NODE_HEADER);
-    if (value === null) return false;
-    request.headers.delete(NODE_HEADER);
-    const address = addressNamedBy(value, isToken);
-    if (address !== undefined) this.#named.set(request, address);
-    return address !== undefined;
+  /** Another node of the cluster has passed the request on for a client at this address. */
+  passedOnFor(request: Request, address: string): void {
+    this.#named.set(request, address);
   }
 
   /** For long polls and streams: no deadline, no idle timeout, and a stop does not wait for it. */

@@ -5,7 +5,7 @@ import type { ClusterNode } from "#db/pg/node.ts";
 export const registerCluster = (metrics: Metrics, node: ClusterNode): void => {
   metrics.gauge(
     "slipway_node_active",
-    "1 while this node is the active one and may serve.",
+    "1 while this node is the active one and may serve; 0 of a spare.",
     () => [{ labels: { node: node.id }, value: node.serves_ms > 0 ? 1 : 0 }],
     ["node"],
   );
@@ -18,6 +18,9 @@ export const registerCluster = (metrics: Metrics, node: ClusterNode): void => {
     "How long ago each node was last heard of by the database.",
     () => (node.view?.nodes ?? []).map(({ id, silent_ms }) => ({ labels: { node: id }, value: silent_ms / 1000 })),
     ["node"],
+  );
+  metrics.gauge("slipway_database_answers", "1 while the database answers this node.", () =>
+    node.state.database === "answers" ? 1 : 0,
   );
   metrics.gauge("slipway_database_standby_required", "1 where commits wait for a standby of the database.", () =>
     node.view?.standby.required ? 1 : 0,

@@ -41,20 +41,15 @@ export const firstUser = (ctx: ApiContext) =>
         if (!setup_token) {
           throw invalidField("setup_token", `is needed: in the body, in the header ${SETUP_HEADER} or in the query`);
         }
-        const giveBack = accounts.setup.redeem(setup_token);
-        try {
-          const { email, username, name = "", password } = body;
-          await accounts.passwords.check(password, body);
-          const made = await createFirstUser(
-            { store, clock, passwords: accounts.passwords },
-            { email, username, name: name.trim(), password },
-          );
-          accounts.setupNeeded = false;
-          return status(201, made);
-        } catch (error) {
-          giveBack();
-          throw error;
-        }
+        await accounts.setup.check(setup_token);
+        const { email, username, name = "", password } = body;
+        await accounts.passwords.check(password, body);
+        const made = await createFirstUser(
+          { store, clock, passwords: accounts.passwords },
+          { email, username, name: name.trim(), password },
+        );
+        accounts.setupNeeded = false;
+        return status(201, made);
       },
       {
         body: FirstUserRequest,

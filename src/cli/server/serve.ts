@@ -8,7 +8,7 @@ import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { withoutPassword } from "#db/pg/hosts.ts";
+import type { ClusterNode } from "#db/pg/node.ts";
 import { localWorkspaces } from "#domain/health/local.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import { startLogging } from "../logging.ts";
@@ -42,8 +42,8 @@ interface OpenOptions {
 }
 
 export interface ServedContext extends AsyncDisposable {
-  /** The link to the setup page while there is no user yet. */
-  setupUrl(url: URL): string | undefined;
+  /** A new link to the setup page while there is no user yet. */
+  setupUrl(): Promise<string | undefined>;
 }
 
 export const run: RunVerb = async (input) => {
@@ -132,7 +132,7 @@ export const serve = async <Context extends ServedContext>(
     await context[Symbol.asyncDispose]();
     throw error;
   }
-  announce(input, config, server, context);
+  await announce(input, config, server, context);
   // Unfit: an orderly stop would try to write. What was acknowledged is on disk, so leaving at once loses nothing.
   if ((await Promise.race([aborted(signal), unfit])) instanceof Error) return EXIT.failed;
   const stopped = (async () => {
@@ -150,8 +150,14 @@ const standBy = async (
 ): Promise<Membership | "stopped"> => {
   const { clock, signal } = input;
   const { joinCluster } = await import("#src/cluster/membership.ts");
-  const standsBy = (port: number) =>
+  const spareFigures = config.metrics_address && (await import("#src/api/metrics/spare.ts"));
+  const standsBy = (port: number, node: ClusterNode): AsyncDisposable | undefined => {
     input.print(`Slipway ${VERSION} stands by on port ${port}: another node of the cluster is active`);
+    if (!spareFigures || !config.metrics_address) return undefined;
+    const figures = spareFigures.showSpare(node, clock, config.metrics_address);
+    input.print(`Metrics: ${figures.url.href}`);
+    return figures;
+  };
   try {
     return await joinCluster({ config, clock, signal, fatal, standsBy });
   } catch (error) {
@@ -160,20 +166,28 @@ const standBy = async (
   }
 };
 
-function announce(input: VerbInput, config: Config, { url, metrics }: Started, context: ServedContext): void {
+const announce = async (
+  input: VerbInput,
+  config: Config,
+  { url, metrics }: Started,
+  context: ServedContext,
+): Promise<void> => {
   const shown = url.href.replace(/\/$/, "");
   input.print(`Slipway ${VERSION} is listening on ${shown}`);
-  const setup = context.setupUrl(url);
+  const setup = await context.setupUrl();
   if (setup !== undefined) input.print(`Create the first user (the link works once, for 30 minutes): ${setup}`);
   input.print(`API documentation: ${shown}/swagger`);
   if (metrics) input.print(`Metrics: ${metrics.href}`);
-  input.print(
-    config.database_url === undefined
-      ? `Data is kept in ${resolve(config.data_dir)}`
-      : `Data is kept in ${withoutPassword(config.database_url)}`,
-  );
+  input.print(`Data is kept in ${await placeOfData(config)}`);
   input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
-}
+};
+
+const placeOfData = async ({ database_url, data_dir }: Config): Promise<string> => {
+  if (database_url === undefined) return resolve(data_dir);
+  // Loaded only here: one server needs none of it.
+  const { withoutPassword } = await import("#db/pg/hosts.ts");
+  return withoutPassword(database_url);
+};
 
 const aborted = (signal: AbortSignal): Promise<undefined> =>
   new Promise((done) => {

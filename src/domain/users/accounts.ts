@@ -4,9 +4,9 @@ import type { Encryption } from "#base/encryption.ts";
 import { pause } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
 import { SecondFactors } from "../factors/second-factors.ts";
-import { SetupLink } from "./first-user.ts";
 import { Guesses } from "./guesses.ts";
 import { Passwords } from "./passwords.ts";
+import { SetupLink } from "./setup-link.ts";
 import { networkOf, Throttle } from "./throttle.ts";
 
 /** Sign-ins and password changes of one address for one account in a minute (facts/platform 3.1). */
@@ -60,7 +60,7 @@ export class Accounts {
     this.#clock = clock;
     this.passwords = new Passwords(clock);
     this.factors = new SecondFactors(deps);
-    this.setup = new SetupLink(clock);
+    this.setup = new SetupLink(deps);
     this.#tries = new Throttle(clock, TRIES);
     this.#wrong = new Throttle(clock, WRONG);
     this.#guesses = new Guesses(clock);

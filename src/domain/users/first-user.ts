@@ -2,8 +2,8 @@
 // workspaces, and the first user, from the settings or through the setup link. Exactly one first user is ever made (rules ID-1, ID-2).
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { AppError, conflict } from "#base/errors.ts";
-import { linkToken, sameDigest, sha256, uuid } from "#base/ids.ts";
+import { conflict } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import type { users } from "#db/schema/users.ts";
@@ -14,49 +14,9 @@ import { findAnyUser, findUser, insertUser } from "#db/users/users.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { userMade } from "./audit.ts";
 import type { Passwords } from "./passwords.ts";
+import { closeSetupLinks } from "./setup-link.ts";
 
 export { PREBUILDS_USER_ID };
-
-const LINK_MS = 30 * 60_000;
-
-/** The one-time token of the setup link. Only its hash is kept, and only in memory: each start makes a new one. */
-export class SetupLink {
-  readonly #clock: Clock;
-  #hash = "";
-  #expires = 0;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** A new token, good for 30 minutes; the one before is void. */
-  offer(): string {
-    const token = linkToken();
-    this.#hash = sha256(token);
-    this.#expires = this.#clock.now() + LINK_MS;
-    return token;
-  }
-
-  /** Uses the token up, at once, so that of two racing calls one wins. The returned function gives it back after a failure. */
-  redeem(token: string): () => void {
-    const given = this.#hash;
-    const isGood = sameDigest(sha256(token), given) && this.#clock.now() < this.#expires;
-    if (!isGood) {
-      throw new AppError("forbidden", "The setup token is not valid.", {
-        detail: "It works once and for 30 minutes. Restart the server to get a new link.",
-      });
-    }
-    this.#hash = "";
-    return () => {
-      this.#hash ||= given;
-    };
-  }
-
-  /** The token counts no longer. */
-  close(): void {
-    this.#hash = "";
-  }
-}
 
 export type FirstUser = { email: string; username: string; name: string; password: string };
 
@@ -98,6 +58,7 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
       insertUser(row),
       insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
       userMade(row, now),
+      ...(await closeSetupLinks(store)),
     ]);
   } catch (error) {
     if (error instanceof CommitError && error.reason === "constraint") throw conflict("The first user exists already.");

@@ -1,16 +1,18 @@
 // The first minutes of a fresh install: who becomes its owner.
 import { describe, expect, test } from "bun:test";
+import { listSettings } from "#db/settings.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { statusOf } from "./people.ts";
 
 const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
 const ANN = { email: "ann@example.com", username: "ann", password: "a-long-enough-secret" };
 
-const tokenOf = (server: TestServer): string => {
-  const link = server.context?.setupUrl(server.url);
+const tokenOf = async (server: TestServer): Promise<string> => {
+  const link = await server.context?.setupUrl();
   return new URL(link ?? "").searchParams.get("token") ?? "";
 };
 // The link is printed by the process itself, so these stories run beside the server and not against the binary.
@@ -20,7 +22,7 @@ describe("the setup link", () => {
     await using server = await startTestServer({ env: NOBODY });
     const anybody = new Client(server.url);
     expect(await statusOf(anybody, "GET", "/users/first")).toBe(404);
-    const setup_token = tokenOf(server);
+    const setup_token = await tokenOf(server);
     expect(setup_token).toHaveLength(43);
 
     const first = (body: object) => anybody.fetch("POST", "/api/v2/users/first", body);
@@ -40,13 +42,13 @@ describe("the setup link", () => {
     });
     expect(await statusOf(anybody, "GET", "/users/first")).toBe(200);
     expect((await first({ ...ANN, email: "eve@example.com", username: "eve", setup_token })).status).toBe(409);
-    expect(server.context?.setupUrl(server.url)).toBeUndefined();
+    expect(await server.context?.setupUrl()).toBeUndefined();
   });
 
   testInside("[ID-2] takes the token in a header or the query of clients that know no such member", async () => {
     for (const how of ["header", "query"] as const) {
       await using server = await startTestServer({ env: NOBODY });
-      const setup_token = tokenOf(server);
+      const setup_token = await tokenOf(server);
       const first = (token: string) =>
         new Client(server.url).fetch(
           "POST",
@@ -62,7 +64,7 @@ describe("the setup link", () => {
 
   testInside("[ID-2] of racing first users exactly one wins", async () => {
     await using server = await startTestServer({ env: NOBODY });
-    const setup_token = tokenOf(server);
+    const setup_token = await tokenOf(server);
     const anybody = new Client(server.url);
     const statuses = await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
@@ -75,20 +77,31 @@ describe("the setup link", () => {
       ),
     );
     expect(statuses.filter((status) => status === 201)).toHaveLength(1);
-    expect(statuses.filter((status) => status === 403 || status === 409)).toHaveLength(7);
+    expect(statuses.filter((status) => status === 409)).toHaveLength(7);
   });
 
-  testInside("[ID-2] counts for 30 minutes, and a newer link replaces it", async () => {
+  testInside("[ID-2] counts for 30 minutes, beside newer ones, and of many the newest ten", async () => {
     const clock = new ManualClock();
     await using server = await startTestServer({ env: NOBODY, clock });
     const anybody = new Client(server.url);
-    const first = (setup_token: string) => statusOf(anybody, "POST", "/users/first", { ...ANN, setup_token });
-    const old = tokenOf(server);
-    const late = tokenOf(server);
+    const first = (setup_token: string, how = {}) =>
+      statusOf(anybody, "POST", "/users/first", { ...ANN, ...how, setup_token });
+    const old = await tokenOf(server);
+    clock.advance(60_000);
+    const newer = await tokenOf(server);
+    clock.advance(29 * 60_000);
     expect(await first(old)).toBe(403);
-    clock.advance(30 * 60_000);
-    expect(await first(late)).toBe(403);
-    expect(await first(tokenOf(server))).toBe(201);
+    // Good, but for the password.
+    expect(await first(newer, { password: "short" })).toBe(400);
+    for (let i = 0; i < 10; i++) {
+      clock.advance(1000);
+      await tokenOf(server);
+    }
+    expect(await first(newer)).toBe(403);
+    const links = () => contextOf(server).store.all(listSettings({ from: "setup_link/", to: "setup_link0" }));
+    expect(await links()).toHaveLength(10);
+    expect(await first(await tokenOf(server))).toBe(201);
+    expect(await links()).toEqual([]);
   });
 });
 

@@ -1,0 +1,73 @@
+// What a node is in, in four words: what it is, who has the lease, whether the database answers it, and what stands by for the database.
+// The log, /readyz and figures say the same. Pure.
+import type { NodeState } from "#schema/readiness.ts";
+import { type ClusterView, isStandbyMissing } from "./lease.ts";
+
+/** The state, and the other node that holds the lease. */
+export type SeenState = NodeState & { readonly holder: string | undefined };
+
+type Seen = {
+  readonly isActive: boolean;
+  readonly serves: boolean;
+  readonly isSilent: boolean;
+  /** Another node that holds the lease. */
+  readonly leader: string | undefined;
+  readonly view: ClusterView | undefined;
+};
+
+export const stateOf = ({ isActive, serves, isSilent, leader, view }: Seen): SeenState => ({
+  node: isActive ? "active" : "spare",
+  lease: isActive ? (serves ? "held" : "lapsed") : leader === undefined ? "free" : "elsewhere",
+  database: isSilent ? "silent" : "answers",
+  standby: standbyOf(view),
+  holder: isActive ? undefined : leader,
+});
+
+const standbyOf = (view: ClusterView | undefined): NodeState["standby"] => {
+  if (!view?.standby.required) return "not required";
+  if (isStandbyMissing(view)) return "missing";
+  return view.standby.synchronous === undefined ? "hidden" : "connected";
+};
+
+/** `text` has places for {id}, {epoch}, {holder} and {reason}. */
+export type Line = { readonly level: "info" | "warn" | "error"; readonly text: string };
+
+/** One line for each thing that has changed. `before`: undefined for a node that has just joined. */
+export const changesOf = (before: SeenState | undefined, after: SeenState): Line[] => {
+  const database = before?.database ?? "answers";
+  const lines = [
+    after.lease !== before?.lease || after.holder !== before.holder ? leaseLine(before, after) : undefined,
+    after.database !== database ? DATABASE[after.database] : undefined,
+    after.standby !== before?.standby ? standbyLine(before?.standby, after.standby) : undefined,
+  ];
+  return lines.filter((line) => line !== undefined);
+};
+
+const leaseLine = (before: SeenState | undefined, { lease }: SeenState): Line | undefined => {
+  if (lease === "held") return { level: "info", text: "node {id} is active, epoch {epoch}" };
+  if (lease === "lapsed") {
+    return { level: "error", text: "node {id} could not renew its lease: it answers nobody until it can" };
+  }
+  if (lease === "elsewhere") return { level: "info", text: "node {id} stands by: {holder} is active" };
+  return before ? { level: "warn", text: "node {id} sees no active node: whoever comes waits for one" } : undefined;
+};
+
+const DATABASE: Readonly<Record<NodeState["database"], Line>> = {
+  silent: { level: "warn", text: "the database does not answer node {id}: {reason}" },
+  answers: { level: "info", text: "the database answers node {id} again" },
+};
+
+const standbyLine = (before: NodeState["standby"] | undefined, after: NodeState["standby"]): Line | undefined => {
+  if (after === "missing") {
+    return { level: "error", text: "no synchronous standby of the database is connected: writes wait until one is" };
+  }
+  if (before === "missing") {
+    return after === "not required"
+      ? { level: "warn", text: "the database requires no synchronous standby any more: writes wait for none" }
+      : { level: "info", text: "a synchronous standby of the database is connected again" };
+  }
+  if (after === "hidden") {
+    return { level: "warn", text: "whether a standby is connected cannot be seen: grant pg_monitor to the database's user" };
+  }
+  return undefined;
+};

@@ -1,0 +1,65 @@
+// A connection from one node to another. Where nodes speak TLS, whoever answers has to show the certificate of a node.
+import type { X509Certificate } from "node:crypto";
+import type { Socket } from "bun";
+import { log } from "#base/log.ts";
+import { isNode } from "./peer.ts";
+
+/** Called for a node only, and not before it is known to be one. */
+export type NodeListener = {
+  data(bytes: Buffer): void;
+  /** It takes more again. */
+  drain?(): void;
+  /** It has said all, or the connection is closed. */
+  ended(): void;
+  /** The connection broke. */
+  failed(): void;
+};
+
+export type NodePlace = { readonly hostname: string; readonly port: number };
+
+/** `own`: the certificate of this node, where nodes speak TLS. Undefined when nobody answers there, or somebody who is no node. */
+export const connectToNode = async (
+  { hostname, port }: NodePlace,
+  own: X509Certificate | undefined,
+  listener: NodeListener,
+): Promise<Socket | undefined> => {
+  const { promise: known, resolve: tell } = Promise.withResolvers<boolean>();
+  if (!own) tell(true);
+  let isNodes = own === undefined;
+  const socket = await Bun.connect({
+    hostname,
+    port,
+    allowHalfOpen: true,
+    // Looked at below: a node is known by its certificate, not by the name at which it is reached.
+    ...(own ? { tls: { rejectUnauthorized: false } } : {}),
+    socket: {
+      handshake: (node, isTrusted) => {
+        isNodes = own !== undefined && isNode(node.getPeerX509Certificate(), isTrusted, own);
+        tell(isNodes);
+      },
+      data: (_, bytes) => listener.data(bytes),
+      drain: () => listener.drain?.(),
+      end: () => {
+        if (isNodes) listener.ended();
+      },
+      close: () => {
+        tell(false);
+        if (isNodes) listener.ended();
+      },
+      error: () => {
+        tell(false);
+        if (isNodes) listener.failed();
+      },
+    },
+  }).catch(() => undefined);
+  if (!socket || (await known)) return socket;
+  socket.end();
+  log("cluster").warn("who answers at {hostname} port {port} has not the certificate of a node", { hostname, port });
+  return undefined;
+};
+
+/** The two parts of host:port; undefined for other texts. An IPv6 host is without its brackets. */
+export const placeOf = (address: string | undefined): NodePlace | undefined => {
+  const [, hostname, port] = /^(.*):(\d+)$/.exec(address ?? "") ?? [];
+  return hostname === undefined ? undefined : { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
+};

@@ -1,0 +1,29 @@
+// What a spare says of a request that it passes on, and who is believed when it says so.
+import type { Encryption } from "#base/encryption.ts";
+import { sameDigest, sha256 } from "#base/ids.ts";
+
+/** Names the node's token and the address of the client. */
+export const NODE_HEADER = "x-slipway-node";
+
+/** What a node says to the active one, so that it is believed about the client's address. */
+export const nodeToken = (encryption: Encryption): string => encryption.deriveUuid("cluster node");
+
+/** The address that a node has named whose token has this digest; undefined for every other value. Compares in a time that tells nothing. */
+export const addressNamedBy = (value: string | null, digest: string): string | undefined => {
+  const [, given, address] = /^(\S{1,200}) ([\da-fA-F:.]{2,45})$/.exec(value ?? "") ?? [];
+  return given !== undefined && sameDigest(sha256(given), digest) ? address : undefined;
+};
+
+/** The client's address that a spare names in a request; undefined where none does. */
+export type TakeNamed = (request: Request) => string | undefined;
+
+/** Takes what is said so from the request, so that nobody behind this sees it; believed is only who has the token. */
+export const takerOfNames = (token: string): TakeNamed => {
+  const digest = sha256(token);
+  return (request) => {
+    const value = request.headers.get(NODE_HEADER);
+    if (value === null) return undefined;
+    request.headers.delete(NODE_HEADER);
+    return addressNamedBy(value, digest);
+  };
+};

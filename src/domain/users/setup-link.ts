@@ -1,0 +1,61 @@
+// The links with which the first user is made. They are rows, by their hash, so that the node that is active when somebody follows one
+// honours it, whichever has printed it.
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { linkToken, sameDigest, sha256 } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import type { Store } from "#db/engine/store.ts";
+import { deleteSetting, insertSetting, listSettings } from "#db/settings.ts";
+
+const LINK_MS = 30 * 60_000;
+/** Links that are good at the same time: a server that starts again and again prints one each time. */
+const MOST = 10;
+
+/** Rows of `settings`: the name is this and the hash of the token, the value the end in milliseconds since 1970. */
+const PREFIX = "setup_link/";
+const ALL = { from: PREFIX, to: "setup_link0" };
+
+export class SetupLink {
+  readonly #store: Store;
+  readonly #clock: Clock;
+
+  constructor({ store, clock }: { store: Store; clock: Clock }) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** A new token, good for 30 minutes or until there is a first user. Those before stay good for their time. */
+  async offer(): Promise<string> {
+    const token = linkToken();
+    const now = this.#clock.now();
+    const links = await this.#store.all(listSettings(ALL));
+    const kept = links
+      .filter(({ value }) => Number(value) > now)
+      .sort((a, b) => Number(b.value) - Number(a.value))
+      .slice(0, MOST - 1);
+    const gone = links.filter((link) => !kept.includes(link));
+    await this.#store.commit([
+      ...gone.map(({ key }) => deleteSetting(key)),
+      insertSetting({ key: PREFIX + sha256(token), value: String(now + LINK_MS) }),
+    ]);
+    return token;
+  }
+
+  /** Throws 403 for a token that is none, or is too old. */
+  async check(token: string): Promise<void> {
+    const digest = sha256(token);
+    const now = this.#clock.now();
+    let isGood = false;
+    for (const { key, value } of await this.#store.all(listSettings(ALL))) {
+      if (sameDigest(digest, key.slice(PREFIX.length)) && now < Number(value)) isGood = true;
+    }
+    if (isGood) return;
+    throw new AppError("forbidden", "The setup token is not valid.", {
+      detail: "It works once and for 30 minutes. Restart the server to get a new link.",
+    });
+  }
+}
+
+/** What takes every link away, for the batch that makes the first user. */
+export const closeSetupLinks = async (store: Store): Promise<Statement[]> =>
+  (await store.all(listSettings(ALL))).map(({ key }) => deleteSetting(key));

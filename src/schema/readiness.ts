@@ -1,0 +1,22 @@
+// What /readyz answers: whether the server is ready, and what a node of a cluster is in.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { Generic } from "./generic.ts";
+import { namedObject } from "./named.ts";
+import { oneOf } from "./one-of.ts";
+
+const Node = oneOf(["active", "spare"], "The node of a cluster that works, or one that passes everything on to it.");
+const Lease = oneOf(["held", "lapsed", "elsewhere", "free"], "Whose lease it is: this node's, this node's though it could not renew it, another node's, or nobody's.");
+const Database = oneOf(["answers", "silent"], "Whether the database has answered this node.");
+const Standby = oneOf(["connected", "missing", "hidden", "not required"], "The synchronous standby of the database. While it is missing, writes wait; hidden: it may not be seen.");
+
+export const Readiness = namedObject("Readiness", {
+  ...Generic.properties,
+  node: t.Optional(Node),
+  lease: t.Optional(Lease),
+  database: t.Optional(Database),
+  standby: t.Optional(Standby),
+});
+export type Readiness = Static<typeof Readiness>;
+
+/** What a node of a cluster is in. */
+export type NodeState = Required<Pick<Readiness, "node" | "lease" | "database" | "standby">>;

@@ -1,0 +1,62 @@
+// What the log says of a node: one line for each change, and none while nothing changes.
+import { expect, test } from "bun:test";
+import type { ClusterView } from "#db/pg/lease.ts";
+import { changesOf, type SeenState, stateOf } from "#db/pg/node-state.ts";
+
+const view = (required: boolean, synchronous: number | undefined): ClusterView => ({
+  active: undefined,
+  nodes: [],
+  standby: { required, synchronous },
+});
+const SPARE: SeenState = {
+  node: "spare",
+  lease: "elsewhere",
+  database: "answers",
+  standby: "connected",
+  holder: "a:7080",
+};
+const said = (before: SeenState | undefined, after: SeenState): string[] =>
+  changesOf(before, after).map(({ level, text }) => `${level}: ${text}`);
+
+test("[CL-17] the state of a node follows from its lease, the database's answers and its standby", () => {
+  const of = (over: Partial<Parameters<typeof stateOf>[0]>): string => {
+    const seen = { isActive: false, serves: false, isSilent: false, leader: undefined, view: undefined, ...over };
+    const { node, lease, database, standby } = stateOf(seen);
+    return `${node} ${lease} ${database} ${standby}`;
+  };
+  expect(of({})).toBe("spare free answers not required");
+  expect(of({ leader: "a:7080", view: view(true, 1) })).toBe("spare elsewhere answers connected");
+  expect(of({ isActive: true, serves: true, view: view(true, 0) })).toBe("active held answers missing");
+  expect(of({ isActive: true, isSilent: true, view: view(true, undefined) })).toBe("active lapsed silent hidden");
+});
+
+test("[CL-17] each change is one line", () => {
+  expect(said(undefined, SPARE)).toEqual(["info: node {id} stands by: {holder} is active"]);
+  expect(said(SPARE, SPARE)).toEqual([]);
+  expect(said(SPARE, { ...SPARE, holder: "b:7080" })).toEqual(["info: node {id} stands by: {holder} is active"]);
+  const free: SeenState = { ...SPARE, lease: "free", holder: undefined };
+  expect(said(undefined, free)).toEqual([]);
+  expect(said(SPARE, free)).toEqual(["warn: node {id} sees no active node: whoever comes waits for one"]);
+  const active: SeenState = { ...free, node: "active", lease: "held" };
+  expect(said(free, active)).toEqual(["info: node {id} is active, epoch {epoch}"]);
+  const lapsed: SeenState = { ...active, lease: "lapsed", database: "silent" };
+  expect(said(active, lapsed)).toEqual([
+    "error: node {id} could not renew its lease: it answers nobody until it can",
+    "warn: the database does not answer node {id}: {reason}",
+  ]);
+  expect(said(lapsed, active)).toEqual([
+    "info: node {id} is active, epoch {epoch}",
+    "info: the database answers node {id} again",
+  ]);
+  const missing: SeenState = { ...active, standby: "missing" };
+  expect(said(active, missing)).toEqual([
+    "error: no synchronous standby of the database is connected: writes wait until one is",
+  ]);
+  expect(said(missing, active)).toEqual(["info: a synchronous standby of the database is connected again"]);
+  expect(said(missing, { ...active, standby: "not required" })).toEqual([
+    "warn: the database requires no synchronous standby any more: writes wait for none",
+  ]);
+  expect(said(active, { ...active, standby: "hidden" })).toEqual([
+    "warn: whether a standby is connected cannot be seen: grant pg_monitor to the database's user",
+  ]);
+});
