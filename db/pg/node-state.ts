@@ -67,7 +67,10 @@ const standbyLine = (before: NodeState["standby"] | undefined, after: NodeState[
       : { level: "info", text: "a synchronous standby of the database is connected again" };
   }
   if (after === "hidden") {
-    return { level: "warn", text: "whether a standby is connected cannot be seen: grant pg_monitor to the database's user" };
+    return {
+      level: "warn",
+      text: "whether a standby is connected cannot be seen: grant pg_monitor to the database's user",
+    };
   }
   return undefined;
 };

@@ -5,9 +5,15 @@ import { namedObject } from "./named.ts";
 import { oneOf } from "./one-of.ts";
 
 const Node = oneOf(["active", "spare"], "The node of a cluster that works, or one that passes everything on to it.");
-const Lease = oneOf(["held", "lapsed", "elsewhere", "free"], "Whose lease it is: this node's, this node's though it could not renew it, another node's, or nobody's.");
+const Lease = oneOf(
+  ["held", "lapsed", "elsewhere", "free"],
+  "Whose lease it is: this node's, this node's though it could not renew it, another node's, or nobody's.",
+);
 const Database = oneOf(["answers", "silent"], "Whether the database has answered this node.");
-const Standby = oneOf(["connected", "missing", "hidden", "not required"], "The synchronous standby of the database. While it is missing, writes wait; hidden: it may not be seen.");
+const Standby = oneOf(
+  ["connected", "missing", "hidden", "not required"],
+  "The synchronous standby of the database. While it is missing, writes wait; hidden: it may not be seen.",
+);
 
 export const Readiness = namedObject("Readiness", {
   ...Generic.properties,

@@ -94,8 +94,12 @@ testNeeding(
     const two = started.find(({ id }) => id !== active.id) as NodeProcess;
     const readyz = async () => (await fetch(new URL("/readyz", two.url))).json();
     const state = { lease: "elsewhere", database: "answers", standby: "not required" };
-    expect(await readyz()).toEqual({ message: "Ready: this node passes on to the active one.", node: "spare", ...state });
-    const setup_token = /token=([\w-]{43})/.exec(await until(() => active.said()))?.[1];
+    expect(await readyz()).toEqual({
+      message: "Ready: this node passes on to the active one.",
+      node: "spare",
+      ...state,
+    });
+    const setup_token = await until(() => /token=([\w-]{43})/.exec(active.said())?.[1], { what: "the link" });
     active.signal("SIGTERM");
     // Whoever asks meanwhile waits, and is not refused for the lease.
     const made = await new Client(two.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
