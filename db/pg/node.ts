@@ -57,8 +57,8 @@ export class ClusterNode {
   #isSilent = false;
   /** Another node has taken over from this one, which ends. */
   #isFollowed = false;
-  /** What the log has been told of. */
-  #told: SeenState | undefined;
+  /** What stands in the log. */
+  #logged: SeenState | undefined;
   #left = false;
   readonly #waiting: (() => void)[] = [];
   readonly #onLapse: (() => void)[] = [];
@@ -78,7 +78,7 @@ export class ClusterNode {
       await migratePostgres(connection, { now: options.clock.now() });
       const node = new ClusterNode(options, primary);
       await node.#look(connection);
-      node.#tell();
+      node.#logChanges();
       node.#plan(LOOK_MS);
       return node;
     } catch (error) {
@@ -189,10 +189,10 @@ export class ClusterNode {
     try {
       await this.#within((sql) => (this.#role === "active" ? this.#renew(sql) : this.#try(sql)));
       this.#isSilent = false;
-      if (!this.#isFollowed) this.#tell();
+      if (!this.#isFollowed) this.#logChanges();
     } catch (error) {
       this.#isSilent = true;
-      this.#tell(error);
+      this.#logChanges(error);
       this.#primary.lost();
       // Its connection hangs in the same way, and after a failover another database has to be found.
       if (this.#role === "active" && this.serves_ms <= 0) this.#store?.reconnect();
@@ -248,12 +248,12 @@ export class ClusterNode {
   }
 
   /** A line of the log for each thing that has changed. */
-  #tell(reason?: unknown): void {
+  #logChanges(reason?: unknown): void {
     const now = this.state;
     const { id } = this;
     const values = { id, epoch: this.#epoch, ...(now.holder && { holder: now.holder }), ...(reason ? { reason } : {}) };
-    for (const { level, text } of changesOf(this.#told, now)) log("cluster")[level](text, values);
-    this.#told = now;
+    for (const { level, text } of changesOf(this.#logged, now)) log("cluster")[level](text, values);
+    this.#logged = now;
   }
 
   #hold(until: number): void {
@@ -266,7 +266,7 @@ export class ClusterNode {
   #noteLapse(): void {
     if (this.#role !== "active" || !this.#wasServing || this.serves_ms > 0) return;
     this.#wasServing = false;
-    this.#tell();
+    this.#logChanges();
     for (const listener of this.#onLapse) listener();
   }
 }
