@@ -169,6 +169,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     keys: new UserKeys(ctx.store),
     policy: ctx.config.require_second_factor,
     addresses: ctx.addresses,
+    encryption: ctx.encryption,
   };
   const behalf = { addresses: ctx.addresses, operations };
   const apps = new AppProxy(ctx, who);

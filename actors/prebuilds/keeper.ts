@@ -16,6 +16,7 @@ import {
   lookAtPrebuildsBy,
   type PrebuildRow,
   putOffPrebuilds,
+  readPrebuildsPaused,
 } from "#db/workspaces/prebuilds.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -77,6 +78,12 @@ export class PrebuildKeeper {
     const existing = (await store.all(listPrebuilds({ template_id }))).map(prebuildOf);
     const { create, remove, next, given_up } = stepsFor(wanted, existing, now);
     const reasons = new Map<string | null, string>(given_up.map((preset_id) => [preset_id, GIVEN_UP]));
+    if (await readPrebuildsPaused(store)) {
+      for (const preset_id of create) reasons.set(preset_id, PAUSED);
+      this.#keep(template_id, template?.name ?? "", wanted, reasons);
+      await store.commit([putOffPrebuilds(template_id, cutShort, again)]);
+      return;
+    }
     const note = (preset_id: string | null, reason: string | undefined): void => {
       if (reason !== undefined) reasons.set(preset_id, reason);
     };
@@ -200,6 +207,8 @@ type Named = {
 };
 
 const GIVEN_UP = `${GIVE_UP} builds in a row have failed: none is made until the template has another active version.`;
+
+const PAUSED = "Keeping workspaces ready is paused.";
 
 const NOTHING = { version_id: "", presets: [], waits: false };
 

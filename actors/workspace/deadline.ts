@@ -1,7 +1,7 @@
 // When a running workspace ends: its first deadline, the latest one its template allows, extensions and activity (facts/platform 2.7).
 // Pure: every time is milliseconds since 1970 and comes in as an argument.
 import { rfc3339 } from "#base/clock.ts";
-import { nextTime, WEEKDAYS } from "#base/cron.ts";
+import { dayNumberOf, nextTime } from "#base/cron.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
@@ -10,9 +10,10 @@ import type { WorkspaceState } from "./decision.ts";
 import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
 
 const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
-/** Weeks of the autostop requirement are counted from this Monday. */
-const FIRST_MONDAY = Date.UTC(2023, 0, 2);
+/** Weeks of the autostop requirement are counted from this Monday, 2023-01-02, in days since 1970. */
+const FIRST_MONDAY = Date.UTC(2023, 0, 2) / (24 * 60 * MINUTE);
+/** The quiet hours of who has chosen none. */
+export const USUAL_QUIET_HOURS = "CRON_TZ=UTC 0 0 * * *";
 /** A required stop so soon after the start is left to the next required day, give or take the buffer. */
 export const LEEWAY_MS = 120 * MINUTE;
 export const BUFFER_MS = 15 * MINUTE;
@@ -52,17 +53,20 @@ const overAutostart = (workspace: Timed, rules: ScheduleRules, now: number, want
 const atMost = (wanted: number, max: number | null): number => (max === null ? wanted : Math.min(wanted, max));
 
 /**
- * The first midnight (UTC, until people can choose their quiet hours) of a required day in a required week that is far enough after
- * `ended`; null when the template requires none.
+ * The first time of the owner's quiet hours, on a required day in a required week as their own zone has them, that is far enough after
+ * `ended` (rules TI-6, TI-31); null when the template requires none.
  */
 export const maxDeadline = (rules: ScheduleRules, ended: number): number | null => {
-  const { autostop_requirement_days: days } = rules;
+  const { autostop_requirement_days: days, quiet_hours_schedule } = rules;
+  const schedule = quiet_hours_schedule || USUAL_QUIET_HOURS;
   const weeks = Math.max(1, rules.autostop_requirement_weeks);
-  const first = Math.ceil((ended + LEEWAY_MS - BUFFER_MS) / DAY) * DAY;
-  for (let day = first; day < first + (weeks + 1) * 7 * DAY; day += DAY) {
-    const passed = Math.floor((day - FIRST_MONDAY) / DAY);
-    const required = days.includes(WEEKDAYS[((passed % 7) + 7) % 7] ?? "");
-    if (required && Math.floor(passed / 7) % weeks === 0) return day;
+  // The required week comes within so many, and each of them has as many required days.
+  let left = (weeks + 1) * days.length;
+  // A millisecond sooner, so that a time that is just far enough counts.
+  let at = nextTime(schedule, ended + LEEWAY_MS - BUFFER_MS - 1, days);
+  for (; at !== undefined && left > 0; left -= 1) {
+    if (Math.floor((dayNumberOf(schedule, at) - FIRST_MONDAY) / 7) % weeks === 0) return at;
+    at = nextTime(schedule, at, days);
   }
   return null;
 };

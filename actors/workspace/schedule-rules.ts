@@ -23,6 +23,7 @@ export const NO_RULES: ScheduleRules = {
   time_til_dormant_autodelete_ms: 0,
   require_active_version: false,
   owner_status: "active",
+  quiet_hours_schedule: "",
 };
 
 /** The rules as they are now; reads the store by key. */

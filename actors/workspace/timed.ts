@@ -92,11 +92,11 @@ export class TimedDecisions {
     return { ...outcome, ...both(before, outcome) };
   }
 
-  /** The template may want its stop at another time by now (rule TI-28). */
+  /** The template, or the owner's quiet hours, may put its stop at another time by now (rules TI-28, TI-31). */
   #renewed(state: WorkspaceState, rules: ScheduleRules, now: number): Turn | undefined {
     const times = renewedDeadlines(state, rules, now);
     if (!times) return undefined;
-    const detail = "Its template's required stop was changed.";
+    const detail = "The required stop is at another time now.";
     const isMoved = times.deadline !== state.build.deadline;
     const kept = isMoved ? note(state, now, { reason: "template", detail, new_deadline: times.deadline }) : [];
     return outcomeOf<Late>(this.#deps, changed(state, { build: { ...times, updated_at: now } }, kept), "done");

@@ -22,6 +22,10 @@ export const users = tableTouching("callers", "workspaces")(
     theme_preference: text().notNull().default(""),
     /** Of terminals in the browser. */
     terminal_font: text().notNull().default(""),
+    /** When a required stop disturbs least, such as `CRON_TZ=Europe/Paris 0 22 * * *`; empty: midnight in UTC. */
+    quiet_hours_schedule: text().notNull().default(""),
+    /** They do not want to read again that nobody tells them of their tasks. */
+    task_notification_alert_dismissed: integer({ mode: "boolean" }).notNull().default(false),
     /** They have begun a chat at some time. */
     has_ai_seat: integer({ mode: "boolean" }).notNull().default(false),
     /** The account at github.com that this user has linked, by its number. */

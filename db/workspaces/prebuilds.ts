@@ -2,10 +2,12 @@
 import { and, asc, eq, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { build, given, query, type RowOfQuery, type Statement, statement } from "../engine/sql.ts";
+import type { Store } from "../engine/store.ts";
 import { setTimer } from "../engine/timers.ts";
 import { agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
+import { findSetting, putSetting } from "../settings.ts";
 
 // In the text, not bound: the index of names by owner holds living workspaces only.
 const unclaimed = and(eq(workspaces.owner_id, PREBUILDS_USER_ID), sql`${workspaces.deleted} = 0`);
@@ -78,6 +80,21 @@ const [ACTOR, NAME] = ["prebuilds", "reconcile"] as const;
 
 /** The template's prebuilds are looked at from `due` on, however often it was asked for; milliseconds since 1970. */
 export const lookAtPrebuilds = (template_id: string, due: number): Statement => setTimer(ACTOR, template_id, NAME, due);
+
+/** Those of all templates that may have some. */
+export const lookAtAllPrebuilds = (due: number): Statement => ({
+  touches: [],
+  sql: `update timers set due = ? where actor = '${ACTOR}' and name = '${NAME}'`,
+  rows: [[due]],
+});
+
+const PAUSED = "prebuilds_paused";
+
+/** Whether an administrator has stopped that workspaces are made and removed to be kept ready. */
+export const readPrebuildsPaused = async (store: Pick<Store, "get">): Promise<boolean> =>
+  (await store.get(findSetting({ key: PAUSED })))?.value === "true";
+
+export const putPrebuildsPaused = (paused: boolean): Statement => putSetting({ key: PAUSED, value: String(paused) });
 
 /** The same, unless they are looked at sooner. */
 export const lookAtPrebuildsBy = (template_id: string, due: number): Statement => ({

@@ -1,4 +1,4 @@
-// What decides about the times of a workspace besides itself: its template's settings and whether its owner is active.
+// What decides about the times of a workspace besides itself: its template's settings, whether its owner is active, and their quiet hours.
 import { eq, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";
@@ -21,6 +21,7 @@ export const findScheduleRules = query(
       time_til_dormant_autodelete_ms: templates.time_til_dormant_autodelete_ms,
       require_active_version: templates.require_active_version,
       owner_status: users.status,
+      quiet_hours_schedule: users.quiet_hours_schedule,
     })
     .from(templates)
     .innerJoin(users, eq(users.id, sql.placeholder("owner_id")))
@@ -28,5 +29,5 @@ export const findScheduleRules = query(
 );
 const mapped = findScheduleRules({ template_id: "", owner_id: "" }).map;
 
-/** Plain data: a template's schedule settings with the status of the workspace's owner. */
+/** Plain data: a template's schedule settings with status and quiet hours of the workspace's owner. */
 export type ScheduleRules = Readonly<ReturnType<typeof mapped>>;

@@ -34,6 +34,7 @@ import { userSecrets } from "./users/secrets.ts";
 import { userSkills } from "./users/skills.ts";
 import { workspacesByOwner } from "./workspaces/by-owner.ts";
 import { workspaces } from "./workspaces/index.ts";
+import { prebuilds } from "./workspaces/prebuilds.ts";
 
 /** In the order in which the document lists them. */
 const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
@@ -64,6 +65,7 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   templateVersions,
   workspacesByOwner,
   workspaces,
+  prebuilds,
   builds,
   tasks,
   modelOverrides,

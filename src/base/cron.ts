@@ -5,7 +5,12 @@ import { Cron } from "croner";
 export const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 export type Weekday = (typeof WEEKDAYS)[number];
 
-type Parsed = { readonly cron: Cron; readonly midnight: Cron; readonly format: Intl.DateTimeFormat };
+type Parsed = {
+  readonly cron: Cron;
+  readonly midnight: Cron;
+  readonly format: Intl.DateTimeFormat;
+  readonly date: Intl.DateTimeFormat;
+};
 
 /** Schedules are few and parsing them costs more than asking them; the oldest go first. */
 const known = new Map<string, Parsed>();
@@ -50,6 +55,21 @@ export const nextTime = (text: string, after: number, days: readonly string[] = 
 export const weekdayOf = (text: string, at: number): Weekday =>
   parsed(text).format.format(new Date(at)).toLowerCase() as Weekday;
 
+/** The day of a time as the schedule's zone has it: how many days after 1970-01-01. */
+export const dayNumberOf = (text: string, at: number): number => {
+  const [month = 1, day = 1, year = 1970] = parsed(text).date.format(new Date(at)).split("/").map(Number);
+  return Date.UTC(year, month - 1, day) / 86_400_000;
+};
+
+/** The one time of the day that a schedule names, and its zone; undefined when it names several, none, or only some days. */
+export const dailyTime = (text: string): { hour: number; minute: number; zone: string } | undefined => {
+  if (scheduleProblem(text) !== undefined) return undefined;
+  const { zone, fields } = split(text);
+  const [minute = "", hour = "", , , days] = fields;
+  if (!/^\d+$/.test(minute) || !/^\d+$/.test(hour) || days !== "*") return undefined;
+  return { hour: Number(hour), minute: Number(minute), zone };
+};
+
 const parsed = (text: string): Parsed => {
   const found = known.get(text);
   if (found) return found;
@@ -58,6 +78,7 @@ const parsed = (text: string): Parsed => {
     cron: new Cron(fields.join(" "), { timezone: zone, paused: true }),
     midnight: new Cron("0 0 * * *", { timezone: zone, paused: true }),
     format: new Intl.DateTimeFormat("en-US", { weekday: "long", timeZone: zone }),
+    date: new Intl.DateTimeFormat("en-US", { year: "numeric", month: "numeric", day: "numeric", timeZone: zone }),
   };
   known.set(text, made);
   const [oldest] = known.keys();

@@ -5,6 +5,7 @@ import { LOGS, SIGNING_IN } from "./verbs/client.ts";
 import { GROUPS } from "./verbs/groups.ts";
 import { NETWORK } from "./verbs/network.ts";
 import { OFFLINE } from "./verbs/offline.ts";
+import { PREBUILDS } from "./verbs/prebuilds.ts";
 import { SECRETS } from "./verbs/secrets.ts";
 import { INSIDE, OPERATING, RUNNING, VERSION, WITHIN } from "./verbs/server.ts";
 import { TASKS } from "./verbs/tasks.ts";
@@ -15,7 +16,7 @@ import { OPEN, SCHEDULE, SHARE, WORKSPACES } from "./verbs/workspaces.ts";
 export const VERBS: readonly Verb[] = [
   ...RUNNING,
   ...SIGNING_IN,
-  ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, TASKS, CHAT, LOGS, USERS, GROUPS, TOKENS, SECRETS],
+  ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, PREBUILDS, TASKS, CHAT, LOGS, USERS, GROUPS, TOKENS, SECRETS],
   ...NETWORK,
   ...WITHIN,
   ...INSIDE,

@@ -113,6 +113,7 @@ import type {
 import type { Member as OrganizationMember } from "./users/member.ts";
 import type { Organization } from "./users/organization.ts";
 import type { CredentialJson, Passkey, PasskeyChallenge } from "./users/passkey.ts";
+import type { QuietHours, UserPreferences } from "./users/quiet-hours.ts";
 import type { Factors, TotpEnrolment } from "./users/second-factor.ts";
 import type { MinimalUser, SessionToken, User } from "./users/user.ts";
 import type {
@@ -135,6 +136,7 @@ import type { ExternalAgentCredentials } from "./workspaces/external-agent.ts";
 import type { MatchedProvisioners, ProvisionerJob, JobLog as ProvisionerJobLog } from "./workspaces/job.ts";
 import type { ListeningPorts } from "./workspaces/listening-port.ts";
 import type { PortShare, UpsertPortShare } from "./workspaces/port-share.ts";
+import type { PrebuildSettings } from "./workspaces/prebuild-settings.ts";
 import type { Resource as WorkspaceResource } from "./workspaces/resource.ts";
 import type { WorkspaceActivity } from "./workspaces/schedule.ts";
 import type { CreateWorkspace, Workspace, Workspaces, WorkspaceUsage } from "./workspaces/workspace.ts";
@@ -161,6 +163,9 @@ export interface Routes {
     };
     readonly host: {
       readonly GET: Route<ApplicationHost, undefined, never>;
+    };
+    readonly "reconnecting-pty-signed-token": {
+      readonly POST: Route<{ signed_token: string }, { url: string; agentID: string }, never>;
     };
   };
   readonly audit: {
@@ -792,6 +797,12 @@ export interface Routes {
       };
     };
   };
+  readonly prebuilds: {
+    readonly settings: {
+      readonly GET: Route<PrebuildSettings, undefined, never>;
+      readonly PUT: Route<PrebuildSettings, PrebuildSettings, never>;
+    };
+  };
   readonly regions: {
     readonly GET: Route<
       {
@@ -1144,8 +1155,16 @@ export interface Routes {
       readonly password: {
         readonly PUT: Route<undefined, { old_password?: string; password: string }, never>;
       };
+      readonly preferences: {
+        readonly GET: Route<UserPreferences, undefined, never>;
+        readonly PUT: Route<UserPreferences, UserPreferences, never>;
+      };
       readonly profile: {
         readonly PUT: Route<User, { username: string; name?: string }, never>;
+      };
+      readonly "quiet-hours": {
+        readonly GET: Route<QuietHours, undefined, never>;
+        readonly PUT: Route<QuietHours, { schedule: string }, never>;
       };
       readonly roles: {
         readonly GET: Route<{ roles: string[]; organization_roles: Record<string, string[]> }, undefined, never>;
@@ -1329,7 +1348,14 @@ export interface Routes {
         readonly GET: Route<
           unknown,
           undefined,
-          "reconnect" | "height" | "width" | "command" | "container" | "container_user" | "backend_type"
+          | "signed_token"
+          | "reconnect"
+          | "height"
+          | "width"
+          | "command"
+          | "container"
+          | "container_user"
+          | "backend_type"
         >;
       };
       readonly "startup-logs": {

@@ -47,6 +47,12 @@ test("[DP-11] theme and font are one's own, and so is what one last filled in", 
   expect(await bob.get<object>("/api/v2/users/me/appearance")).toEqual({ theme_preference: "", terminal_font: "" });
   expect(await statusOf(ada, "PUT", "/users/me/appearance", { ...looks, terminal_font: "comic" })).toBe(400);
 
+  const alerts = { task_notification_alert_dismissed: true };
+  expect(await ada.put<object>("/api/v2/users/me/preferences", alerts)).toEqual(alerts);
+  expect(await ada.get<object>("/api/v2/users/me/preferences")).toEqual(alerts);
+  expect(await bob.get<object>("/api/v2/users/me/preferences")).toEqual({ task_notification_alert_dismissed: false });
+  expect(await statusOf(ada, "PUT", "/users/me/preferences", { task_notification_alert_dismissed: "yes" })).toBe(400);
+
   const filled = (client: Client) =>
     client.get<object[]>(`/api/v2/users/me/autofill-parameters?template_id=${template_id}`);
   const made = await ada.post<{ id: string }>("/api/v2/users/me/workspaces", {

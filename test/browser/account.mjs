@@ -86,6 +86,14 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "More for write-commits" }).waitFor();
   await look("account-skills");
 
+  await sections.getByRole("link", { name: "Quiet hours" }).click();
+  await page.getByText("it is midnight in UTC").waitFor();
+  await page.getByLabel("Time", { exact: true }).fill("21:30");
+  await page.getByLabel("Time zone").selectOption("Europe/Paris");
+  await page.getByRole("button", { name: "Save quiet hours" }).click();
+  await page.getByRole("button", { name: "Midnight in UTC instead" }).waitFor();
+  await look("account-quiet-hours");
+
   await sections.getByRole("link", { name: "Permissions" }).click();
   await page.getByLabel("What models want to do").selectOption("ask");
   await page.getByRole("button", { name: "Add rule" }).click();

@@ -114,6 +114,8 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
 
   await page.goto(at("/admin/health"));
   await page.getByText("data directory", { exact: true }).waitFor();
+  await page.getByRole("switch", { name: /^Keep as many ready/ }).click();
+  await page.getByText("Paused: none is made").waitFor();
   await look("admin-health");
 
   await page.goto(at("/admin/settings"));

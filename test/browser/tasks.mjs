@@ -25,7 +25,13 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await look("secrets");
   result.shown = (await page.content()).includes("canary-of-the-registry");
 
+  await page.goto(at("/account/notifications"));
+  await page.getByRole("switch", { name: /^Chat needs you/ }).click();
   await page.getByRole("link", { name: "Tasks", exact: true }).click();
+  await page.getByText("You are not told of every task").waitFor();
+  await look("tasks-unheard");
+  await page.getByRole("button", { name: "Do not show again" }).click();
+  await page.getByText("You are not told of every task").waitFor({ state: "detached" });
   await page.waitForURL("**/tasks");
   await page.getByText("No tasks yet").waitFor();
   await look("tasks-none");

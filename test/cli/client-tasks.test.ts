@@ -89,3 +89,20 @@ test("[CV-31] groups are made, filled, edited and deleted, and given the use of 
   expect(await must("groups delete makers --yes")).toBe("makers is deleted.\n");
   expect(await run("groups members makers")).toMatchObject({ code: 1, err: expect.stringContaining("no group") });
 });
+
+test("[CV-32] quiet hours are chosen by their time, and keeping workspaces ready is paused and goes on", async () => {
+  expect(await must("schedule quiet")).toStartWith(
+    "Required stops come at 00:00 (UTC), since you have chosen no other",
+  );
+  expect(await must("schedule quiet 10pm Europe/Paris")).toStartWith(
+    "Required stops come at 22:00 (Europe/Paris); next",
+  );
+  expect(await run("schedule quiet 22:00 Mon-Fri")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("every day"),
+  });
+  expect(JSON.parse(await must("schedule quiet off --json"))).toMatchObject({ user_set: false });
+  expect(await must("prebuilds pause")).toBe("Keeping workspaces ready is paused.\n");
+  expect(await must("prebuilds status --json")).toBe('{"reconciliation_paused":true}\n');
+  expect(await must("prebuilds resume")).toBe("As many workspaces are kept ready as presets want.\n");
+});

@@ -24,7 +24,7 @@ type Kind = { name: string; right: string; secretFrom: number; refuses(token: st
 export type Timing = { name: string; calls: number; t: number; refused: number };
 
 export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
-  const { store, topics } = contextOf(server);
+  const { store, topics, encryption } = contextOf(server);
   const clock: Clock = new ManualClock(contextOf(server).clock.now());
   const { owner_token, agent_token } = await seedAgent(server);
   const agents = new AgentTokens({ store, topics, clock });
@@ -41,6 +41,7 @@ export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
       keys,
       policy,
       addresses,
+      encryption,
     })) instanceof Error;
   const isNotTheLink = (token: string): Promise<boolean> =>
     link.check(token).then(

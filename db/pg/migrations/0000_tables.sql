@@ -847,6 +847,8 @@ create table "users" (
   "roles" text not null default '[]',
   "theme_preference" text not null default '',
   "terminal_font" text not null default '',
+  "quiet_hours_schedule" text not null default '',
+  "task_notification_alert_dismissed" bigint not null default 0,
   "has_ai_seat" bigint not null default 0,
   "github_com_user_id" bigint,
   "second_factor_required" bigint not null default 0,

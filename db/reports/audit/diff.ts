@@ -14,6 +14,7 @@ const times = (...columns: string[]): Tracked =>
 const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   user: {
     ...plain("id", "email", "username", "name", "status", "login_type", "avatar_url", "second_factor_required"),
+    ...plain("quiet_hours_schedule"),
     roles: { as: "rbac_roles" },
     password_hash: { as: "hashed_password", kind: "secret" },
   },

@@ -57,6 +57,9 @@ export const agentTerminal = (ctx: ApiContext) =>
       user: true,
       params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
       query: t.Object({
+        signed_token: t.Optional(
+          t.String({ description: "A ticket of POST /applications/reconnecting-pty-signed-token, in place of a key." }),
+        ),
         reconnect: t.String({
           format: "uuid",
           description: "Names the terminal: the same id joins the one that runs and shows its last 64 KiB again.",

@@ -1,12 +1,15 @@
 // Where apps have hosts of their own, and how a sign-in gets there (facts/platform 8.4).
 import { Elysia, t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
+import { usableAgentAt } from "#domain/agents/find.ts";
 import { AppHosts, labelOf } from "#domain/applications/names.ts";
-import { ApplicationHost } from "#schema/users/application.ts";
+import { ApplicationHost, TerminalTicket, TerminalTicketRequest } from "#schema/users/application.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, userOf } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
 import { wantsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
+import { agentOfTerminal, newTicket } from "../http/terminal-ticket.ts";
 import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 
 const tags = ["Applications"];
@@ -21,6 +24,33 @@ export const applications = (ctx: ApiContext) => {
       response: { 200: ApplicationHost, ...fails(401) },
       detail: { tags, operationId: "getApplicationHost", summary: "Get the host of apps" },
     })
+    .post(
+      "/reconnecting-pty-signed-token",
+      async ({ caller, body }) => {
+        const { agent_id } = await usableAgentAt(ctx.store, body.agentID, caller);
+        const url = URL.canParse(body.url) ? new URL(body.url) : undefined;
+        if (!url || !/^(?:https?|wss?):$/.test(url.protocol) || agentOfTerminal(url.pathname) !== agent_id) {
+          throw invalidField("url", "must be the address of this agent's terminal");
+        }
+        return { signed_token: newTicket(ctx, caller, agent_id) };
+      },
+      {
+        user: true,
+        body: TerminalTicketRequest,
+        response: { 200: TerminalTicket, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "createTerminalTicket",
+          summary: "Get a ticket for a terminal",
+          description:
+            "For a page on another host, whose WebSocket brings no cookie: the terminal of this agent opens for a minute with `signed_token` in its query, and closes with the session that asked.",
+          example: {
+            url: "wss://example.com/api/v2/workspaceagents/6ba7b810-9dad-41d1-80b4-00c04fd430c8/pty",
+            agentID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
+          },
+        }),
+      },
+    )
     .get(
       "/auth-redirect",
       ({ request, query }) => {

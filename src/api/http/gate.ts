@@ -27,7 +27,7 @@ const hostName = (host: string): string | undefined => {
 
 /**
  * Throws 403 when a browser sent this from a page of another site: for every WebSocket that carries an Origin, and for writes that
- * are authenticated by cookie. Programs send no Origin and pass.
+ * are authenticated by cookie. Programs send no Origin and pass; so does a ticket for a terminal, which no browser sends by itself.
  */
 export const checkOrigin = (
   request: Request,
@@ -38,7 +38,7 @@ export const checkOrigin = (
   const origin = request.headers.get("origin");
   const isSocket = request.headers.get("upgrade")?.toLowerCase() === "websocket";
   const isCookieWrite = credential?.place === "cookie" && !SAFE.has(request.method);
-  if (!isSocket && !isCookieWrite) return;
+  if ((!isSocket && !isCookieWrite) || credential?.place === "ticket") return;
   if (origin === null) {
     // Browsers always send Origin on a WebSocket; on a same-origin write they send it or Sec-Fetch-Site.
     const site = request.headers.get("sec-fetch-site");

@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { rfc3339 } from "#base/clock.ts";
 import type { SecondFactorPolicy } from "#base/config/sign-in-settings.ts";
+import type { Encryption } from "#base/encryption.ts";
 import { AppError, forbidden } from "#base/errors.ts";
 import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -10,10 +11,12 @@ import { needsFactor } from "#domain/factors/policy.ts";
 import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
 import { scopesOf } from "#domain/users/keys.ts";
 import { noteKeyUse, type Seen } from "#domain/users/sign-in.ts";
+import { allows } from "#schema/users/scopes.ts";
 import type { Addresses } from "./address.ts";
 import type { AgentTokens } from "./agent-tokens.ts";
 import { EnrolmentNeeded, type Identity, type UserCaller } from "./caller.ts";
-import type { UserKeys } from "./user-keys.ts";
+import { openTicket, TICKET_SCOPE, ticketIn } from "./terminal-ticket.ts";
+import type { KnownKey, UserKeys } from "./user-keys.ts";
 
 export const SESSION_COOKIE = "service_session_token";
 export const SESSION_HEADER = "Service-Session-Token";
@@ -29,12 +32,16 @@ export const seenOf = (request: Request, addresses: Pick<Addresses, "of">): Seen
   user_agent: (request.headers.get("user-agent") ?? "").slice(0, 256),
 });
 
-export type Credential = { token: string; place: "cookie" | "query" | "header"; compat: boolean };
+export type Credential = { token: string; place: "cookie" | "query" | "header" | "ticket"; compat: boolean };
 
-/** The first credential in the order cookie, query, header, bearer, access_token. */
+/** The first credential in the order cookie, query, header, bearer, access_token; a ticket for a terminal before all of them. */
 export const credentialOf = (request: Request): Credential | undefined => {
   const { headers } = request;
   const fromCli = headers.get("user-agent")?.startsWith("coder-cli/") ?? false;
+  const question = request.url.indexOf("?");
+  const query = question < 0 ? undefined : new URLSearchParams(request.url.slice(question + 1));
+  const ticket = query && ticketIn(request.url, query);
+  if (ticket !== undefined) return { token: ticket, place: "ticket", compat: fromCli };
   const cookies = headers.get("cookie");
   if (cookies) {
     const ours = cookie(cookies, SESSION_COOKIE);
@@ -42,8 +49,6 @@ export const credentialOf = (request: Request): Credential | undefined => {
     const upstream = cookie(cookies, UPSTREAM_COOKIE);
     if (upstream) return { token: upstream, place: "cookie", compat: true };
   }
-  const question = request.url.indexOf("?");
-  const query = question < 0 ? undefined : new URLSearchParams(request.url.slice(question + 1));
   const named = query?.get(SESSION_COOKIE);
   if (named) return { token: named, place: "query", compat: fromCli };
   const upstreamNamed = query?.get(UPSTREAM_COOKIE);
@@ -82,16 +87,15 @@ export type Who = {
   readonly agents: AgentTokens;
   readonly keys: UserKeys;
   readonly policy: SecondFactorPolicy;
+  readonly encryption: Encryption;
 };
 
 /** Who sent this request, or the 401 (403 from where the key does not count) to answer where somebody is needed. */
-export const identify = async (
-  credential: Credential | undefined,
-  request: Request,
-  { store, clock, agents, keys, policy, addresses }: Who,
-): Promise<Identity> => {
+export const identify = async (credential: Credential | undefined, request: Request, who: Who): Promise<Identity> => {
   if (!credential) return NOTHING;
-  const { token, compat } = credential;
+  const { token, place, compat } = credential;
+  if (place === "ticket") return identifyTicket(credential, request, who);
+  const { agents, keys } = who;
   if (isUuid(token)) {
     const agent = await agents.find(sha256(token.toLowerCase()));
     return agent
@@ -102,8 +106,31 @@ export const identify = async (
   if (!match) return refusal("The format of the session token is invalid.");
   const known = await keys.find(match[1] as string);
   if (!known || known.key.deleted) return refusal("The API key is invalid.");
-  const { key, memberships } = known;
-  if (!sameDigest(sha256(match[2] as string), key.secret_hash)) return refusal("The secret of the API key is invalid.");
+  if (!sameDigest(sha256(match[2] as string), known.key.secret_hash)) {
+    return refusal("The secret of the API key is invalid.");
+  }
+  return callerWith(known, scopesOf(known.key), { compat, request, who });
+};
+
+/** Somebody who may open one terminal, as long as the session counts that the ticket was made in. */
+const identifyTicket = async ({ token, compat }: Credential, request: Request, who: Who): Promise<Identity> => {
+  const ticket = openTicket(who, token, request.url);
+  const known = ticket && (await who.keys.find(ticket.key_id));
+  if (!known || known.key.deleted || known.key.user_id !== ticket.user_id) {
+    return refusal("The ticket does not open this terminal, or no longer.");
+  }
+  const scopes = allows(scopesOf(known.key), TICKET_SCOPE) ? [TICKET_SCOPE] : [];
+  return callerWith(known, scopes, { compat, request, who });
+};
+
+type Sent = { readonly compat: boolean; readonly request: Request; readonly who: Who };
+
+/** The caller with a key that is theirs, unless it counts no longer, or not from here. */
+const callerWith = (
+  { key, memberships }: KnownKey,
+  scopes: readonly string[],
+  { compat, request, who: { store, clock, policy, addresses } }: Sent,
+): Identity => {
   const now = clock.now();
   if (key.expires_at <= now) return refusal(`The API key expired at ${rfc3339(key.expires_at)}.`);
   if (key.status === "suspended") return refusal("The user is not active: suspended.");
@@ -124,7 +151,7 @@ export const identify = async (
     roles: key.roles,
     ...memberships,
     key_id: key.key_id,
-    scopes: scopesOf(key),
+    scopes,
     compat,
   };
   const about = { ...key, login_type: key.user_login_type, organizations: memberships.organizations };

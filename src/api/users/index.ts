@@ -11,6 +11,7 @@ import { signInMethods } from "./methods.ts";
 import { oneUser } from "./one.ts";
 import { userOrganizations } from "./organizations.ts";
 import { userPassword } from "./password.ts";
+import { quietHours } from "./quiet-hours.ts";
 import { userRoles } from "./roles.ts";
 import { session } from "./session.ts";
 import { sessions } from "./sessions.ts";
@@ -29,6 +30,7 @@ export const users = (ctx: ApiContext) =>
     .use(userRoles(ctx))
     .use(userOrganizations(ctx))
     .use(userLooks(ctx))
+    .use(quietHours(ctx))
     .use(userGitSshKey(ctx))
     .use(sessions(ctx))
     .use(tokens(ctx));

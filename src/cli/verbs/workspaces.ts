@@ -132,6 +132,12 @@ export const SCHEDULE = group({
       help: "Stops it so long from now instead, this time.",
       load: async () => ({ run: (await changeSchedule()).extend }),
     },
+    {
+      name: "quiet",
+      usage: "[TIME|off] [ZONE]",
+      help: "Your quiet hours: the time of the day, such as 22:00, at which templates that require a stop stop your workspaces.",
+      load: () => import("../client/schedule/quiet.ts"),
+    },
   ],
 });
 

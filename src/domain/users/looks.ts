@@ -3,6 +3,7 @@ import { forbidden } from "#base/errors.ts";
 import { updateUser } from "#db/users/users.ts";
 import { listLastParameters } from "#db/workspaces/last-parameters.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
+import type { UserPreferences } from "#schema/users/quiet-hours.ts";
 import type { DomainContext } from "../context.ts";
 import { templateAt } from "../templates/find.ts";
 import { type KnownUser, userAt } from "./find.ts";
@@ -23,6 +24,15 @@ export const setLooks = async (
 ): Promise<Looks> => {
   await store.commit([updateUser(id, { theme_preference, terminal_font, updated_at: clock.now() }, { expect: 1 })]);
   return { theme_preference, terminal_font };
+};
+
+export const setPreferences = async (
+  { store, clock }: DomainContext,
+  { id }: Pick<KnownUser, "id">,
+  { task_notification_alert_dismissed }: UserPreferences,
+): Promise<void> => {
+  const patch = { task_notification_alert_dismissed, updated_at: clock.now() };
+  await store.commit([updateUser(id, patch, { expect: 1 })]);
 };
 
 /** What they gave the parameters of their newest workspace of a template. 404 for a template that they may not see. */

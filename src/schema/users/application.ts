@@ -1,5 +1,6 @@
 // Wire shapes of applications (specification "Application endpoints", facts/platform 8.4).
 import { type Static, Type as t } from "@sinclair/typebox";
+import { uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";
 
 export const ApplicationHost = namedObject("ApplicationHost", {
@@ -9,3 +10,12 @@ export const ApplicationHost = namedObject("ApplicationHost", {
   }),
 });
 export type ApplicationHost = Static<typeof ApplicationHost>;
+
+export const TerminalTicketRequest = namedObject("TerminalTicketRequest", {
+  url: t.String({ maxLength: 8192, description: "Where the terminal will be opened: the address of its WebSocket." }),
+  agentID: uuid("The agent whose terminal it is."),
+});
+
+export const TerminalTicket = namedObject("TerminalTicket", {
+  signed_token: t.String({ description: "For the query of that address, as `signed_token`; good for a minute." }),
+});

@@ -8,6 +8,7 @@ import { isAlive } from "#test/daemon/support/daemon.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { BareSocket } from "#test/support/net/bare-socket.ts";
 import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
 import { readSlowly, stalled } from "./slow-socket.ts";
@@ -254,6 +255,24 @@ describe("what goes wrong", () => {
     for (let i = 0; i < 500; i += 1) terminal.socket.send(message);
     expect(await terminal.socket.closed).toMatchObject({ code: 1008, reason: "more input than the terminal reads" });
     expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
+  });
+
+  test("[TM-17] one that a ticket has opened works, and ends with the session that asked for the ticket", async () => {
+    const session = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+    const url = new URL(world.path("pty"), world.server.url).href;
+    const agentID = /[0-9a-f-]{36}/.exec(url)?.[0];
+    const asked = await session.post<{ signed_token: string }>("/api/v2/applications/reconnecting-pty-signed-token", {
+      url,
+      agentID,
+    });
+    const path = (rest: string) => world.path(`${rest}&signed_token=${asked.signed_token}`);
+    using terminal = await TestTerminal.open(
+      { owner: new Client(world.server.url), path },
+      { command: "echo up; cat" },
+    );
+    await terminal.until(/up/);
+    await session.post("/api/v2/users/logout");
+    expect(await terminal.socket.closed).toMatchObject({ code: 1008 });
   });
 
   test("[TM-10] ends when the key that opened it is revoked", async () => {

@@ -283,3 +283,34 @@ test("[PB-7] a claim whose workspace is claimed already, deleted or stopped fall
   const body = { name: "mine", template_id, template_version_preset_id: preset("Small") };
   expect((await create(admin, body)).id).not.toBe(one?.id as string);
 });
+
+testInside("[PB-18] what is paused makes and removes none, and goes on at once afterwards", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { scheduler } = contextOf(server);
+  const { template_id, preset } = await templateOf(admin, keeping(1));
+  const [kept] = await ready(world, 1);
+  const pause = (reconciliation_paused: boolean) =>
+    admin.put<object>("/api/v2/prebuilds/settings", { reconciliation_paused });
+  expect(await pause(true)).toEqual({ reconciliation_paused: true });
+  const mine = await create(admin, { name: "mine", template_id, template_version_preset_id: preset("Small") });
+  expect(mine.id).toBe(kept?.id as string);
+  await awaitBuild(admin, mine.id);
+  for (let i = 0; i < 5; i++) await scheduler.tick();
+  expect((await owned(admin, "prebuilds")).count).toBe(0);
+  const report = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
+  expect(JSON.stringify(report)).toContain("Keeping workspaces ready is paused.");
+  const { client: ada } = await newPerson(admin, "ada");
+  const refused = await ada.fetch("PUT", "/api/v2/prebuilds/settings", { reconciliation_paused: false });
+  expect(refused.status).toBe(403);
+  await pause(false);
+  await ready(world, 1);
+  const { audit_logs } = await admin.get<{ audit_logs: { diff: object }[] }>(
+    "/api/v2/audit?q=resource_type:prebuilds_settings&limit=10",
+  );
+  expect(audit_logs.map(({ diff }) => diff)).toEqual([
+    { reconciliation_paused: { old: true, new: false, secret: false } },
+    {},
+    { reconciliation_paused: { old: false, new: true, secret: false } },
+  ]);
+});

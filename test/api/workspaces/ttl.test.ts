@@ -1,7 +1,8 @@
 // How long workspaces run: the time to live over HTTP, and moving the deadline.
 import { expect, test } from "bun:test";
 import { updateTemplate } from "#db/templates/templates.ts";
-import { contextOf } from "#test/support/seed.ts";
+import type { Client } from "#src/client.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
 import { answerOf, DAY, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
 
 test("[TI-4] [TI-7] a workspace shows its time to live in whole minutes, and its deadline once it runs", async () => {
@@ -61,4 +62,57 @@ test("[TI-6] a required stop shows as the latest deadline and stops what has no 
   const { next } = await time.activity(one.id);
   expect(next).toMatchObject({ what: "stop", why: "Its template requires a stop." });
   expect((await time.pass(12 * HOUR, one.id))?.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
+});
+
+test("[TI-31] a required stop comes in the owner's quiet hours, in their zone; who chooses others moves what runs, and it is told", async () => {
+  const template = { autostop_requirement_days: ["wednesday"], autostop_requirement_weeks: 1 };
+  await using time = await openClockwork({ template });
+  const path = "/api/v2/users/me/quiet-hours";
+  expect(await time.owner.get<object>(path)).toEqual({
+    raw_schedule: "CRON_TZ=UTC 0 0 * * *",
+    user_set: false,
+    user_can_set: true,
+    time: "00:00",
+    timezone: "UTC",
+    next: "2030-01-02T00:00:00.000Z",
+  });
+  const one = await time.make();
+  const set = (schedule: string, who: Client = time.owner, user = "me") =>
+    answerOf(who.put<unknown>(`/api/v2/users/${user}/quiet-hours`, { schedule }));
+  expect(await set("CRON_TZ=America/New_York 30 21 * * *")).toBe("ok");
+  await time.settle();
+  // Wednesday evening in New York is Thursday in UTC.
+  const { deadline, max_deadline } = (await read(time.owner, one)).latest_build;
+  expect([minuteOf(deadline), minuteOf(max_deadline)]).toEqual(["2030-01-03T02:30", "2030-01-03T02:30"]);
+  expect(await time.owner.get<object>(path)).toMatchObject({
+    time: "21:30",
+    timezone: "America/New_York",
+    user_set: true,
+  });
+  const { entries } = await time.activity(one.id);
+  expect(entries[0]).toMatchObject({ detail: "The required stop is at another time now." });
+  // What would have been by now comes two hours from now.
+  time.clock.leap(14 * HOUR);
+  expect(await set("CRON_TZ=UTC 0 1 * * *")).toBe("ok");
+  await time.settle();
+  expect(minuteOf((await read(time.owner, one)).latest_build.max_deadline)).toBe("2030-01-02T04:00");
+
+  for (const wrong of [
+    "0 9 * * 1-5",
+    "*/5 9 * * *",
+    "0 9,10 * * *",
+    "CRON_TZ=Nowhere/City 0 9 * * *",
+    "@daily",
+    "9:30",
+  ]) {
+    expect([wrong, await set(wrong)]).toEqual([wrong, "400 schedule"]);
+  }
+  const { token } = await seedUser(time.server, { organization_id: time.organization_id });
+  expect(await set("", time.admin.as(token), "ada")).toBe("404");
+  expect(await set("", time.admin, "ada")).toBe("ok");
+  expect(await time.owner.get<object>(path)).toMatchObject({ user_set: false });
+  const told = await time.admin.get<{ audit_logs: { diff: object }[] }>("/api/v2/audit?q=resource_type:user&limit=5");
+  expect(told.audit_logs[0]?.diff).toEqual({
+    quiet_hours_schedule: { old: "CRON_TZ=UTC 0 1 * * *", new: "", secret: false },
+  });
 });

@@ -51,6 +51,7 @@ const SECTIONS: readonly {
       ["secrets", "Secrets"],
       ["permissions", "Permissions of chats"],
       ["skills", "Skills"],
+      ["quiet-hours", "Quiet hours"],
       ["notifications", "Notifications"],
     ],
   },

@@ -8,6 +8,7 @@ import { Confirmations } from "./confirm.tsx";
 import { Notifications } from "./notifications.tsx";
 import { Permissions } from "./permissions.tsx";
 import { Profile } from "./profile.tsx";
+import { QuietHours } from "./quiet-hours.tsx";
 import { Secrets } from "./secrets.tsx";
 import { Security } from "./security.tsx";
 import { SessionList } from "./sessions.tsx";
@@ -22,6 +23,7 @@ const SECTIONS: readonly Section[] = [
   { name: "accounts", label: "Git and accounts", page: Accounts },
   { name: "secrets", label: "Secrets", page: Secrets },
   { name: "skills", label: "Skills", page: Skills },
+  { name: "quiet-hours", label: "Quiet hours", page: QuietHours },
   { name: "notifications", label: "Notifications", page: Notifications },
   { name: "permissions", label: "Permissions", page: Permissions },
 ];

@@ -9,6 +9,7 @@ import { State, type StateKind } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { hasPage } from "../../shell/places.ts";
 import { type Check, checksOf, docsOf } from "./health-checks.ts";
+import { Prebuilds } from "./prebuilds.tsx";
 
 const KINDS: Readonly<Record<HealthReport["severity"], StateKind>> = {
   ok: "running",
@@ -34,38 +35,41 @@ export const Health = () => {
     await again();
   };
   return (
-    <section class="stack" aria-labelledby="health">
-      <div class="head">
-        <h2 id="health">
-          <State kind={KINDS[data.severity]}>{SAID[data.severity]}</State>
-        </h2>
-        <span class="push">
-          <Button
-            icon="restart"
-            disabled={loading}
-            onPress={async () => {
-              await call("GET /debug/health", { query: { force: true } });
-              await again();
-            }}
-          >
-            Look again
-          </Button>
-        </span>
-      </div>
-      <p class="small mut">
-        Slipway {data.coder_version}, looked at <Time at={data.time} />. The same as <code>slipway doctor</code> says.
-        To ask somebody for help, take{" "}
-        <a href="/api/v2/deployment/support-bundle" download>
-          a support bundle
-        </a>{" "}
-        without secrets.
-      </p>
-      <ul class="panel list">
-        {checksOf(data).map((check) => (
-          <Row key={check.name} check={check} setAside={setAside} />
-        ))}
-      </ul>
-    </section>
+    <>
+      <section class="stack" aria-labelledby="health">
+        <div class="head">
+          <h2 id="health">
+            <State kind={KINDS[data.severity]}>{SAID[data.severity]}</State>
+          </h2>
+          <span class="push">
+            <Button
+              icon="restart"
+              disabled={loading}
+              onPress={async () => {
+                await call("GET /debug/health", { query: { force: true } });
+                await again();
+              }}
+            >
+              Look again
+            </Button>
+          </span>
+        </div>
+        <p class="small mut">
+          Slipway {data.coder_version}, looked at <Time at={data.time} />. The same as <code>slipway doctor</code> says.
+          To ask somebody for help, take{" "}
+          <a href="/api/v2/deployment/support-bundle" download>
+            a support bundle
+          </a>{" "}
+          without secrets.
+        </p>
+        <ul class="panel list">
+          {checksOf(data).map((check) => (
+            <Row key={check.name} check={check} setAside={setAside} />
+          ))}
+        </ul>
+      </section>
+      <Prebuilds />
+    </>
   );
 };
 

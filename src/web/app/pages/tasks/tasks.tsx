@@ -13,6 +13,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { NewTask } from "./new-task.tsx";
 import { TaskItem } from "./task-item.tsx";
+import { Unheard } from "./unheard.tsx";
 import { idOf } from "./words.ts";
 
 const SHOWN = 100;
@@ -35,6 +36,7 @@ export default function TasksPage() {
       actions={data && data.count > 0 ? make : undefined}
     >
       <div class="page narrow">
+        <Unheard />
         {error ? (
           <Failed what="Your tasks cannot be read" error={error} again={again} />
         ) : !data ? (

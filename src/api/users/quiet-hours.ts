@@ -1,0 +1,76 @@
+// Quiet hours, and what one has chosen about the app.
+import { Elysia } from "elysia";
+import { userPath } from "#domain/users/find.ts";
+import { findOwn, setPreferences } from "#domain/users/looks.ts";
+import { findQuietOwner, quietHoursOf, setQuietHours } from "#domain/workspaces/quiet-hours.ts";
+import { QuietHours, UpdateQuietHoursRequest, UserPreferences } from "#schema/users/quiet-hours.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["Users"];
+const of = { user: true, params: userPath } as const;
+
+export const quietHours = (ctx: ApiContext) =>
+  new Elysia()
+    .use(callers)
+    .get(
+      "/:user/quiet-hours",
+      async ({ caller, params }) => quietHoursOf(await findQuietOwner(ctx, params.user, caller), ctx.clock.now()),
+      {
+        ...of,
+        response: { 200: QuietHours, ...fails(401, 403, 404) },
+        detail: { tags, operationId: "getQuietHours", summary: "See when a required stop disturbs least" },
+      },
+    )
+    .put(
+      "/:user/quiet-hours",
+      async ({ caller, params, body }) =>
+        setQuietHours(ctx, await findQuietOwner(ctx, params.user, caller), body.schedule),
+      {
+        ...of,
+        body: UpdateQuietHoursRequest,
+        response: { 200: QuietHours, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "updateQuietHours",
+          summary: "Choose when a required stop disturbs least",
+          description:
+            "A template that requires a stop on some days stops workspaces at this time of those days. What runs follows, never sooner than two hours from now.",
+          example: { schedule: "CRON_TZ=Europe/Paris 0 22 * * *" },
+          audit: target.writes(target.user),
+        }),
+      },
+    )
+    .get(
+      "/:user/preferences",
+      async ({ caller, params }) => {
+        const { task_notification_alert_dismissed } = await findOwn(ctx, params.user, caller);
+        return { task_notification_alert_dismissed };
+      },
+      {
+        ...of,
+        response: { 200: UserPreferences, ...fails(401, 403, 404) },
+        detail: { tags, operationId: "getUserPreferences", summary: "See what one has chosen about the app" },
+      },
+    )
+    .put(
+      "/:user/preferences",
+      async ({ caller, params, body }) => {
+        await setPreferences(ctx, await findOwn(ctx, params.user, caller), body);
+        return body;
+      },
+      {
+        ...of,
+        body: UserPreferences,
+        response: { 200: UserPreferences, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "updateUserPreferences",
+          summary: "Choose something about the app",
+          example: { task_notification_alert_dismissed: true },
+        }),
+      },
+    );

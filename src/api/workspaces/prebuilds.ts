@@ -1,0 +1,43 @@
+// Whether workspaces are kept ready at all.
+import { Elysia } from "elysia";
+import { prebuildSettings, setPrebuildSettings } from "#domain/workspaces/prebuild-settings.ts";
+import { PrebuildSettings } from "#schema/workspaces/prebuild-settings.ts";
+import { settingOf } from "../audit/setting-targets.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["Workspaces"];
+const user = true;
+
+export const prebuilds = (ctx: ApiContext) =>
+  new Elysia({ prefix: "/prebuilds" })
+    .use(callers)
+    .get("/settings", ({ caller }) => prebuildSettings(ctx, caller), {
+      user,
+      response: { 200: PrebuildSettings, ...fails(401, 403) },
+      detail: { tags, operationId: "getPrebuildSettings", summary: "See whether workspaces are kept ready" },
+    })
+    .put(
+      "/settings",
+      async ({ caller, body }) => {
+        await setPrebuildSettings(ctx, caller, body);
+        return body;
+      },
+      {
+        user,
+        body: PrebuildSettings,
+        response: { 200: PrebuildSettings, ...fails(400, 401, 403) },
+        detail: operation({
+          tags,
+          operationId: "updatePrebuildSettings",
+          summary: "Pause keeping workspaces ready",
+          description:
+            "While it is paused no workspace is made or removed to be kept ready; builds that run end, and what is ready can be claimed.",
+          example: { reconciliation_paused: true },
+          audit: target.writes(settingOf("prebuilds_settings", "reconciliation")),
+        }),
+      },
+    );

@@ -1,0 +1,28 @@
+// `slipway prebuilds status|pause|resume`: whether workspaces are kept ready at all.
+import { noWords, readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+
+const PATH = "/api/v2/prebuilds/settings";
+
+const setTo =
+  (verb: string, reconciliation_paused?: boolean): RunVerb =>
+  async (input) => {
+    const { words, value, has } = readArguments(input.argv);
+    noWords(words);
+    return withServer(`prebuilds ${verb}`, input, value, async ({ client }) => {
+      const settings =
+        reconciliation_paused === undefined
+          ? await client.get(PATH)
+          : await client.put(PATH, { reconciliation_paused });
+      const said = settings.reconciliation_paused
+        ? "Keeping workspaces ready is paused."
+        : "As many workspaces are kept ready as presets want.";
+      input.print(has.json ? JSON.stringify(settings) : said);
+      return EXIT.ok;
+    });
+  };
+
+export const status = setTo("status");
+export const pause = setTo("pause", true);
+export const resume = setTo("resume", false);

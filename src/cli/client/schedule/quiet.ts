@@ -1,0 +1,23 @@
+// `slipway schedule quiet [TIME|off] [ZONE]`: when a stop that a template requires disturbs one least.
+import { readArguments } from "../../arguments.ts";
+import { relative } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { scheduleOf } from "./clock-words.ts";
+
+const PATH = "/api/v2/users/me/quiet-hours";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const isOff = words.length === 1 && words[0] === "off";
+  const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const schedule = words.length === 0 ? undefined : isOff ? "" : scheduleOf(words, here);
+  return withServer("schedule quiet", input, value, async ({ client }) => {
+    const hours = schedule === undefined ? await client.get(PATH) : await client.put(PATH, { schedule });
+    const chosen = hours.user_set ? "" : ", since you have chosen no other time";
+    const next = relative(hours.next, input.clock.now());
+    const said = `Required stops come at ${hours.time} (${hours.timezone})${chosen}; next ${next}.`;
+    input.print(has.json ? JSON.stringify(hours) : said);
+    return EXIT.ok;
+  });
+};

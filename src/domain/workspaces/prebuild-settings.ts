@@ -1,0 +1,35 @@
+// Whether workspaces are kept ready at all: an owner may pause it, such as while an engine is repaired (rule PB-18).
+import { forbidden } from "#base/errors.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { lookAtAllPrebuilds, putPrebuildsPaused, readPrebuildsPaused } from "#db/workspaces/prebuilds.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { PrebuildSettings } from "#schema/workspaces/prebuild-settings.ts";
+import { mayChangeDeployment, mayReadDeployment } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+
+/** 403. */
+export const prebuildSettings = async (
+  { store }: Pick<DomainContext, "store">,
+  caller: UserCaller,
+): Promise<PrebuildSettings> => {
+  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors see whether workspaces are kept ready.");
+  return { reconciliation_paused: await readPrebuildsPaused(store) };
+};
+
+/** 403. */
+export const setPrebuildSettings = async (
+  { store, clock }: Pick<DomainContext, "store" | "clock">,
+  caller: UserCaller,
+  after: PrebuildSettings,
+): Promise<void> => {
+  if (!mayChangeDeployment(caller)) throw forbidden("Only an owner decides whether workspaces are kept ready.");
+  const before = { reconciliation_paused: await readPrebuildsPaused(store) };
+  if (Bun.deepEquals(before, after)) return;
+  const now = clock.now();
+  const about = { now, action: "write", resource_type: "prebuilds_settings", target: "reconciliation" } as const;
+  await store.commit([
+    putPrebuildsPaused(after.reconciliation_paused),
+    lookAtAllPrebuilds(now),
+    audited({ ...about, before, after }),
+  ]);
+};

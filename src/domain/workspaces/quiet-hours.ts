@@ -1,0 +1,60 @@
+// When a stop that a template requires disturbs somebody least. The running workspaces of who chooses another time follow (rules TI-6, TI-31).
+import { USUAL_QUIET_HOURS } from "#actors/workspace/deadline.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { dailyTime, nextTime, scheduleProblem } from "#base/cron.ts";
+import { forbidden, invalidField } from "#base/errors.ts";
+import { setTimersOfOwner } from "#db/engine/timers.ts";
+import { updateUser } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { QuietHours } from "#schema/users/quiet-hours.ts";
+import { mayEditProfile } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { userChanged } from "../users/audit.ts";
+import { type KnownUser, userAt } from "../users/find.ts";
+import { PREBUILDS_USER_ID } from "../users/first-user.ts";
+
+/** Whose quiet hours the path speaks of: one's own, or of those whom one looks after. 403, 404. */
+export const findQuietOwner = async (
+  { store }: DomainContext,
+  text: string,
+  caller: UserCaller,
+): Promise<KnownUser> => {
+  const user = await userAt(store, text, caller);
+  if (!mayEditProfile(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden();
+  return user;
+};
+
+export const quietHoursOf = (
+  { quiet_hours_schedule }: Pick<KnownUser, "quiet_hours_schedule">,
+  now: number,
+): QuietHours => {
+  const raw_schedule = quiet_hours_schedule || USUAL_QUIET_HOURS;
+  const { hour = 0, minute = 0, zone = "UTC" } = dailyTime(raw_schedule) ?? {};
+  return {
+    raw_schedule,
+    user_set: quiet_hours_schedule !== "",
+    user_can_set: true,
+    time: [hour, minute].map((part) => String(part).padStart(2, "0")).join(":"),
+    timezone: zone,
+    next: rfc3339(nextTime(raw_schedule, now) ?? now),
+  };
+};
+
+/** 400 for what is no time of every day. */
+export const setQuietHours = async (ctx: DomainContext, user: KnownUser, schedule: string): Promise<QuietHours> => {
+  const quiet_hours_schedule = schedule.trim();
+  if (quiet_hours_schedule !== "" && !dailyTime(quiet_hours_schedule)) {
+    const why =
+      scheduleProblem(quiet_hours_schedule) ?? "must be one time of every day, such as CRON_TZ=Europe/Paris 0 22 * * *";
+    throw invalidField("schedule", why);
+  }
+  const now = ctx.clock.now();
+  if (quiet_hours_schedule !== user.quiet_hours_schedule) {
+    await ctx.store.commit([
+      updateUser(user.id, { quiet_hours_schedule, updated_at: now }, { expect: 1 }),
+      setTimersOfOwner(user.id, "schedule", now),
+      userChanged(user, { quiet_hours_schedule }, now),
+    ]);
+  }
+  return quietHoursOf({ quiet_hours_schedule }, now);
+};

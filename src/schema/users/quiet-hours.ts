@@ -1,0 +1,29 @@
+// When a required stop disturbs somebody least, and what else they have chosen about the app.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { time } from "../fields.ts";
+import { namedObject } from "../named.ts";
+
+export const QuietHours = namedObject("QuietHours", {
+  raw_schedule: t.String({ description: "Such as `CRON_TZ=Europe/Paris 0 22 * * *`." }),
+  user_set: t.Boolean({ description: "Whether they have chosen it themselves." }),
+  user_can_set: t.Boolean({ description: "Everybody may." }),
+  time: t.String({ description: "The time of the day, as 22:00." }),
+  timezone: t.String({ description: "Where it is that time." }),
+  next: time("When it is that time again."),
+});
+export type QuietHours = Static<typeof QuietHours>;
+
+export const UpdateQuietHoursRequest = namedObject("UpdateQuietHoursRequest", {
+  schedule: t.String({
+    maxLength: 256,
+    description:
+      "Minute and hour of each day, in a time zone: `CRON_TZ=Europe/Paris 0 22 * * *`. Empty: midnight in UTC.",
+  }),
+});
+
+export const UserPreferences = namedObject("UserPreferences", {
+  task_notification_alert_dismissed: t.Boolean({
+    description: "Not to be told again that notifications of chats, and so of tasks, are off.",
+  }),
+});
+export type UserPreferences = Static<typeof UserPreferences>;

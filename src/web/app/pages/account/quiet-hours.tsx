@@ -1,0 +1,81 @@
+// Quiet hours: at which time of the day a stop that a template requires disturbs one least.
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import type { QuietHours as Chosen } from "#schema/users/quiet-hours.ts";
+import { call, Problem, wordsOf } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Field, Select } from "../../parts/field.tsx";
+import { into } from "../../parts/handlers.ts";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+const path = { user: "me" };
+
+export const QuietHours = () => {
+  const { state, again } = useResource("quiet hours", () => call("GET /users/:user/quiet-hours", { path }));
+  const { data, error } = state.value;
+  if (error) return <Failed what="Your quiet hours cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={4} />;
+  return (
+    <section class="panel" aria-labelledby="quiet-hours">
+      <header>
+        <h2 id="quiet-hours">Quiet hours</h2>
+      </header>
+      <div class="body stack">
+        <p>
+          Some templates stop their workspaces on certain days. Then yours stop at this time.
+          {!data.user_set && " You have chosen none: it is midnight in UTC."}
+        </p>
+        <Form key={data.raw_schedule} chosen={data} again={again} />
+        <p class="small mut">
+          Next: <Time at={data.next} />
+        </p>
+      </div>
+    </section>
+  );
+};
+
+const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> }) => {
+  const problem = useSignal("");
+  const save = async (schedule: string): Promise<void> => {
+    try {
+      await call("PUT /users/:user/quiet-hours", { path, body: { schedule } });
+      problem.value = "";
+      await again();
+      say("Your quiet hours are saved");
+    } catch (error) {
+      problem.value = (error instanceof Problem && error.body.validations?.[0]?.detail) || wordsOf(error);
+    }
+  };
+  const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zone = useSignal(chosen.user_set ? chosen.timezone : here);
+  const zones = useMemo(() => [...new Set([chosen.timezone, here, ...Intl.supportedValuesOf("timeZone")])], []);
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const [hour, minute] = String(new FormData(event.currentTarget).get("time")).split(":").map(Number);
+        void save(`CRON_TZ=${zone.value} ${minute} ${hour} * * *`);
+      }}
+    >
+      <Field label="Time" name="time" type="time" required defaultValue={chosen.user_set ? chosen.time : "22:00"} />
+      <Select
+        label="Time zone"
+        value={zone.value}
+        choices={zones.map((value) => ({ value, label: value.replaceAll("_", " ") }))}
+        onPick={into(zone)}
+        error={problem.value}
+      />
+      <div class="line">
+        <Button look="primary" type="submit">
+          Save quiet hours
+        </Button>
+        {chosen.user_set && <Button onPress={() => save("")}>Midnight in UTC instead</Button>}
+      </div>
+    </form>
+  );
+};

@@ -1,0 +1,51 @@
+// Tickets for terminals: a real server, whose sockets are opened as a page of another host would.
+import { expect, test } from "bun:test";
+import { uuid } from "#base/ids.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { seedAgent, seedUser } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { call, handshake } from "../edge/raw-http.ts";
+
+const TICKETS = "/api/v2/applications/reconnecting-pty-signed-token";
+
+test("[TM-17] a ticket opens one agent's terminal for a minute, whatever page asks, and no longer than the session", async () => {
+  const clock = new ManualClock();
+  await using server = await startTestServer({ clock });
+  const [agent, other] = [await seedAgent(server), await seedAgent(server)];
+  const owner = new Client(server.url, agent.owner_token);
+  const terminal = (id: string) => `/api/v2/workspaceagents/${id}/pty`;
+  const urlOf = (id: string) => new URL(terminal(id), server.url).href.replace("http", "ws");
+  const ticketFor = async (client: Client, id: string) =>
+    (await client.post<{ signed_token: string }>(TICKETS, { url: urlOf(id), agentID: id })).signed_token;
+  const statusOf = async (client: Client, body: object) => (await client.fetch("POST", TICKETS, body)).status;
+  const open = async (path: string, ticket: string, headers: Record<string, string> = {}) => {
+    const query = new URLSearchParams({ reconnect: uuid(), signed_token: ticket });
+    const asked = handshake(`${path}?${query}`, { Host: server.url.host, Origin: "https://pages.example", ...headers });
+    return (await call(server.url, asked))?.status;
+  };
+
+  const ticket = await ticketFor(owner, agent.agent_id);
+  expect(await open(terminal(agent.agent_id), ticket)).toBe(101);
+  // A cookie that comes along counts for nothing.
+  const cookie = { Cookie: `service_session_token=${agent.owner_token}` };
+  expect(await open(terminal(agent.agent_id), ticket.slice(0, -2), cookie)).toBe(401);
+  expect(await open(terminal(other.agent_id), ticket)).toBe(401);
+  expect(await open(`/api/v2/workspaceagents/${agent.agent_id}/logs`, ticket)).not.toBe(101);
+  expect((await new Client(server.url).fetch("GET", `/api/v2/users/me?signed_token=${ticket}`)).status).toBe(401);
+
+  expect(await statusOf(owner, { url: urlOf(agent.agent_id), agentID: other.agent_id })).toBe(404);
+  for (const url of ["", "nowhere", "javascript:1", server.url.origin, urlOf(other.agent_id)]) {
+    expect([url, await statusOf(owner, { url, agentID: agent.agent_id })]).toEqual([url, 400]);
+  }
+  const stranger = new Client(server.url, (await seedUser(server)).token);
+  expect(await statusOf(stranger, { url: urlOf(agent.agent_id), agentID: agent.agent_id })).toBe(404);
+
+  clock.advance(61_000);
+  expect(await open(terminal(agent.agent_id), ticket)).toBe(401);
+
+  const session = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const theirs = await ticketFor(session, agent.agent_id);
+  await session.post("/api/v2/users/logout");
+  expect(await open(terminal(agent.agent_id), theirs)).toBe(401);
+});
