@@ -1,6 +1,6 @@
 // What `npm start` and `npm test` run: plain Node (20 or newer), no packages. Brings Bun at the version pinned in package.json,
-// brings the packages of bun.lock when they changed, then becomes the server or the tests: signals pass on, and so does the exit
-// code (rule RP-5). Does nothing else: arguments go through as they are.
+// brings the packages of bun.lock when they changed (only those that running needs, where nobody works on it), then becomes the server or
+// the tests: signals pass on, and so does the exit code (rule RP-5). Does nothing else: arguments go through as they are.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,7 +15,8 @@ const STAMP = join(MODULES, ".slipway-install");
 const TARGETS = { serve: ["src/main.ts", "serve"], test: ["test/run.ts"] };
 
 const manifest = readFileSync(join(ROOT, "package.json"), "utf8");
-const pinned = JSON.parse(manifest).devDependencies.bun;
+const { devDependencies } = JSON.parse(manifest);
+const pinned = devDependencies.bun;
 
 const [verb = "", ...args] = process.argv.slice(2);
 const target = TARGETS[verb];
@@ -64,17 +65,26 @@ function fetchBun() {
   return file ?? stop(`bootstrap: the npm package bun@${pinned} has no program that runs on this machine`, 1);
 }
 
+/** Somebody works on the project here: what they have installed stays. */
+function hasTools() {
+  return Object.keys(devDependencies).some((name) => existsSync(join(MODULES, name, "package.json")));
+}
+
 function installPackages(bun) {
   const hash = createHash("sha256")
     .update(manifest)
     .update(readFileSync(join(ROOT, "bun.lock")))
     .digest("hex");
-  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === hash) return;
+  const stamp = existsSync(STAMP) ? readFileSync(STAMP, "utf8") : "";
+  // Without what only tests and builds need, which is two thirds of the bytes.
+  const few = verb === "serve" && (stamp.endsWith(" few") || !hasTools());
+  if (stamp === hash || (few && stamp === `${hash} few`)) return;
   say("installing packages (only when they changed)");
   const env = { ...process.env, ...registry() };
-  const done = spawnSync(bun, ["install", "--frozen-lockfile"], { cwd: ROOT, env, stdio: ["ignore", 2, 2] });
+  const flags = ["--frozen-lockfile", ...(few ? ["--production", "--omit=peer"] : [])];
+  const done = spawnSync(bun, ["install", ...flags], { cwd: ROOT, env, stdio: ["ignore", 2, 2] });
   if (done.status !== 0) stop("bootstrap: the packages could not be installed; see above", done.status ?? 1);
-  writeFileSync(STAMP, hash);
+  writeFileSync(STAMP, few ? `${hash} few` : hash);
 }
 
 // npm may know its registry from files that Bun does not read.

@@ -18,6 +18,7 @@ import { chatDesktop } from "./api/chats/desktop.ts";
 import { experimentalChats } from "./api/chats/index.ts";
 import { health } from "./api/health.ts";
 import { AgentTokens } from "./api/http/agent-tokens.ts";
+import { checkAnswer } from "./api/http/answer-check.ts";
 import { ALWAYS_FITS, bodyLimit, NO_BODY, readBody, tooLarge } from "./api/http/body/body.ts";
 import { BodyReaders } from "./api/http/body/body-shape.ts";
 import { refuseNulIn } from "./api/http/body/nul.ts";
@@ -127,6 +128,8 @@ const withRoutes = (app: AnyElysia, ctx: Context): AnyElysia =>
 export type ServerOptions = {
   /** A connection on which nothing moves for so long is closed. Tests shorten it. */
   idleTimeoutSeconds?: number;
+  /** Looks at the answers that handlers make themselves, too, whether they fit their schemas: tests only. */
+  checkAnswers?: boolean;
 };
 
 /** Listens on the configured address (port 0 = any) and answers until stopped. */
@@ -155,7 +158,10 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
         const identity = withinScope(request, await identify(credential, request, who));
         rates?.count(request, identity, operations);
         remember(request, identity);
-        return compressed(request, await onBehalf(request, identity, behalf, () => app.fetch(request)));
+        const response = await onBehalf(request, identity, behalf, () => app.fetch(request));
+        if (options.checkAnswers)
+          await checkAnswer(request, response, { operations, mismatches: ctx.requests.mismatches });
+        return compressed(request, response);
       });
     } catch (error) {
       return errorResponse(error, request);

@@ -6,6 +6,7 @@ import { basename, join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { ICONS } from "./app/icons.ts";
 import { docsPages } from "./docs.ts";
+import { earlyScript, importedBy } from "./early.ts";
 import type { WebFile } from "./files.ts";
 import { terminalFonts } from "./fonts.ts";
 import { hashesOfInline, installable, type Pictures, PREFIX, picturesOf, text } from "./installable.ts";
@@ -60,7 +61,8 @@ const app = async (): Promise<WebFile[]> => {
   const sheet = await styles("app/styles");
   const css = hashed("app", "css", sheet);
   const pictures = await picturesOf("app/pictures");
-  const html = await shell({ main: main.name, css, chunks: importedBy(main, scripts), pictures });
+  const chunks = importedBy(main, scripts).map(({ name }) => name);
+  const html = await shell({ main: main.name, css, chunks, pictures, early: await earlyScript(main, scripts) });
   return [
     {
       name: "app.html",
@@ -76,23 +78,6 @@ const app = async (): Promise<WebFile[]> => {
     ...fonts.files,
     ...scripts.map(({ name, body }) => ({ name, type: "text/javascript", body: text(body) })),
   ];
-};
-
-type Script = { name: string; kind: string; body: string };
-
-/** The chunks that an entry cannot begin without: named in the page, they are fetched beside it instead of after it. */
-const importedBy = (entry: Script, all: readonly Script[]): string[] => {
-  const found = new Set<string>();
-  const follow = ({ body }: Script): void => {
-    for (const one of all) {
-      if (found.has(one.name) || !new RegExp(`(?:from|import)\\s?"[^"]*${one.name}"`).test(body)) continue;
-      found.add(one.name);
-      follow(one);
-    }
-  };
-  follow(entry);
-  found.delete(entry.name);
-  return [...found];
 };
 
 /** All sheets of a folder as one. Browsers that know light-dark() know nesting: nothing is lowered, only blanks and comments go. */
@@ -115,11 +100,13 @@ const shell = async ({
   css,
   chunks,
   pictures,
+  early,
 }: {
   main: string;
   css: string;
   chunks: string[];
   pictures: Pictures;
+  early: string;
 }): Promise<string> => {
   const template = await Bun.file(join(HERE, "app/app.html")).text();
   const symbols = Object.entries(ICONS).map(
@@ -133,7 +120,10 @@ const shell = async ({
     ...chunks.map((name) => `<link rel="modulepreload" href="${PREFIX}${name}">`),
     `<script type="module" src="${PREFIX}${main}"></script>`,
   ];
-  return template.replace("<!-- loads -->", loads.join("\n")).replace("<!-- icons -->", symbols.join(""));
+  return template
+    .replace("<!-- early -->", () => `<script>${early}</script>`)
+    .replace("<!-- loads -->", loads.join("\n"))
+    .replace("<!-- icons -->", symbols.join(""));
 };
 
 /** A page of src/web with its script and its style sheet. */

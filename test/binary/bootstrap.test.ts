@@ -27,7 +27,7 @@ const machine = () => {
   mkdirSync(join(project, "src"), { recursive: true });
   writeFileSync(calls, "");
   copyFileSync(BOOTSTRAP, join(project, "src", "bootstrap.mjs"));
-  writeFileSync(join(project, "package.json"), JSON.stringify({ devDependencies: { bun: PINNED } }));
+  writeFileSync(join(project, "package.json"), JSON.stringify({ devDependencies: { bun: PINNED, linter: "1.0.0" } }));
   writeFileSync(join(project, "bun.lock"), "{}");
   symlinkSync(needs.node.file, join(bin, "node"));
   const script = (file: string, body: string): void => {
@@ -78,7 +78,7 @@ testNeeding(
     host.script(join(host.bin, "bun"), host.bun(PINNED));
     expect(await serveOnce(host, "--log-level", "warn")).toBe(7);
     const [install, serve] = host.calls();
-    expect(install).toStartWith("bun install --frozen-lockfile");
+    expect(install).toBe("bun install --frozen-lockfile --production --omit=peer");
     expect(serve).toMatch(/^bun --no-env-file \S+\/project\/src\/main\.ts serve --log-level warn$/);
   },
 );
@@ -97,6 +97,31 @@ testNeeding(
     await serveOnce(host);
     expect(installs()).toBe(2);
     expect(existsSync(join(host.project, "package-lock.json"))).toBe(false);
+  },
+);
+
+testNeeding(
+  [needs.node],
+  "[RP-5] who only runs it gets what running needs; who works on it has all, and keeps it",
+  async () => {
+    using host = machine();
+    host.script(join(host.bin, "bun"), host.bun(PINNED));
+    const installs = (): string[] => host.calls().filter((call) => call.startsWith("bun install"));
+    await serveOnce(host);
+    const tests = host.start("test");
+    for await (const _ of tests.stdout) tests.kill("SIGTERM");
+    await tests.exited;
+    expect(installs()).toEqual([
+      "bun install --frozen-lockfile --production --omit=peer",
+      "bun install --frozen-lockfile",
+    ]);
+    const linter = join(host.project, "node_modules", "linter");
+    mkdirSync(linter, { recursive: true });
+    writeFileSync(join(linter, "package.json"), "{}");
+    await serveOnce(host);
+    writeFileSync(join(host.project, "bun.lock"), "{ }");
+    await serveOnce(host);
+    expect(installs().slice(2)).toEqual(["bun install --frozen-lockfile"]);
   },
 );
 

@@ -1,8 +1,9 @@
 // The app's first pages as a person uses them: sign in, the list live, search, bulk, the palette, a cut line.
-// node app.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// node app.mjs CHROMIUM URL EMAIL PASSWORD PAGES [FOLDER]
 import { inApp } from "./app-page.mjs";
+import { badlyAsked } from "./early.mjs";
 
-const [file, url, email, password, folder] = process.argv.slice(2);
+const [file, url, email, password, pages, folder] = process.argv.slice(2);
 
 await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.goto(at("/workspaces"));
@@ -63,4 +64,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("link", { name: "Home" }).first().click();
   await page.getByRole("heading", { name: "Recent workspaces" }).waitFor();
   await look("home");
+
+  // Each page once more, opened anew: its data is asked for with it.
+  result.asked = await badlyAsked(page, at, JSON.parse(pages));
 });

@@ -1,25 +1,87 @@
 // The app in a real browser, on a real server with real workspaces. One browser and one server for the whole story.
 import { expect } from "bun:test";
+import { createChat } from "#test/support/chats.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
 
+/**
+ * Paths of pages, and what each may ask for only when something else has been answered: below its content, or named by the answer alone
+ * (a build, a version, the organization of the first of several).
+ */
+const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, string>>) => [
+  ["/", "/chats/models", "/chats/providers/local"],
+  ["/workspaces"],
+  [`/workspaces/${workspace}`, "/workspacebuilds/*"],
+  ...["builds", "logs", "schedule"].map((tab) => [`/workspaces/${workspace}/${tab}`]),
+  [`/workspaces/${workspace}/parameters`, "/workspacebuilds/*"],
+  [`/workspaces/${workspace}/sharing`, "/users?q=&limit=20", "/organizations/*"],
+  ["/new"],
+  [`/new?template=${template}`, "/templateversions/*"],
+  ["/chats", "/chats/models", "/chats/providers/local"],
+  [`/chats/${chat}`, `/chats/${chat}/cost`],
+  ["/tasks"],
+  ["/terminals"],
+  [`/terminals/${agent}`],
+  ["/templates", "/templates/examples"],
+  ...["", "/versions", "/settings"].map((tab) => [`/templates/${template}${tab}`]),
+  [`/templates/${template}/variables`, "/templateversions/*"],
+  [`/templates/${template}/files`, "/files/*"],
+  [`/templates/${template}/insights`, "/insights/*"],
+  [`/templates/${template}/access`, "/users?q=&limit=20", "/organizations/*"],
+  ...["", "/builds", "/chats?days=7", "/latency?zone=utc"].map((tab) => [`/insights${tab}`, "/chats/cost/users*"]),
+  ["/audit"],
+  ["/audit?q=action%3Acreate"],
+  ["/connections"],
+  ["/admin"],
+  ...[
+    ...[
+      "people",
+      "organizations",
+      "organizations/default",
+      "models",
+      "external-accounts",
+      "permissions",
+      "spend-limits",
+    ],
+    ...["hooks", "health", "settings", "backups", "logs"],
+  ].map((tab) => [`/admin/${tab}`]),
+  ...["mcp-servers", "workers"].map((tab) => [`/admin/${tab}`, "/organizations/*"]),
+  ["/admin/appearance"],
+  ["/account"],
+  ...["security", "sessions", "tokens", "accounts", "secrets", "skills", "notifications", "permissions"].map((tab) => [
+    `/account/${tab}`,
+  ]),
+  ["/docs"],
+  ["/docs/chats"],
+];
+
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [PG-4] [PG-5] a person signs in, searches, stops two workspaces at once, pins one and finds another, and each page is accessible and breaks no policy",
+  "[WB-4] [WB-6] [WB-68] [PG-4] [PG-5] a person signs in, searches, stops two workspaces at once, pins one and finds another; each page is accessible, breaks no policy, and asks for its data before its code is there",
   async () => {
-    await using world = await openWorld();
-    const { template_id } = await seedTemplate(world.server);
+    const models = new ScriptedModels();
+    await using world = await openWorld({ models });
+    const { template_id, organization_id } = await seedTemplate(world.server);
+    const ids: string[] = [];
     for (const name of ["alpha", "beta"]) {
-      await awaitBuild(world.admin, (await createWorkspace(world.admin, template_id, name)).id);
+      const { id } = await createWorkspace(world.admin, template_id, name);
+      const { latest_build } = await awaitBuild(world.admin, id);
+      ids.push(id, latest_build.resources[0]?.agents[0]?.id ?? "");
     }
-    const given = [world.server.url.href, ADMIN.email, ADMIN.password];
+    const chat = await createChat({ owner: world.admin, organization_id }, "What is it?");
+    (await models.next()).say("**It** is that.").finish();
+    const [workspace = "", agent = ""] = ids;
+    const all = pages({ workspace, agent, chat: chat.id, template: template_id });
+    const given = [world.server.url.href, ADMIN.email, ADMIN.password, JSON.stringify(all)];
     const { requests, complaints, ...told } = await runStory("app.mjs", given);
     expect(told).toMatchObject({
       wrong: [],
       filtered: ["alpha"],
       address: "owner:me alph",
+      asked: [],
     });
     expect(told.names).toEqual(expect.arrayContaining(["alpha", "beta"]));
     expect(told.command).toMatch(/^slipway workspaces stop admin\/(alpha|beta)$/);
@@ -27,5 +89,5 @@ testNeeding(
     expect(requests.filter((one) => !one.startsWith(world.server.url.origin) && !one.startsWith("data:"))).toEqual([]);
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
-  180_000,
+  300_000,
 );

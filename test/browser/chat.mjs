@@ -1,47 +1,12 @@
 // A chat as a person leads it: it edits a file, asks, is answered, is interrupted, undone; two pages see the same; the line is cut.
-// node chat.mjs CHROMIUM URL EMAIL PASSWORD TYPED [FOLDER]
+// node chat.mjs CHROMIUM URL EMAIL PASSWORD TYPED WORKSPACE AGENT SECONDS [FOLDER]
 import { readFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
 import { inApp, openPage, signIn } from "./app-page.mjs";
+import { awayFor, openLine } from "./line.mjs";
 
-const [file, url, email, password, typed, folder] = process.argv.slice(2);
+const [file, url, email, password, typed, workspace, agent, seconds, folder] = process.argv.slice(2);
 
-/** Between the browser and the server: what goes through it can be cut. */
-const openLine = async () => {
-  const ends = new Set();
-  let isCut = false;
-  const { hostname, port } = new URL(url);
-  const server = createServer((near) => {
-    if (isCut) return near.destroy();
-    const far = connect(Number(port), hostname);
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ]) {
-      ends.add(one);
-      one.pipe(other);
-      one.on("error", () => other.destroy());
-      one.on("close", () => {
-        ends.delete(one);
-        other.destroy();
-      });
-    }
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${server.address().port}`,
-    cut() {
-      isCut = true;
-      for (const end of ends) end.destroy();
-    },
-    mend() {
-      isCut = false;
-    },
-    close: () => new Promise((resolve) => server.close(resolve)),
-  };
-};
-
-const line = await openLine();
+const line = await openLine(url);
 
 await inApp({ file, url: line.url, folder }, async ({ page, context, result, at, look }) => {
   result.line = line.url;
@@ -207,6 +172,32 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await question.getByRole("button", { name: "Answer" }).click();
   await page.getByText("I will remember that.").waitFor();
   result.answered = await page.locator(".said").last().textContent();
-  await line.close;
+
+  // Everything that is live, while the line is dead for a time.
+  const api = async (method, path, body) => {
+    const { service_session_token: token } = Object.fromEntries(
+      (await context.cookies()).map(({ name, value }) => [name, value]),
+    );
+    const headers = { "Service-Session-Token": token, "content-type": "application/json" };
+    const answer = await fetch(new URL(`/api/v2${path}`, url), { method, headers, body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  };
+  result.away = await awayFor(Number(seconds), {
+    line,
+    chat: new URL(page.url()).pathname,
+    terminal: `/terminals/${agent}`,
+    log: `/workspaces/${workspace}/logs`,
+    async open(path) {
+      const one = await openPage(context, result.wrong);
+      await one.goto(at(path));
+      return one;
+    },
+    async act(name) {
+      await api("POST", "/organizations", { name });
+      await api(name === "before" ? "DELETE" : "PUT", `/workspaces/${workspace}/favorite`);
+    },
+  });
+  await page.close();
+  await line.close();
 });
 process.exit(0);

@@ -3,15 +3,27 @@ import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace } from "#test/crash/server-story.ts";
 import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
+/** What pages show after the line was away (line.mjs). */
+type Away = {
+  readonly counted: string;
+  readonly ticked: readonly number[];
+  readonly ticks: number;
+  readonly lines: readonly [before: readonly string[], after: readonly string[]];
+  readonly entries: readonly number[];
+  readonly rows: readonly string[];
+  readonly placeholders: readonly number[];
+};
+
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages at once, survives a cut of its line, keeps and reorders what waits, is interrupted and undone with its files",
+  "[WB-64][CB-1][CB-2][CB-3][CB-4][CB-5][CB-7][WB-4][WB-6] a chat edits a file, asks on two pages at once, survives a cut of its line, as does all that is live beside it, keeps and reorders what waits, is interrupted and undone with its files",
   async () => {
     await using story = await openPlace(async (_, stack) => {
       const model = stack.use(await TalkingModel.start());
@@ -28,8 +40,12 @@ testNeeding(
     await admin.put<unknown>("/api/v2/chats/config/user-permissions", { permissions: { default: "allow", rules } });
 
     const typed = join(story.place.scratch, "typed");
-    const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed];
-    const { requests, complaints, ...told } = await runStory("chat.mjs", given);
+    const { workspace_id } = story;
+    const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
+    const agent = latest_build.resources[0]?.agents[0]?.id ?? "";
+    const place = [workspace_id, agent, process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3"];
+    const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed, ...place];
+    const { requests, complaints, ...told } = await runStory<{ away: Away }>("chat.mjs", given);
     const numbers = Array.from({ length: 120 }, (_, at) => at + 1).join(" ");
     expect(told).toMatchObject({
       wrong: [],
@@ -44,6 +60,14 @@ testNeeding(
       answered: "Other: Red",
       downloaded: "brought along",
     });
+    // Away for a time: nothing is missing, doubled or empty meanwhile.
+    const { away } = told;
+    expect(away.counted).toBe(Array.from({ length: 500 }, (_, at) => at + 1).join(" "));
+    expect(away.ticked).toEqual(Array.from({ length: away.ticks }, (_, at) => at + 1));
+    expect(away.lines[1]).toEqual(away.lines[0]);
+    expect(away.entries).toEqual([1, 1]);
+    expect(away.rows).toEqual(["story"]);
+    expect(away.placeholders).toEqual([0, 0, 0, 0, 0]);
     // What looks like HTML is the text it is.
     expect(told.prose).toContain('<img src=x onerror="document.title=');
     expect(told.reference).toContain("sum.sh:1");
@@ -56,5 +80,5 @@ testNeeding(
     const passing = /^Failed to load resource|^WebSocket connection to/;
     expect(complaints.filter((text) => !passing.test(text))).toEqual([]);
   },
-  360_000,
+  480_000,
 );

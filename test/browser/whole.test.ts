@@ -9,7 +9,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
 /** How long the network is away; a minute when somebody asks for the long form. */
-const CUT_SECONDS = process.env.SLIPWAY_CUT_SECONDS ?? "3";
+const CUT_SECONDS = process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3";
 const [EMAIL, PASSWORD] = ["ada@example.com", "four quiet harbours at night"];
 
 /** The link that a server prints which has no user yet. */

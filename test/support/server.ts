@@ -101,7 +101,7 @@ const startHere = async (directory: string, options: TestServerOptions) => {
   const daemon = program ? [program, "agent"] : undefined;
   const tests = { copyMessages: true, daemon };
   const context = await openContext({ config, sources, clock, models, environment, ...tests, ...opened });
-  const server = await startServer(context);
+  const server = await startServer(context, { checkAnswers: true });
   return {
     url: server.url,
     context,

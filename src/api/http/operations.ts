@@ -1,4 +1,5 @@
 // The operations of the server, found by method and path as requests name them: before a request is routed, and after it has failed.
+import { Kind, type TSchema } from "@sinclair/typebox";
 import type { AnyElysia } from "elysia";
 import { type Declared, declaredBy } from "./operation.ts";
 
@@ -11,6 +12,8 @@ type Operation = {
   readonly declared: Declared;
   /** The statuses that success is answered with, in ascending order. */
   readonly promised: readonly number[];
+  /** Schemas of its answers by status. */
+  readonly answers: Readonly<Record<number, TSchema>>;
 };
 
 export class Operations {
@@ -23,7 +26,8 @@ export class Operations {
     const all = routes.map(({ method, path, hooks }): Operation => {
       const segments = segmentsOf(path);
       const variables = segments.filter(isVariable).length;
-      return { method, route: path, segments, variables, declared: declaredBy(hooks), promised: successesOf(hooks) };
+      const [declared, promised, answers] = [declaredBy(hooks), successesOf(hooks), answersOf(hooks)];
+      return { method, route: path, segments, variables, declared, promised, answers };
     });
     for (const operation of all.sort((a, b) => a.variables - b.variables)) {
       const alike = this.#byLength.get(operation.segments.length);
@@ -79,6 +83,11 @@ const successesOf = (hooks: object): number[] =>
     .map(Number)
     .filter((status) => status >= 200 && status < 400)
     .sort((a, b) => a - b);
+
+const answersOf = (hooks: object): Record<number, TSchema> => {
+  const { response = {} } = hooks as { response?: Record<number, TSchema> };
+  return Kind in response ? { 200: response as unknown as TSchema } : response;
+};
 
 const decoded = (text: string): string => {
   try {

@@ -53,8 +53,13 @@ type Asked = { request: Request; route: string; status: number };
 /** Where it does not fit and what was expected there: never what is there instead. */
 const fieldsOf = (error: ValidationError): string[] => {
   const { Errors } = error.validator as { Errors(value: unknown): Iterable<{ path: string; message: string }> };
+  return mismatchedFields(Errors.call(error.validator, error.value));
+};
+
+/** The first few places that do not fit, with what was expected there. */
+export const mismatchedFields = (errors: Iterable<{ path: string; message: string }>): string[] => {
   const fields = new Set<string>();
-  for (const { path, message } of Errors.call(error.validator, error.value)) {
+  for (const { path, message } of errors) {
     const field = path.slice(1, 200).replaceAll("/", ".");
     fields.add(`${field === "" ? "(all)" : field}: ${message.slice(0, 100)}`);
     if (fields.size === NAMED) break;

@@ -1,5 +1,6 @@
 // Calls of the API from the pages, signed in by the cookie.
 import type { Generic } from "#schema/generic.ts";
+import { forgetEarly, takeAnswer } from "./early.ts";
 
 /** What the server refused, in words for people. */
 export class Problem extends Error {
@@ -30,16 +31,18 @@ const title = (field: string): string => field.charAt(0).toUpperCase() + field.s
 
 /** Sends JSON and reads JSON. Throws Problem. */
 export const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-  const response = await fetch(`/api/v2${path}`, {
-    method,
-    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
-  }).catch(() => {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const known = takeAnswer(method, path, text);
+  if (!known && method !== "GET") forgetEarly();
+  const headers = { "content-type": "application/json" };
+  const asked = known ?? fetch(`/api/v2${path}`, { method, ...(text === undefined ? {} : { body: text, headers }) });
+  const response = await asked.catch(() => {
     throw new Problem(0, { message: "The server cannot be reached." });
   });
-  const text = await response.text();
+  const said = await response.text();
   let answer: unknown;
   try {
-    answer = text === "" ? undefined : JSON.parse(text);
+    answer = said === "" ? undefined : JSON.parse(said);
   } catch {
     answer = { message: `The server answered ${response.status}.` };
   }

@@ -1,8 +1,11 @@
 // Answers that do not fit their own schemas, because of what is stored: the page is shown, the defect is logged and counted.
 import { expect, test } from "bun:test";
 import { Type as t } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { configureLogging, resetLogging } from "#base/log.ts";
-import { prune } from "#src/api/http/response-mismatch.ts";
+import { checkAnswer } from "#src/api/http/answer-check.ts";
+import { Operations } from "#src/api/http/operations.ts";
+import { prune, ResponseMismatches } from "#src/api/http/response-mismatch.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
@@ -68,4 +71,25 @@ test("[HT-25] what does not fit is shown without members that its schema does no
   const shown = { id: "short", tags: { a: "b", n: 1 }, any: { secret: false } };
   const value = { rows: [stored, null, 7], one: stored, state: "lost", none: { secret_hash: "hash" }, more: "hash" };
   expect(prune(schema, value)).toEqual({ rows: [shown, null, 7], one: shown, state: "lost", none: null });
+});
+
+test("[HT-25] tests look at an answer that a handler has made as text, too: what is wrong in it, and what its schema does not know", async () => {
+  const schema = t.Object({ rows: t.Array(t.Object({ id: t.String({ format: "uuid" }) })) });
+  const app = new Elysia().get("/rows/:row", () => "", { response: { 200: schema } });
+  const [operations, mismatches] = [new Operations(app.routes), new ResponseMismatches()];
+  const id = "5e1c9c5e-6f0e-4c1f-9a53-0f3f5a3b2c11";
+  const look = async (rows: object[], type = "application/json; charset=utf-8"): Promise<void> => {
+    const response = new Response(JSON.stringify({ rows }), { headers: { "content-type": type } });
+    await checkAnswer(new Request("http://localhost/rows/1"), response, { operations, mismatches });
+    expect(await response.json()).toEqual({ rows });
+  };
+  await look([{ id }]);
+  await look([{ id: "short" }], "text/plain");
+  expect(mismatches.count).toBe(0);
+  await look([{ id }, { id: "short" }]);
+  await look([{ id, secret_hash: "hash" }]);
+  expect(mismatches.kept).toEqual([
+    { method: "GET", route: "/rows/:row", fields: [expect.stringMatching(/^rows\.1\.id: /)] },
+    { method: "GET", route: "/rows/:row", fields: ["rows.0.secret_hash: not in the schema"] },
+  ]);
 });

@@ -33,7 +33,6 @@ export const followInbox = (): void => {
     address: () => "/api/v2/notifications/inbox/watch",
     message: take,
     opened: () => void readNotices().catch(() => undefined),
-    pings: true,
   });
 };
 

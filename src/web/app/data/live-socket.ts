@@ -1,6 +1,7 @@
 // A WebSocket that comes back: after a cut, after sleep, and when the network is there again. It goes on from the last id that its
 // owner has seen, so that nothing is missed and nothing is shown twice.
 import { signal } from "@preact/signals";
+import { takeSocket } from "../../browser/early.ts";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
@@ -8,6 +9,11 @@ const LONGEST_WAIT_MS = 15_000;
 const DONE = 1_000;
 /** The server pings each 15 s: after this much silence the connection is dead, whatever the browser thinks. */
 const SILENCE_MS = 40_000;
+/** An attempt that takes longer is given up for the next: packets that are lost are answered by nobody. */
+const PATIENCE_MS = 15_000;
+const LOOK_MS = 5_000;
+/** A clock that has jumped this far means that the machine slept. */
+const SLEPT_MS = 30_000;
 
 /** How the page stands with the server. `since` and `next` are milliseconds since 1970. */
 export type Line =
@@ -31,6 +37,36 @@ const report = (socket: LiveSocket, cut: (Line & { state: "cut" }) | undefined):
 export const tryNow = (): void => {
   for (const socket of [...cuts.keys()]) socket.open();
 };
+
+const all = new Set<LiveSocket>();
+const deaf = new Set<() => void>();
+let looked = Date.now();
+
+/** Calls back when the line was found dead though nobody has closed it: what else goes over it must come back, too. */
+export const onDeadLine = (act: () => void): (() => void) => {
+  deaf.add(act);
+  return () => deaf.delete(act);
+};
+
+/** Not every stream has pings: where one is silent for too long, or the machine slept, all of the page come back. */
+const look = (): void => {
+  const now = Date.now();
+  const slept = now - looked > SLEPT_MS + LOOK_MS;
+  looked = now;
+  // The clock of a page that nobody sees runs as it likes.
+  if (document.hidden) return;
+  for (const one of all) one.giveUp(now - PATIENCE_MS);
+  if (!slept && ![...all].some((one) => one.isSilent(now - SILENCE_MS))) return;
+  for (const one of all) one.open();
+  for (const act of deaf) act();
+};
+setInterval(look, LOOK_MS);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  // What it has not looked at meanwhile says nothing about sleep.
+  looked = Date.now();
+  look();
+});
 
 type Options = {
   /** The path with its query, asked for at each try: this is where the last id goes in. */
@@ -60,7 +96,20 @@ export class LiveSocket {
     addEventListener("online", this.#look);
     addEventListener("pageshow", this.#look);
     document.addEventListener("visibilitychange", this.#look);
+    all.add(this);
     this.open();
+  }
+
+  /** It is open and pinged, and nothing was heard since then. */
+  isSilent(since: number): boolean {
+    return this.#options.pings === true && this.#socket?.readyState === WebSocket.OPEN && this.#heard < since;
+  }
+
+  /** An attempt that began before then has failed. */
+  giveUp(since: number): void {
+    if (this.#socket?.readyState !== WebSocket.CONNECTING || this.#heard > since) return;
+    this.#drop();
+    this.#again();
   }
 
   /** Opens it now, whatever it waits for. */
@@ -68,28 +117,32 @@ export class LiveSocket {
     if (this.#ended) return;
     clearTimeout(this.#timer);
     this.#drop();
-    const url = new URL(this.#options.address(), location.href);
-    url.protocol = url.protocol.replace("http", "ws");
-    const socket = new WebSocket(url);
+    const address = this.#options.address();
+    const early = takeSocket(address);
+    const socket = early?.socket ?? new WebSocket(new URL(address, location.origin.replace("http", "ws")));
     this.#socket = socket;
     this.#heard = Date.now();
-    socket.onopen = () => {
+    const opened = (): void => {
       this.#tries = 0;
       this.#since = undefined;
       wasOpen = true;
       report(this, undefined);
       this.#options.opened?.();
     };
-    socket.onmessage = ({ data }) => {
+    const take = (data: unknown): void => {
       this.#heard = Date.now();
       if (typeof data === "string") this.#options.message(data);
     };
+    socket.onopen = opened;
+    socket.onmessage = ({ data }) => take(data);
     socket.onclose = ({ code }) => {
       if (this.#options.ends && code === DONE) {
         this.end();
         this.#options.ended?.();
       } else this.#again();
     };
+    if (early && socket.readyState === WebSocket.OPEN) opened();
+    for (const data of early?.heard ?? []) take(data);
   }
 
   /** Sends when it is open; what would wait is dropped, since `opened` is told when it is. */
@@ -103,6 +156,7 @@ export class LiveSocket {
     removeEventListener("online", this.#look);
     removeEventListener("pageshow", this.#look);
     document.removeEventListener("visibilitychange", this.#look);
+    all.delete(this);
     this.#drop();
     report(this, undefined);
   }
@@ -127,10 +181,9 @@ export class LiveSocket {
     this.#timer = setTimeout(() => this.open(), wait);
   }
 
-  // A laptop that wakes up has timers that are late and a socket that is dead without having been closed.
+  // The network is there again, or the person is.
   readonly #look = (): void => {
     if (document.hidden || this.#ended) return;
-    const isDead = this.#options.pings === true && Date.now() - this.#heard > SILENCE_MS;
-    if (!this.#socket || isDead || this.#socket.readyState > WebSocket.OPEN) this.open();
+    if (!this.#socket || this.#socket.readyState > WebSocket.OPEN) this.open();
   };
 }

@@ -2,6 +2,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "./api.ts";
 import { LiveSocket } from "./live-socket.ts";
 
@@ -36,4 +37,27 @@ export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => v
     return () => socket.end();
   }, [id]);
   return { shown, again };
+};
+
+/** A workspace as a row of the live list has it, for as long as that has not come. */
+export const summaryOf = (workspace: Workspace): WorkspaceSummary => {
+  const { latest_build: build, health, shared_with } = workspace;
+  const agents = build.resources.flatMap((resource) => resource.agents);
+  return {
+    ...workspace,
+    template_version_id: build.template_version_id,
+    template_version_name: build.template_version_name,
+    status: build.status,
+    build_id: build.id,
+    build_number: build.build_number,
+    build_created_at: build.created_at,
+    transition: build.transition,
+    reason: build.reason,
+    error: build.job.error,
+    deadline: build.deadline,
+    max_deadline: build.max_deadline,
+    shared: shared_with.length > 0,
+    healthy: health.healthy,
+    agents: agents.map((agent) => ({ ...agent, healthy: agent.health.healthy })),
+  };
 };

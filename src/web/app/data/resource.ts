@@ -1,7 +1,7 @@
 // What a page reads besides the live lists: kept for the time of the visit and shown at once when one comes back, while it is read
 // anew. Nothing here polls.
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 
 export type Resource<T> = {
   readonly data: T | undefined;
@@ -10,6 +10,8 @@ export type Resource<T> = {
 };
 
 const KEPT = 100;
+/** What is being read for a page that was just opened: several of its parts may ask for the same. */
+const opening = new Map<string, Promise<void>>();
 const cache = new Map<string, Signal<Resource<unknown>>>();
 
 const entry = <T>(key: string): Signal<Resource<T>> => {
@@ -39,6 +41,21 @@ export const useResource = <T>(
 ): { state: ReadonlySignal<Resource<T>>; again: () => Promise<void> } => {
   const state = useMemo(() => entry<T>(key ?? ""), [key]);
   const again = (): Promise<void> => (key === undefined ? Promise.resolve() : load(state, read));
-  useEffect(() => void again(), [key]);
+  useEffect(() => {
+    if (key === undefined || opening.has(key)) return;
+    opening.set(
+      key,
+      again().finally(() => opening.delete(key)),
+    );
+  }, [key]);
   return { state, again };
+};
+
+/** Acts when the value is another than it was; not when the page is opened. */
+export const useChange = (value: string, act: () => unknown): void => {
+  const known = useRef(value);
+  useEffect(() => {
+    if (known.current !== value) act();
+    known.current = value;
+  }, [value]);
 };

@@ -1,7 +1,8 @@
 // The app: who is signed in, the live lists, the frame around every page.
 
 import { useEffect } from "preact/hooks";
-import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { ErrorBoundary } from "preact-iso/lazy";
+import { LocationProvider, Route, Router, useLocation } from "preact-iso/router";
 import { toSignIn } from "../data/api.ts";
 import { followChats } from "../data/chats.ts";
 import { followAppearance } from "../data/face.ts";
@@ -47,7 +48,10 @@ const SECURITY = "/account/security";
 const Inside = () => {
   const { route, path } = useLocation();
   useEffect(() => {
+    let isFollowing = false;
     const follow = (): void => {
+      if (isFollowing) return;
+      isFollowing = true;
       followWorkspaces();
       followChats();
       followInbox();

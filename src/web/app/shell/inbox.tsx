@@ -1,7 +1,7 @@
 // The inbox: a bell with what is unread, and a panel over the page with what one was told.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { InboxNotification } from "#schema/notifications/notification.ts";
 import { markAllRead, markRead, notices, readNotices, readOlder, unread } from "../data/inbox.ts";
 import { Button } from "../parts/button.tsx";

@@ -1,5 +1,5 @@
 // The navigation: beside the page, as a rail of icons where it is narrow, as tabs at the lower edge on phones.
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import { face } from "../data/face.ts";
 import { unread } from "../data/inbox.ts";
 import { chooseTheme, nextTheme } from "../data/looks.ts";

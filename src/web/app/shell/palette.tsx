@@ -1,7 +1,7 @@
 // The palette (Ctrl/Cmd-K): finds workspaces, chats, pages and commands by what one types. Every word must be in the name.
 import { computed, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import { chats } from "../data/chats.ts";
 import { viewer } from "../data/session.ts";
 import { chatState, statusWords, workspaceState } from "../data/states.ts";

@@ -1,5 +1,5 @@
 // What is one's own: name, ways to sign in, keys, and how one's chats begin.
-import { useRoute } from "preact-iso";
+import { useRoute } from "preact-iso/router";
 import { mustEnrol } from "../../data/session.ts";
 import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";

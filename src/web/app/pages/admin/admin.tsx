@@ -1,5 +1,5 @@
 // Administration: one section at a time, each with its own address.
-import { useRoute } from "preact-iso";
+import { useRoute } from "preact-iso/router";
 import { isSiteOwner, isUserAdministrator, ownOrganizations } from "../../data/session.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { type Section, Sections } from "../../parts/sections.tsx";

@@ -1,7 +1,7 @@
 // The server's own log: its last lines by level, and those that come.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { ServerLogLine } from "#schema/administration/server-log.ts";
 import { LiveSocket } from "../../data/live-socket.ts";
 import { LogFeed } from "../../data/logs.ts";

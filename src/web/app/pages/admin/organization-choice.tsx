@@ -1,5 +1,5 @@
 // Which organization a section is about: it stands in the address, and is asked for only where there are several.
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import { ownOrganizations } from "../../data/session.ts";
 import { Select } from "../../parts/field.tsx";
 

@@ -23,7 +23,7 @@ export const OrganizationGroups = ({ organization }: { organization: Organizatio
   const path = { organization: organization.id };
   const open = useSignal<Open>(undefined);
   const { state, again } = useResource(`groups of ${organization.id}`, () =>
-    call("GET /organizations/:organization/groups", { path }),
+    call("GET /organizations/:organization/groups", { path: { organization: organization.name } }),
   );
   const { data, error } = state.value;
   if (error && !data) return <Failed what="The groups cannot be read" error={error} again={again} />;

@@ -1,6 +1,6 @@
 // One organization: its members with their roles, whether workspaces may be shared there, its names, and its end.
 import { useSignal } from "@preact/signals";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { Member } from "#schema/users/member.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import { call } from "../../data/api.ts";
@@ -22,13 +22,15 @@ type Open = { readonly form: "rename" | "add" } | { readonly form: "roles"; read
 
 export const OrganizationPage = ({ organization }: { organization: Organization }) => {
   const path = { organization: organization.id };
+  // As the address of the page names it, so that this can be asked before the organizations are known.
+  const named = { organization: organization.name };
   const { route } = useLocation();
   const open = useSignal<Open>(undefined);
   const { state, again } = useResource(`organization ${organization.id}`, async () => {
     const [{ members }, roles, sharing] = await Promise.all([
-      call("GET /organizations/:organization/paginated-members", { path, query: { limit: 500 } }),
-      call("GET /organizations/:organization/members/roles", { path }),
-      call("GET /organizations/:organization/settings/workspace-sharing", { path }),
+      call("GET /organizations/:organization/paginated-members", { path: named, query: { limit: 500 } }),
+      call("GET /organizations/:organization/members/roles", { path: named }),
+      call("GET /organizations/:organization/settings/workspace-sharing", { path: named }),
     ]);
     return { members, roles, sharing };
   });

@@ -1,6 +1,6 @@
 // Organizations: the list, and one of them with its members (organization.tsx).
 import { useSignal } from "@preact/signals";
-import { useRoute } from "preact-iso";
+import { useRoute } from "preact-iso/router";
 import { call } from "../../data/api.ts";
 import { isSiteOwner, organizations } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";

@@ -1,7 +1,7 @@
 // The audit log: searched by the API's own language, the filter and the chosen entry in the address, older entries on demand.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { AuditLog } from "#schema/audit.ts";
 import { call } from "../../data/api.ts";
 import { LiveSocket } from "../../data/live-socket.ts";

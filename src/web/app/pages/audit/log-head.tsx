@@ -2,7 +2,7 @@
 // log and the connection log.
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";
 import { sets } from "../../parts/handlers.ts";

@@ -1,7 +1,7 @@
 // One chat: the list beside it, the conversation, and what it does to its workspace.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { useLocation, useRoute } from "preact-iso";
+import { useEffect, useRef } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso/router";
 import { call } from "../../data/api.ts";
 import { chats } from "../../data/chats.ts";
 import { useTitle } from "../../data/face.ts";
@@ -50,9 +50,11 @@ const OneChat = ({ id }: { id: string }) => {
   const isOwner = known !== undefined && known.owner_id === me.value?.id;
   const title = known?.title ?? "Chat";
   useTitle(title);
+  const status = useRef(chat.status.value);
   useEffect(() => {
     // A turn that has ended may have changed its model, its files, its workspace.
-    if (chat.status.value === "waiting") void chat.refresh().catch(() => {});
+    if (status.current !== undefined && chat.status.value === "waiting") void chat.refresh().catch(() => {});
+    status.current = chat.status.value;
   }, [chat.status.value]);
   const toggleAside = (): void => {
     if (isWide()) hasAside.value = !hasAside.value;

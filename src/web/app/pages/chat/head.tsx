@@ -1,6 +1,6 @@
 // The bar of a chat: its title, its workspace, how full its context is, and what one does with it.
 import { useSignal } from "@preact/signals";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { Chat } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { chats } from "../../data/chats.ts";

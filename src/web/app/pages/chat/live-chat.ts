@@ -11,9 +11,6 @@ import { applied, EMPTY, type Picture, reconciled, resultsIn, withMessages } fro
 /** Messages that are read first, and each time one scrolls to the top. */
 export const PAGE = 40;
 const KEPT = 8;
-/** A clock that has jumped this far means that the machine slept: the connection is dead though nobody has said so. */
-const SLEPT_MS = 30_000;
-const LOOK_MS = 5_000;
 
 export class LiveChat {
   readonly id: string;
@@ -33,7 +30,6 @@ export class LiveChat {
   #socket: LiveSocket | undefined;
   #users = 0;
   #reading: Promise<void> | undefined;
-  #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(id: string) {
     this.id = id;
@@ -46,7 +42,6 @@ export class LiveChat {
     return () => {
       this.#users -= 1;
       if (this.#users > 0) return;
-      clearInterval(this.#timer);
       this.#socket?.end();
       this.#socket = undefined;
       patchChat(this.id, { has_unread: false });
@@ -103,7 +98,6 @@ export class LiveChat {
         isFirst = false;
       },
     });
-    this.#wakeUp();
   }
 
   async #readNewest(): Promise<void> {
@@ -116,15 +110,6 @@ export class LiveChat {
     const messages = withMessages(reconciled(known, shown, page.has_more), newer);
     if (messages[0]?.id === shown[0]?.id) this.hasMore.value = page.has_more;
     this.#change((now) => ({ ...now, messages }));
-  }
-
-  #wakeUp(): void {
-    let seen = Date.now();
-    this.#timer = setInterval(() => {
-      const now = Date.now();
-      if (now - seen > SLEPT_MS + LOOK_MS) this.#socket?.open();
-      seen = now;
-    }, LOOK_MS);
   }
 }
 

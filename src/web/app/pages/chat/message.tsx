@@ -1,7 +1,7 @@
 // One message of the history, or the answer that is being written.
 import { useSignal } from "@preact/signals";
 import { memo } from "preact/compat";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { ChatMessage } from "#schema/chats/chat.ts";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { copy } from "../../parts/as-command.tsx";

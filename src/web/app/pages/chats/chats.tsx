@@ -1,7 +1,7 @@
 // All chats, and the beginning of a new one: in a workspace or without, with a model, an effort, a plan first.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { InputPart } from "#schema/chats/chat-part.ts";
 import { call } from "../../data/api.ts";
 import { organizations } from "../../data/session.ts";

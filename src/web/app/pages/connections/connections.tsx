@@ -1,7 +1,7 @@
 // Who was connected to which workspace: searched by the API's own language, the filter in the address, older entries on demand.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { ConnectionLog } from "#schema/connections.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";

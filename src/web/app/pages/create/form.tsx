@@ -2,7 +2,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import type { Preset } from "#schema/templates/template-version.ts";
 import { call, Problem, wordsOf } from "../../data/api.ts";

@@ -1,7 +1,7 @@
 // The documentation of this very version, without a network: its pages, their headings to search, links that stay here.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { useRoute } from "preact-iso";
+import { useRoute } from "preact-iso/router";
 import { useResource } from "../../data/resource.ts";
 import { adoptSheet } from "../../parts/adopt-sheet.ts";
 import { ButtonLink } from "../../parts/button.tsx";

@@ -1,6 +1,6 @@
 // Which days a report is about, and where days begin. Both stand in the address.
 import { useSignal } from "@preact/signals";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Options } from "../../parts/field.tsx";

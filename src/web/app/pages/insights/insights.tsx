@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useMemo } from "preact/hooks";
-import { useLocation, useRoute } from "preact-iso";
+import { useLocation, useRoute } from "preact-iso/router";
 import { Button } from "../../parts/button.tsx";
 import { download } from "../../parts/download.ts";
 import { Empty } from "../../parts/empty.tsx";

@@ -1,10 +1,9 @@
 // Tasks: prompts with a workspace each. What each does follows from the live lists of workspaces and chats, which say when to read anew.
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import type { Task } from "#schema/tasks/task.ts";
 import { call } from "../../data/api.ts";
 import { chats } from "../../data/chats.ts";
-import { useResource } from "../../data/resource.ts";
+import { useChange, useResource } from "../../data/resource.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
@@ -23,7 +22,7 @@ export default function TasksPage() {
   const isOpen = useSignal(false);
   const { data, error } = state.value;
   const news = useComputed(() => (state.value.data?.tasks ?? []).map(factsOf).join());
-  useEffect(() => void again(), [news.value]);
+  useChange(news.value, again);
   const make = (
     <Button look="primary" icon="plus" onPress={sets(isOpen, true)}>
       New task

@@ -1,5 +1,5 @@
 // What differs between the files of two versions. Both stand in the address.
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { useResource } from "../../data/resource.ts";
 import { diffOf, readVersionFiles } from "../../data/version-files.ts";

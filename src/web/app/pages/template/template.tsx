@@ -1,5 +1,6 @@
 // One template: what it is, its versions, and how its workspaces live.
-import { lazy, useLocation, useRoute } from "preact-iso";
+import lazy from "preact-iso/lazy";
+import { useLocation, useRoute } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";

@@ -1,6 +1,6 @@
 // The versions of a template: which one new workspaces are made from, which are put away, and how a new one comes.
 import { useSignal } from "@preact/signals";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call } from "../../data/api.ts";

@@ -1,7 +1,7 @@
 // The terminals of an agent: tabs and splits, kept by the browser, so that a reload or another day comes back to what still runs.
 import { useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { useLocation, useRoute } from "preact-iso";
+import { useLocation, useRoute } from "preact-iso/router";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { useTitle } from "../../data/face.ts";
 import { workspaceState } from "../../data/states.ts";

@@ -1,9 +1,8 @@
 // Why and when a workspace stops: what moved its deadline, what the server did by itself, and what it will do next.
-import { useEffect } from "preact/hooks";
 import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
-import { useResource } from "../../data/resource.ts";
+import { useChange, useResource } from "../../data/resource.ts";
 import type { IconName } from "../../icons.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
@@ -42,7 +41,7 @@ export const Activity = ({ workspace }: { workspace: Workspace }) => {
     call("GET /workspaces/:workspace/activity", { path: { workspace: id } }),
   );
   // The stream of the workspace tells when there is something new.
-  useEffect(() => void again(), [latest_build.status, latest_build.deadline, workspace.dormant_at]);
+  useChange([latest_build.status, latest_build.deadline, workspace.dormant_at].join(" "), again);
   const { data } = state.value;
   return (
     <section class="panel" aria-labelledby="activity">

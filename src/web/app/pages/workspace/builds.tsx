@@ -5,7 +5,7 @@ import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
-import { useResource } from "../../data/resource.ts";
+import { useChange, useResource } from "../../data/resource.ts";
 import { workspaceState } from "../../data/states.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
@@ -27,7 +27,7 @@ export const Builds = ({ workspace }: { workspace: Workspace }) => {
     call("GET /workspaces/:workspace/builds", { path: { workspace: id }, query: { limit: SHOWN } }),
   );
   const chosen = useSignal(latest_build.id);
-  useEffect(() => void again(), [latest_build.id, latest_build.status]);
+  useChange(`${latest_build.id} ${latest_build.status}`, again);
   const { data, error } = state.value;
   if (error && !data) return <Failed what="The builds cannot be read" error={error} again={again} />;
   if (!data) return <Skeleton lines={5} />;

@@ -1,7 +1,7 @@
 // The files of a workspace that runs: its folders, what is in a file, bringing files by drop, and what chats have changed, live.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { DirectoryListing } from "#schema/agents/agent-files.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";

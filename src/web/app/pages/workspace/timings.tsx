@@ -1,8 +1,7 @@
 // How long each step of the latest build took, as a waterfall.
-import { useEffect } from "preact/hooks";
 import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
 import { call } from "../../data/api.ts";
-import { useResource } from "../../data/resource.ts";
+import { useChange, useResource } from "../../data/resource.ts";
 import { lengthOf } from "../../parts/words-of-time.ts";
 
 type Step = {
@@ -50,7 +49,7 @@ export const Timings = ({ build }: { build: Build }) => {
     call("GET /workspacebuilds/:workspacebuild/timings", { path: { workspacebuild: build.id } }),
   );
   const ready = build.resources.flatMap(({ agents }) => agents).map(({ lifecycle_state }) => lifecycle_state);
-  useEffect(() => void again(), [build.status, ready.join(" ")]);
+  useChange([build.status, ...ready].join(" "), again);
   const steps = stepsOf(
     state.value.data ?? { provisioner_timings: [], agent_script_timings: [], agent_connection_timings: [] },
   );

@@ -1,16 +1,16 @@
 // One workspace: its state and why, its logs live, apps and ports, terminal, parameters, schedule, builds.
 
 import { useEffect, useMemo } from "preact/hooks";
-import { useRoute } from "preact-iso";
+import { useRoute } from "preact-iso/router";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { Problem } from "../../data/api.ts";
 import { nameFor } from "../../data/as-command.ts";
 import { LogFeed } from "../../data/logs.ts";
-import { useWorkspace } from "../../data/one-workspace.ts";
+import { summaryOf, useWorkspace } from "../../data/one-workspace.ts";
 import { isPassing, mayStart, statusWords, whyOf, workspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
-import { workspaces } from "../../data/workspaces.ts";
+import { workspaces, workspacesLoaded } from "../../data/workspaces.ts";
 import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -59,7 +59,9 @@ const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
   const { shown, again } = useWorkspace(id);
   const { workspace, error } = shown.value;
-  const row = workspaces.value.get(id);
+  const listed = workspaces.value.get(id);
+  // The page does not wait for the list: it may be long.
+  const row = listed ?? (workspace && !workspacesLoaded.value ? summaryOf(workspace) : undefined);
   if (error instanceof Problem && (error.status === 410 || error.status === 404 || error.status === 400)) {
     return (
       <Frame title="Workspace" crumbs={CRUMBS}>

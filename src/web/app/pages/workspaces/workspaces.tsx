@@ -3,7 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { useLocation } from "preact-iso/router";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
 import { me } from "../../data/session.ts";
@@ -33,7 +33,7 @@ const REST_MS = 200;
 
 export default function WorkspacesPage() {
   const { query, path, route } = useLocation();
-  const { q, go, filter } = useSearchText(query.q ?? "owner:me", (next) =>
+  const { q, go, filter, isTyping } = useSearchText(query.q ?? "owner:me", (next) =>
     route(`${path}?${new URLSearchParams({ q: next })}`, true),
   );
   const { terms, words } = parse(q);
@@ -146,7 +146,7 @@ export default function WorkspacesPage() {
             size={ROW_PX}
             fixed={!isNarrow.matches}
             keyOf={(index) => list[index]?.id ?? index}
-            row={(index, isPassing) => drawn(list[index], index, isPassing)}
+            row={(index, isScrolled) => drawn(list[index], index, isScrolled || isTyping.value)}
           />
         </div>
       )}
@@ -164,14 +164,17 @@ export default function WorkspacesPage() {
 
 /**
  * The text that the list is searched for. What is typed counts at once (`filter`) and is written into the address when one stops for a
- * moment, which has the whole app drawn anew; `go` writes it at once. `address` is what stands there.
+ * moment, which has the whole app drawn anew; `go` writes it at once. `address` is what stands there. `isTyping`: rows come and go with
+ * each key, so that what one could press in them can wait.
  */
 const useSearchText = (address: string, write: (next: string) => void) => {
   const typed = useSignal<string | undefined>(undefined);
+  const isTyping = useSignal(false);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const stop = (): void => {
     clearTimeout(timer.current);
     timer.current = undefined;
+    isTyping.value = false;
   };
   useEffect(() => stop, []);
   useEffect(() => {
@@ -179,6 +182,7 @@ const useSearchText = (address: string, write: (next: string) => void) => {
   }, [address]);
   return {
     q: typed.value ?? address,
+    isTyping,
     go(next: string): void {
       stop();
       typed.value = undefined;
@@ -187,8 +191,10 @@ const useSearchText = (address: string, write: (next: string) => void) => {
     filter(next: string): void {
       stop();
       typed.value = next;
+      isTyping.value = true;
       timer.current = setTimeout(() => {
         timer.current = undefined;
+        isTyping.value = false;
         write(next);
       }, REST_MS);
     },

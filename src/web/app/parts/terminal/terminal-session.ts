@@ -5,6 +5,7 @@ import type { SearchAddon } from "@xterm/addon-search";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import rules from "@xterm/xterm/css/xterm.css" with { type: "text" };
+import { onDeadLine } from "../../data/live-socket.ts";
 import { type TerminalFont, terminalFont } from "../../data/looks.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { adoptSheet } from "../adopt-sheet.ts";
@@ -36,6 +37,8 @@ const FIRST_WAIT_MS = 300;
 /** Of letters on their ground, whatever colours a program asks for. */
 const CONTRAST = 4.5;
 const LONGEST_WAIT_MS = 10_000;
+/** An attempt that takes longer is given up for the next. */
+const PATIENCE_MS = 15_000;
 /** What lies around the letters is as their ground: the package has it black. */
 const GROUND = ".xterm .xterm-viewport { background-color: var(--bg-inset); }";
 /** The server says so when there is nothing to come back to. */
@@ -89,6 +92,7 @@ export class TerminalSession {
   readonly #dark = matchMedia("(prefers-color-scheme: dark)");
   readonly #themed: MutationObserver;
   readonly #lettered: () => void;
+  readonly #leaveLine: () => void;
   #socket: WebSocket | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #tries = 0;
@@ -142,6 +146,7 @@ export class TerminalSession {
     this.#fit.fit();
     addEventListener("online", this.#now);
     document.addEventListener("visibilitychange", this.#now);
+    this.#leaveLine = onDeadLine(() => this.#renew());
     this.#open();
   }
 
@@ -194,6 +199,7 @@ export class TerminalSession {
     this.#themed.disconnect();
     this.#lettered();
     this.#resized.disconnect();
+    this.#leaveLine();
     if (this.#socket) this.#socket.onclose = null;
     this.#socket?.close();
     this.terminal.dispose();
@@ -236,7 +242,9 @@ export class TerminalSession {
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     if (this.#tries === 0) onState("connecting", "");
+    this.#timer = setTimeout(() => this.#renew(), PATIENCE_MS);
     socket.onopen = () => {
+      clearTimeout(this.#timer);
       // The server shows the last of the terminal again: what is here already would be there twice.
       if (this.#tries > 0) this.terminal.reset();
       this.#tries = 0;
@@ -252,7 +260,20 @@ export class TerminalSession {
     };
   }
 
+  /** Gives up a connection that nobody has closed. */
+  #renew(): void {
+    const socket = this.#socket;
+    if (!socket || this.#over) return;
+    socket.onclose = null;
+    socket.onmessage = null;
+    socket.onopen = null;
+    socket.close();
+    this.#socket = undefined;
+    this.#again("");
+  }
+
   #again(reason: string): void {
+    clearTimeout(this.#timer);
     const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
     this.#tries += 1;
     this.#options.onState("cut", reason);

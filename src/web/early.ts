@@ -1,0 +1,91 @@
+// The script in the head of the app's page (app/early.ts), built with what it must know: which files each page is made of, and what
+// each asks the server for first.
+import { join } from "node:path";
+import { DOORS, FIRST_DATA, FIRST_FILES, SESSION, STREAMS } from "./app/shell/first-data.ts";
+import { PATHS } from "./app/shell/places.ts";
+import { PREFIX } from "./installable.ts";
+
+export type Script = { readonly name: string; readonly kind: string; readonly body: string };
+
+/** The chunks that a script cannot begin without: named in the page, they are fetched beside it instead of after it. */
+export const importedBy = (script: Script, all: readonly Script[]): Script[] => {
+  const found = new Set<Script>();
+  const follow = ({ body }: Script): void => {
+    for (const one of all) {
+      if (found.has(one) || !new RegExp(`(?:from|import)\\s?"[^"]*${one.name}"`).test(body)) continue;
+      found.add(one);
+      follow(one);
+    }
+  };
+  follow(script);
+  found.delete(script);
+  return [...found];
+};
+
+/** How the bundler writes `"/path": later(() => import("..."))`. */
+const LATER = /"(\/[^"]*)":[\w$]+\(\(\)=>(?:\([\w$]+\("[^"]*"\),)?import\("([^"]+)"\)/g;
+
+/** The chunk that each page of the app is, as the entry imports it later. */
+const pageChunks = (main: Script, all: readonly Script[]): ReadonlyMap<string, Script> => {
+  const found = [...main.body.matchAll(LATER)].flatMap(([, path, address]) => {
+    const chunk = all.find(({ name }) => PREFIX + name === address);
+    return path && chunk ? [[path, chunk] as const] : [];
+  });
+  const chunks = new Map(found);
+  for (const path of [...PATHS, ...Object.keys(DOORS)])
+    if (!chunks.has(path)) throw new Error(`the web app imports no page for ${path}`);
+  return chunks;
+};
+
+const alsoNeeded = (path: string, all: readonly Script[]): Script[] =>
+  (FIRST_FILES[path] ?? []).map((name) => {
+    const found = all.find((one) => one.name.startsWith(`${name}-`));
+    if (!found) throw new Error(`there is no file ${name}, which ${path} needs`);
+    return found;
+  });
+
+/** Those with the fewest variables first. */
+const byVariables = (a: string, b: string): number => a.split(":").length - b.split(":").length;
+
+/** The script as it is written into the page. `main` is the app's entry, which the page names itself. */
+export const earlyScript = async (main: Script, all: readonly Script[]): Promise<string> => {
+  const chunks = pageChunks(main, all);
+  const known = new Set([main, ...importedBy(main, all)]);
+  const addresses: string[] = [];
+  const numberOf = ({ name }: Script): number => {
+    const at = addresses.indexOf(PREFIX + name);
+    return at >= 0 ? at : addresses.push(PREFIX + name) - 1;
+  };
+  /** `/account/tokens` is a page of the route `/account/:tab`. */
+  const chunkOf = (path: string): Script | undefined => {
+    const parts = path.split("/");
+    const fits = (route: string): boolean => {
+      const names = route.split("/");
+      return names.length === parts.length && names.every((name, at) => name === parts[at] || name.startsWith(":"));
+    };
+    return chunks.get([...chunks.keys()].filter(fits).sort(byVariables)[0] ?? "");
+  };
+  const pages = [...new Set([...chunks.keys(), ...Object.keys(FIRST_DATA)])].sort(byVariables).map((path) => {
+    const chunk = chunkOf(path);
+    if (!chunk) throw new Error(`there is no page ${path} to ask data for`);
+    const own = [chunk, ...alsoNeeded(path, all)].flatMap((one) => [one, ...importedBy(one, all)]);
+    const files = [...new Set(own)].filter((one) => !known.has(one));
+    return [path, files.map(numberOf), FIRST_DATA[path] ?? []];
+  });
+  const { outputs } = await Bun.build({
+    entrypoints: [join(import.meta.dirname, "app/early.ts")],
+    minify: true,
+    target: "browser",
+    format: "iife",
+    define: {
+      PAGES: JSON.stringify(pages),
+      FILES: JSON.stringify(addresses),
+      DOORS: JSON.stringify(DOORS),
+      SESSION: JSON.stringify(SESSION),
+      STREAMS: JSON.stringify(STREAMS),
+    },
+  });
+  const [script] = outputs;
+  if (!script) throw new Error("the script of the page's head was not built");
+  return (await script.text()).trim().replaceAll("</", "<\\/");
+};

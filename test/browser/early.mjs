@@ -1,0 +1,41 @@
+// Whether the content of each page takes one round trip: what it asks the server for is on its way before the app's own code is there.
+
+/** Of the frame around every page, and of the live lists: no page's content waits for it. */
+const OF_THE_FRAME = ["/appearance", "/users/me/appearance", "/notifications/inbox", "/chats?limit=100"];
+
+/** In the page: notes what is asked for, and whether that was in the head of the page, before there was a body. */
+const noteRequests = () => {
+  window.asked = [];
+  const { fetch } = window;
+  window.fetch = (address, ...more) => {
+    const text = String(address);
+    if (text.startsWith("/api/v2/")) window.asked.push({ address: text.slice(7), isEarly: document.body === null });
+    return fetch(address, ...more);
+  };
+};
+
+const isAmong = (address, texts) =>
+  texts.some((text) => (text.endsWith("*") ? address.startsWith(text.slice(0, -1)) : address === text));
+
+/**
+ * Opens each page anew: a path, and the addresses below /api/v2 that it may ask for only when others have been answered (all that begin
+ * so, with `*`). Gives what was asked late, twice, or early and for nobody.
+ */
+export const badlyAsked = async (page, at, pages) => {
+  await page.addInitScript(noteRequests);
+  const wrong = [];
+  for (const [path, ...later] of pages) {
+    await page.goto(at(path));
+    const isThere = () =>
+      document.querySelector("h1") && !document.querySelector("main .skeleton") && window.early.answers.size === 0;
+    await page.waitForFunction(isThere).catch(() => wrong.push(`${path}: does not come`));
+    const [asked, left] = await page.evaluate(() => [window.asked, [...window.early.answers.keys()]]);
+    for (const [n, { address, isEarly }] of asked.entries()) {
+      if (isAmong(address, [...OF_THE_FRAME, ...later])) continue;
+      if (asked.findIndex((one) => one.address === address) < n) wrong.push(`${path}: asks twice for ${address}`);
+      else if (!isEarly) wrong.push(`${path}: asks late for ${address}`);
+    }
+    wrong.push(...left.map((key) => `${path}: nobody takes ${key}`));
+  }
+  return wrong;
+};

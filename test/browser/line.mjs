@@ -1,0 +1,126 @@
+// A line between the browser and the server that can be cut, or go dead without a word; and what pages show after such a time.
+import { connect, createServer } from "node:net";
+
+/** Listens on a free port of loopback and passes everything on to `target`. */
+export const openLine = async (target) => {
+  const pairs = new Set();
+  let state = "open";
+  const { hostname, port } = new URL(target);
+  const server = createServer((near) => {
+    if (state === "cut") return near.destroy();
+    const pair = { near, far: connect(Number(port), hostname), isDead: state === "dead" };
+    pairs.add(pair);
+    for (const [one, other] of [
+      [near, pair.far],
+      [pair.far, near],
+    ]) {
+      // What is sent on a dead connection is lost: neither end hears of it.
+      one.on("data", (bytes) => pair.isDead || other.write(bytes));
+      one.on("error", () => {});
+      one.on("close", () => {
+        if (!pair.isDead) other.destroy();
+        pairs.delete(pair);
+      });
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    cut() {
+      state = "cut";
+      for (const { near, far } of pairs) for (const end of [near, far]) end.destroy();
+    },
+    /** As when a way through the network is forgotten: what is open stays so and is of no use any more. */
+    die() {
+      state = "dead";
+      for (const pair of pairs) pair.isDead = true;
+    },
+    mend() {
+      state = "open";
+    },
+    close() {
+      for (const { near, far } of pairs) for (const end of [near, far]) end.destroy();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+};
+
+/** Longer than the page needs to find out by itself that the line is dead, twice. */
+const FOUND_OUT_MS = 150_000;
+
+/**
+ * A chat, a terminal, a log and two lists are open while the line goes away: dead for so many seconds, and unless that is long enough for
+ * the pages to find out by themselves, cut. `act(n)` changes something behind their backs that the lists show. Gives what each shows in the
+ * end, and how many placeholders were seen on the way.
+ */
+export const awayFor = async (seconds, { line, open, chat, terminal, log, act }) => {
+  const pages = {
+    chat: await open(chat),
+    terminal: await open(terminal),
+    log: await open(log),
+    list: await open("/workspaces?q="),
+  };
+  const audit = await open("/audit?q=resource_type%3Aorganization");
+  const entries = audit.getByRole("list", { name: "Entries" });
+  const shown = (page) =>
+    page.evaluate(() => [...document.querySelectorAll(".xterm-rows > *")].map((row) => row.textContent).join(""));
+  const ticks = (seconds + 6) * 2;
+
+  await pages.list.locator("a.name").first().waitFor();
+  await pages.log.locator(".log .l").first().waitFor();
+  await act("before");
+  await entries.getByText("before").waitFor();
+  await pages.terminal.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
+  await pages.terminal.locator(".xterm-helper-textarea").focus();
+  await pages.terminal.keyboard.type(
+    `clear; for n in $(seq 1 ${ticks}); do printf "t$n "; sleep 0.5; done; echo e-$((40+2))`,
+  );
+  await pages.terminal.keyboard.press("Enter");
+  await pages.terminal.waitForFunction(() => /t1 t2 t3 /.test(document.querySelector(".xterm-rows").textContent));
+  const message = pages.chat.getByRole("textbox", { name: "Message" });
+  await message.fill("Count to 500");
+  await message.press("Enter");
+  await pages.chat
+    .getByText(/1 2 3 4 5 6/)
+    .last()
+    .waitFor();
+  const lines = await pages.log.locator(".log .l").allTextContents();
+  const all = [...Object.values(pages), audit];
+  for (const page of all)
+    await page.evaluate(() => {
+      window.placeholders = 0;
+      const count = () => {
+        window.placeholders += document.querySelectorAll("main .skeleton").length;
+      };
+      new MutationObserver(count).observe(document.body, { childList: true, subtree: true });
+    });
+
+  line.die();
+  await act("meanwhile");
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  if (seconds < 30) line.cut();
+  line.mend();
+
+  const patient = { timeout: FOUND_OUT_MS };
+  await entries.getByText("meanwhile").waitFor(patient);
+  await pages.list.getByTitle("Pinned").first().waitFor(patient);
+  await pages.terminal.waitForFunction(
+    () => document.querySelector(".xterm-rows").textContent.includes("e-42"),
+    undefined,
+    patient,
+  );
+  await pages.chat.getByText(/498 499 500/).waitFor(patient);
+  await pages.chat.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached", ...patient });
+  const terminalText = await shown(pages.terminal);
+  const told = {
+    counted: (await pages.chat.locator(".prose").last().textContent()).trim(),
+    ticked: [...terminalText.matchAll(/t(\d+)/g)].map(([, n]) => Number(n)).filter(Boolean),
+    ticks,
+    lines: [lines, await pages.log.locator(".log .l").allTextContents()],
+    entries: await Promise.all(["before", "meanwhile"].map((text) => entries.getByText(text).count())),
+    rows: await pages.list.locator("a.name").allTextContents(),
+    placeholders: await Promise.all(all.map((page) => page.evaluate(() => window.placeholders))),
+  };
+  for (const page of all) await page.close();
+  return told;
+};
