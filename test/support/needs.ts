@@ -16,6 +16,13 @@ const program = (...names: string[]): Need => {
   return { found: file !== "", reason: `needs the program ${names[0]}`, file };
 };
 
+/** Docker's plug-in for compose files; `file` is the program `docker`. */
+const compose = (): Need => {
+  const docker = program("docker");
+  const { exitCode } = docker.found ? Bun.spawnSync([docker.file, "compose", "version"]) : { exitCode: 1 };
+  return { ...docker, found: exitCode === 0, reason: "needs Docker's plug-in compose" };
+};
+
 /** The engine that `.ci/docker-engine start` has made, with its images; `file` is its address. */
 const engine = (): Need => {
   const file = process.env.SLIPWAY_TEST_DOCKER_HOST ?? "";
@@ -54,6 +61,10 @@ export const needs = {
   nginx: program("/usr/sbin/nginx", "nginx"),
   strace: program("strace"),
   cc: program("gcc", "cc", "clang"),
+  go: program("go"),
+  haproxy: program("/usr/sbin/haproxy", "haproxy"),
+  compose: compose(),
+  systemdAnalyze: program("systemd-analyze"),
   node: program("node"),
   npm: program("npm"),
   python3: program("python3"),

@@ -24,8 +24,10 @@ export const run: RunVerb = async (input) => {
   if (!/^\/[\w./-]+$/.test(program)) throw usageError("--program", "expected an absolute path without spaces");
   // The files are the service's to read; here they need not be there yet.
   const argv = [...rest, ...credentials.map(({ key, path }) => `${flagOf(fileKeyOf(key))}=${path}`)];
-  const isSecret = (path: string): boolean => credentials.some((one) => one.path === path);
-  const readFile = (path: string): string => (isSecret(path) ? PLACEHOLDER : input.readFile(path));
+  const readFile = (path: string): string => {
+    const secret = credentials.find((one) => one.path === path);
+    return secret ? placeholderOf(secret.key) : input.readFile(path);
+  };
   const { config, sources } = loadConfig({ ...input, argv, readFile });
   const given = Object.entries(SERVER_SETTINGS).filter(([key]) => sources[key as keyof typeof sources].from === "flag");
   const isByFile = (key: string): boolean => credentials.some((one) => one.key === key);
@@ -54,8 +56,8 @@ export const run: RunVerb = async (input) => {
   return EXIT.ok;
 };
 
-/** What stands for a secret while the unit is written; of every form that a secret may have. */
-const PLACEHOLDER = "[]";
+/** What stands for a secret while the unit is written, in a form that its setting takes. */
+const placeholderOf = (key: string): string => (key === "database_url" ? "postgres://host/database" : "[]");
 
 type Credential = { readonly key: string; readonly path: string };
 

@@ -1,7 +1,6 @@
 // What `slipway doctor` says of the PostgreSQL of a cluster: whether it can be used, how far it is, who is active, who stands by.
 import type { Config } from "#base/config.ts";
 import type { FoundPostgres } from "#db/pg/inspect.ts";
-import { isStandbyMissing } from "#db/pg/lease.ts";
 import type { Finding } from "./finding.ts";
 
 /** A node that was silent for so long has gone or hangs; nodes are heard of each second. */
@@ -10,11 +9,14 @@ const SILENT_MS = 30_000;
 /** Findings about the database in place of those about the file in the data directory. */
 export const postgres = async (config: Config & { database_url: string }): Promise<Finding[]> => {
   // Loaded only here: one server needs none of it.
-  const { inspectPostgres } = await import("#db/pg/inspect.ts");
+  const [{ inspectPostgres }, { isStandbyMissing }] = await Promise.all([
+    import("#db/pg/inspect.ts"),
+    import("#db/pg/lease.ts"),
+  ]);
   try {
     const found = await inspectPostgres(config.database_url);
     const server: Finding = { name: "database", status: "ok", detail: `PostgreSQL ${found.server}` };
-    return [server, schema(found), ...nodes(found), standby(found), key(config)];
+    return [server, schema(found), ...nodes(found), standby(found, isStandbyMissing(found.view)), key(config)];
   } catch (error) {
     return [{ name: "database", status: "wrong", detail: (error as Error).message }, key(config)];
   }
@@ -40,11 +42,11 @@ const nodes = ({ view }: FoundPostgres): Finding[] => {
   return [active, { name: "spare nodes", status: silent.length > 0 || spares < 1 ? "warn" : "ok", detail }];
 };
 
-const standby = ({ view }: FoundPostgres): Finding => {
+const standby = ({ view }: FoundPostgres, isMissing: boolean): Finding => {
   const name = "standby database";
   if (!view) return { name, status: "ok", detail: "looked at after the first start" };
   const { required, synchronous } = view.standby;
-  if (isStandbyMissing(view)) return { name, status: "wrong", detail: "none is connected: writes wait for one" };
+  if (isMissing) return { name, status: "wrong", detail: "none is connected: writes wait for one" };
   if (synchronous === undefined) {
     return { name, status: "warn", detail: "cannot be seen: grant pg_monitor to the database's user" };
   }

@@ -1,0 +1,53 @@
+// Compose files, with the members that deploy/compose uses and no others. Names and types are those of the Compose specification.
+import { type TProperties, type TSchema, Type as t } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+
+const exact = <P extends TProperties>(properties: P) => t.Object(properties, { additionalProperties: false });
+const optional = <S extends TSchema>(of: S) => t.Optional(of);
+const Texts = t.Array(t.String(), { minItems: 1 });
+const Duration = t.String({ pattern: "^([0-9]+(h|m|s|ms|us))+$" });
+
+const Service = exact({
+  image: t.String(),
+  build: optional(t.String()),
+  restart: t.Union([t.Literal("no"), t.Literal("always"), t.Literal("on-failure"), t.Literal("unless-stopped")]),
+  hostname: optional(t.String()),
+  ports: optional(t.Array(t.String({ pattern: "^[0-9]+:[0-9]+$" }))),
+  environment: optional(t.Record(t.String({ pattern: "^[A-Z_]+$" }), t.String())),
+  volumes: optional(t.Array(t.String({ pattern: "^[^:]+:/[^:]+(:ro)?$" }))),
+  secrets: optional(Texts),
+  stop_grace_period: optional(Duration),
+  stop_signal: optional(t.String({ pattern: "^SIG[A-Z]+$" })),
+  depends_on: optional(
+    t.Union([
+      Texts,
+      t.Record(t.String(), exact({ condition: t.Union([t.Literal("service_started"), t.Literal("service_healthy")]) })),
+    ]),
+  ),
+  healthcheck: optional(exact({ test: Texts, interval: Duration, timeout: Duration, retries: t.Integer() })),
+});
+
+const File = exact({
+  name: t.String({ pattern: "^[a-z0-9][a-z0-9_-]*$" }),
+  services: t.Record(t.String(), Service),
+  secrets: t.Record(t.String(), exact({ file: t.String() })),
+  volumes: t.Record(t.String(), t.Null()),
+});
+
+/** What is wrong with a compose file, in words; empty: nothing. */
+export const composeProblems = (file: unknown): string[] => {
+  const wrong = [...Value.Errors(File, file)].map(({ path, message }) => `${path}: ${message}`);
+  if (wrong.length > 0) return wrong;
+  const { services, secrets, volumes } = Value.Cast(File, file);
+  const missing = (what: string, names: readonly string[], there: object): string[] =>
+    names.filter((name) => !(name in there)).map((name) => `${what} ${name} is not there`);
+  return Object.values(services).flatMap((one) => [
+    ...missing("secret", one.secrets ?? [], secrets),
+    ...missing("service", Array.isArray(one.depends_on) ? one.depends_on : Object.keys(one.depends_on ?? {}), services),
+    ...missing(
+      "volume",
+      (one.volumes ?? []).map((text) => text.split(":")[0] ?? "").filter((name) => !name.startsWith(".")),
+      volumes,
+    ),
+  ]);
+};

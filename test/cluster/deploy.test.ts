@@ -1,0 +1,253 @@
+// What deploy/ holds for a cluster: the chart is rendered and its objects are looked at member by member, the compose file and the unit are
+// read by the programs they are for where those are there, and every setting they and the manual name exists.
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { variablesOf } from "#base/config/secret-files.ts";
+import { envOf } from "#base/config/setting.ts";
+import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { loadConfig } from "#base/config.ts";
+import { runHere } from "#test/cli/run-verb.ts";
+import { page, ROOT } from "#test/support/documents.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { version } from "../../package.json";
+import { composeProblems } from "./compose-schema.ts";
+import { objectProblems } from "./kubernetes-schema.ts";
+
+const CHART = "deploy/helm/slipway";
+const COMPOSE = "deploy/compose/cluster.yaml";
+const BALANCER = "deploy/compose/haproxy.cfg";
+const UNIT = "deploy/systemd/slipway.service";
+
+type Tree = { readonly [name: string]: unknown };
+type KubernetesObject = { kind: string; metadata: { name: string }; spec: Tree };
+type Variables = Record<string, string>;
+
+const yaml = <T>(text: string): T => Bun.YAML.parse(text) as T;
+
+const spawned = (argv: readonly string[], input = "") => {
+  const { exitCode, stdout, stderr } = Bun.spawnSync([...argv], { cwd: ROOT, stdin: Buffer.from(input) });
+  return { exitCode, said: stdout.toString(), errors: stderr.toString() };
+};
+
+/** `values`: what an operator gives, over those of the chart. Throws what the renderer says. */
+const render = (values: Tree): KubernetesObject[] => {
+  const folder = join(ROOT, CHART, "templates");
+  const templates = Object.fromEntries(
+    readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "utf8")]),
+  );
+  const { version: Version, appVersion: AppVersion } = yaml<Variables>(page(`${CHART}/Chart.yaml`));
+  const data = {
+    Values: merged(yaml<Tree>(page(`${CHART}/values.yaml`)), values),
+    Release: { Name: "slipway", Namespace: "default" },
+    Chart: { Name: "slipway", Version, AppVersion },
+  };
+  const { exitCode, said, errors } = spawned(
+    [needs.go.file, "run", join(import.meta.dir, "render.go")],
+    JSON.stringify({ templates, data }),
+  );
+  if (exitCode !== 0) throw new Error(errors);
+  const texts = Object.values(JSON.parse(said) as Variables);
+  return texts.flatMap((text) => text.split(/^---$/m)).flatMap((text) => yaml<KubernetesObject | null>(text) ?? []);
+};
+
+const merged = (base: Tree, over: Tree): Tree =>
+  Object.fromEntries(
+    Object.entries({ ...base, ...over }).map(([name, value]) => {
+      const below = base[name];
+      return isTree(value) && isTree(below) ? [name, merged(below, value)] : [name, value];
+    }),
+  );
+
+const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
+
+type Container = { env: { name: string; value?: string }[] } & Record<string, { httpGet: Tree }>;
+const containerOf = (objects: readonly KubernetesObject[]): Container => {
+  const nodes = objects.find(({ kind }) => kind === "StatefulSet") as KubernetesObject;
+  const { template } = nodes.spec as { template: { spec: { containers: Container[] } } };
+  return template.spec.containers[0] as Container;
+};
+
+/** As a node would read these: with files for secrets, whatever their paths. Throws UsageError. */
+const configOf = (variables: Variables) =>
+  loadConfig({
+    argv: [],
+    env: variables,
+    readFile: (path) =>
+      path.endsWith("encryption_key") ? "5".repeat(64) : "postgres://slipway:secret@database/slipway",
+  }).config;
+
+const EVERYTHING: Tree = {
+  accessUrl: "https://slipway.example.com",
+  image: { repository: "registry.example.com:5000/slipway", tag: "v1" },
+  imagePullSecrets: ["registry"],
+  settings: { trusted_proxies: "10.0.0.0/8", provisioner_slots: 8, chat_titles: false },
+  extraEnv: [{ name: "SLIPWAY_HOOK_SECRET", valueFrom: { secretKeyRef: { name: "hooks", key: "secret" } } }],
+  service: { type: "LoadBalancer", port: 443, annotations: { "example.com/a": "b" } },
+  ingress: {
+    enabled: true,
+    className: "nginx",
+    host: "slipway.example.com",
+    annotations: { "nginx.ingress.kubernetes.io/proxy-body-size": "0" },
+    tlsSecret: "certificate",
+  },
+  metrics: { enabled: true, port: 9999 },
+  nodeSelector: { disk: "fast" },
+  tolerations: [{ key: "only", operator: "Exists", effect: "NoSchedule" }],
+};
+
+describe("the chart", () => {
+  testNeeding(
+    [needs.go],
+    "[CL-18] is objects that Kubernetes knows, with every value and with few",
+    async () => {
+      const few = render({ accessUrl: "https://slipway.example.com" });
+      const all = render(EVERYTHING);
+      expect([few, all].flatMap((objects) => objects.flatMap(objectProblems))).toEqual([]);
+      expect(few.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
+        "PodDisruptionBudget slipway",
+        "Service slipway",
+        "Service slipway-nodes",
+        "StatefulSet slipway",
+      ]);
+      expect(all.map(({ kind }) => kind)).toContain("Ingress");
+      // What the schema is for: it finds a member that is misspelt.
+      const wrong = structuredClone(few);
+      Object.assign(containerOf(wrong).readinessProbe ?? {}, { periodSecond: 1 });
+      expect(wrong.flatMap(objectProblems)).toEqual([
+        "StatefulSet/spec/template/spec/containers/0/readinessProbe/periodSecond: Unexpected property",
+      ]);
+      expect(() => render({})).toThrow("accessUrl is needed");
+      expect(() =>
+        render({ accessUrl: "https://x", image: { repository: "a", tagg: "b" }, ingress: { enabled: true } }),
+      ).toThrow("ingress.host is needed");
+    },
+    120_000,
+  );
+
+  testNeeding(
+    [needs.go],
+    "[CL-18] runs nodes with settings that are taken, and asks them at a name they answer to",
+    async () => {
+      for (const values of [{ accessUrl: "https://slipway.example.com" }, EVERYTHING]) {
+        const { env, ...container } = containerOf(render(values));
+        const variables = Object.fromEntries(
+          env.filter(({ name }) => name.startsWith("SLIPWAY_")).map(({ name, value = "x" }) => [name, value]),
+        );
+        variables.SLIPWAY_NODE_ADDRESS = (variables.SLIPWAY_NODE_ADDRESS ?? "").replace("$(POD_NAME)", "slipway-0");
+        delete variables.SLIPWAY_HOOK_SECRET;
+        const { database_url, encryption_key, node_address, access_url } = configOf(variables);
+        expect([database_url, encryption_key?.length, node_address, access_url?.href]).toEqual([
+          "postgres://slipway:secret@database/slipway",
+          64,
+          { host: "slipway-0.slipway-nodes", port: 7080 },
+          "https://slipway.example.com/",
+        ]);
+        for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
+          expect(container[probe]?.httpGet.httpHeaders).toEqual([{ name: "Host", value: "localhost" }]);
+        }
+      }
+    },
+    120_000,
+  );
+
+  test("[CL-18] is of this version", () => {
+    const { appVersion, version: own } = yaml<Variables>(page(`${CHART}/Chart.yaml`));
+    expect([appVersion, own]).toEqual([version, version]);
+  });
+});
+
+type Service = { environment?: Variables; secrets?: string[]; image: string; hostname?: string };
+
+describe("the compose file", () => {
+  const services = (): Record<string, Service> => yaml<{ services: Record<string, Service> }>(page(COMPOSE)).services;
+
+  test("[CL-18] runs three nodes with settings that are taken, each with a name of its own", () => {
+    const nodes = Object.entries(services()).filter(([name]) => name.startsWith("node-"));
+    const read = nodes.map(([name, { environment = {}, secrets = [], hostname }]) => {
+      const given = { ...environment, SLIPWAY_ACCESS_URL: "http://localhost:7080" };
+      const { node_address, database_url, encryption_key } = configOf(given);
+      expect([node_address?.host, hostname, database_url !== undefined, encryption_key?.length]).toEqual([
+        name,
+        name,
+        true,
+        64,
+      ]);
+      const files = Object.entries(given).flatMap(([key, value]) => (key.endsWith("_FILE") ? [value] : []));
+      expect(files.map((path) => path.replace("/run/secrets/", "")).sort()).toEqual([...secrets].sort());
+      return `${node_address?.host}:${node_address?.port}`;
+    });
+    expect(read).toEqual(["node-a:7080", "node-b:7080", "node-c:7080"]);
+    const balanced = [...page(BALANCER).matchAll(/^ {4}server \S+ (\S+)/gm)].map(([, address]) => address ?? "");
+    expect(balanced).toEqual(read);
+  });
+
+  test("[CL-18] has members that Compose knows, and names nothing that is not there", () => {
+    const file = () => yaml<{ services: Record<string, Tree> }>(page(COMPOSE));
+    expect(composeProblems(file())).toEqual([]);
+    const wrong = file();
+    Object.assign(wrong.services.database ?? {}, { enviroment: {} });
+    expect(composeProblems(wrong)).toEqual(["/services/database/enviroment: Unexpected property"]);
+    const lacking = file();
+    Object.assign(lacking.services["node-a"] ?? {}, { secrets: ["database_uri"] });
+    expect(composeProblems(lacking)).toEqual(["secret database_uri is not there"]);
+  });
+
+  testNeeding([needs.compose], "[CL-18] is taken by Docker's own plug-in", async () => {
+    const { exitCode, errors } = spawned([needs.compose.file, "compose", "--file", COMPOSE, "config", "--quiet"]);
+    expect([exitCode, errors]).toEqual([0, ""]);
+  });
+
+  testNeeding([needs.haproxy], "[CL-18] has a load balancer whose settings are taken", async () => {
+    const { exitCode, errors } = spawned([needs.haproxy.file, "-c", "-f", BALANCER]);
+    // The nodes are not there.
+    const wrong = errors
+      .split("\n")
+      .filter((line) => /ALERT|WARNING/.test(line) && !line.includes("could not resolve"));
+    expect([exitCode, wrong]).toEqual([0, []]);
+  });
+});
+
+describe("the unit", () => {
+  const given = [
+    ...["--address", "0.0.0.0:7080", "--access-url", "https://slipway.example.com"],
+    ...["--database-url-file", "/etc/slipway/database-url", "--encryption-key-file", "/etc/slipway/encryption-key"],
+  ];
+
+  test("[CL-18] is what `slipway systemd` prints for a node, and the variables beside it are settings", async () => {
+    const { code, printed } = await runHere(["systemd", ...given]);
+    expect([code, printed]).toEqual([0, page(UNIT)]);
+    const variables = Object.fromEntries(
+      [...page("deploy/systemd/env.example").matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = "", value]) => [
+        name,
+        value,
+      ]),
+    ) as Variables;
+    expect(configOf(variables).node_address).toEqual({ host: "node-a.internal", port: 7080 });
+  });
+
+  testNeeding([needs.systemdAnalyze], "[CL-18] is one that systemd takes", async () => {
+    using place = tempDirectory();
+    const file = join(place.path, "slipway.service");
+    // A program that is there, for the one that an operator puts in its place.
+    await Bun.write(file, page(UNIT).replace("/usr/local/bin/slipway", "/bin/true"));
+    const { exitCode, errors } = spawned([needs.systemdAnalyze.file, "verify", "--man=no", file]);
+    expect([exitCode, errors.split("\n").filter((line) => line.includes("slipway.service"))]).toEqual([0, []]);
+  });
+});
+
+test("[CL-18] every setting that the manual and deploy/ name exists", () => {
+  const known = new Set(variablesOf(SERVER_SETTINGS));
+  const texts = [
+    page("docs/cluster.md"),
+    ...[...new Bun.Glob("deploy/**").scanSync({ cwd: ROOT })].map(page),
+    // As in the chart's values.
+    ...Object.keys(EVERYTHING.settings as Tree).map((name) => envOf(name)),
+  ];
+  const named = texts.flatMap((text) => [...text.matchAll(/\bSLIPWAY_[A-Z_]*[A-Z]/g)].map(([name]) => name));
+  expect(named.length).toBeGreaterThan(20);
+  // What Kubernetes would give the pods of a service, and is kept from them.
+  expect([...new Set(named)].filter((name) => !known.has(name) && name !== "SLIPWAY_PORT")).toEqual([]);
+  expect(known.has("SLIPWAY_DATABASE_URI_FILE")).toBe(false);
+});
