@@ -2,8 +2,6 @@
 // Pure. The actor keeps one timer for the earliest of these; what is due is decided afresh when it fires (rules TI-14 to TI-24).
 import { rfc3339 } from "#base/clock.ts";
 import { weekdayOf } from "#base/cron.ts";
-import type { Statement } from "#db/engine/sql.ts";
-import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import type { ActivityReason } from "#schema/workspaces/schedule.ts";
@@ -144,15 +142,13 @@ const facts = ({ workspace, build, job }: Known): string =>
     ...[workspace.last_used_at, workspace.next_start_at, build.id, build.deadline, job.completed_at, job.error],
   ].join(" ");
 
-/** The workspace's one timer, at the earliest time at which there may be something to do. */
-export const scheduleTimer = (state: Known, rules: ScheduleRules): Statement => {
-  const { id, deleted, next_start_at } = state.workspace;
+/** When the workspace's one timer is due: the earliest time at which there may be something to do; undefined: never. */
+export const nextLook = (state: Known, rules: ScheduleRules): number | undefined => {
+  const { deleted, next_start_at } = state.workspace;
   const times = actionsOf(state, rules).map(({ at }) => at);
   // Also when it may not start then: the time after that is to be shown.
   if (next_start_at !== null && !deleted && !isActive(state.job)) times.push(next_start_at);
-  return times.length > 0
-    ? setTimer("workspace", id, "schedule", Math.min(...times))
-    : clearTimer("workspace", id, "schedule");
+  return times.length > 0 ? Math.min(...times) : undefined;
 };
 
 /** What the build of an action does; making a workspace dormant needs one only when something may run. */

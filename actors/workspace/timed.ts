@@ -4,7 +4,7 @@
 import { AppError } from "#base/errors.ts";
 import { listRunningAgents } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
-import { clearTimer } from "#db/engine/timers.ts";
+import { clearTimer, moveTimer, timerOf } from "#db/engine/timers.ts";
 import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
 import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Outcome } from "../runtime/actor.ts";
@@ -16,7 +16,7 @@ import type { WorkspaceDeps } from "./deps.ts";
 import { dormancyPatch, isDormant, mayRun } from "./dormancy.ts";
 import type { BuildInput } from "./effects.ts";
 import { type Late, outcomeOf, settled } from "./outcome.ts";
-import { type Action, derivedTimes, dueAction, scheduleTimer, touchesTimes, transitionOf } from "./schedule.ts";
+import { type Action, derivedTimes, dueAction, nextLook, touchesTimes, transitionOf } from "./schedule.ts";
 import { withBuild, withDormancy } from "./schedule-edits.ts";
 import { isUnclaimed, loadRules, type ScheduleRules } from "./schedule-rules.ts";
 import { changed } from "./state.ts";
@@ -155,6 +155,9 @@ export class TimedDecisions {
     const { state } = outcome;
     if (!always && !touchesTimes(before, state)) return outcome;
     const { store, clock, topics } = this.#deps;
+    const { id } = state.workspace;
+    // Before the rules: who changes them sets the timer with them.
+    const seen = (await store.get(timerOf("workspace", id, "schedule")))?.due;
     const rules = await loadRules(store, state.workspace);
     const patch = derivedTimes(before, state, rules, clock.now());
     const isNews = Object.keys(patch).length > 0;
@@ -169,7 +172,7 @@ export class TimedDecisions {
       writes: [
         ...(outcome.writes ?? []),
         ...(isNews ? [updateWorkspace(workspace.id, { ...patch, version })] : []),
-        scheduleTimer(next, rules),
+        moveTimer("workspace", id, "schedule", { due: nextLook(next, rules), seen }),
         // Whoever keeps workspaces ready looks whether there are enough (rule PB-1).
         ...(isKept(before, next) ? [lookAtPrebuilds(workspace.template_id, clock.now())] : []),
       ],

@@ -1,7 +1,7 @@
 // Timers that matter are rows, written in the batch that made them matter and read by the scheduler alone.
-import { asc, lte, sql } from "drizzle-orm";
+import { and, asc, eq, lte, sql } from "drizzle-orm";
 import { timers } from "../schema/core.ts";
-import { build, deleteBy, query, type Statement, statement } from "./sql.ts";
+import { build, deleteBy, findBy, query, type Statement, statement } from "./sql.ts";
 
 export type Timer = typeof timers.$inferSelect;
 
@@ -19,6 +19,29 @@ const put = statement<Timer>(
 );
 const drop = deleteBy(timers, timers.id);
 
+/** Set by somebody else since it was seen, it stays where it is sooner. */
+const move = statement<Timer & { seen: number }>(
+  build
+    .insert(timers)
+    .values({
+      id: sql.placeholder("id"),
+      actor: sql.placeholder("actor"),
+      actor_id: sql.placeholder("actor_id"),
+      name: sql.placeholder("name"),
+      due: sql.placeholder("due"),
+    })
+    .onConflictDoUpdate({
+      target: timers.id,
+      set: {
+        due: sql`case when timers.due = ${sql.placeholder("seen")} then excluded.due else min(timers.due, excluded.due) end`,
+      },
+    }),
+);
+const dropSeen = statement<{ id: string; seen: number }>(
+  build.delete(timers).where(and(eq(timers.id, sql.placeholder("id")), eq(timers.due, sql.placeholder("seen")))),
+);
+const findTimer = findBy(timers, timers.id);
+
 const timerId = (actor: string, id: string, name: string): string => `${actor}/${id}/${name}`;
 
 /** Sets or moves the timer `name` of an actor; `due` in milliseconds since 1970. */
@@ -27,6 +50,26 @@ export const setTimer = (actor: string, id: string, name: string, due: number): 
 
 /** Removes it; no error when there is none. */
 export const clearTimer = (actor: string, id: string, name: string): Statement => drop(timerId(actor, id, name));
+
+/** The timer `name` of an actor. */
+export const timerOf = (actor: string, id: string, name: string) => findTimer({ id: timerId(actor, id, name) });
+
+/** No timer is due then. */
+const NEVER = -1;
+
+/**
+ * What an actor has planned by what it read after it saw its timer, which was due at `seen`: sets it, or removes it where `due` is undefined.
+ * Whoever set it meanwhile knows something newer, and is heard: the timer is due then, or sooner.
+ */
+export const moveTimer = (
+  actor: string,
+  id: string,
+  name: string,
+  { due, seen = NEVER }: { due: number | undefined; seen: number | undefined },
+): Statement =>
+  due === undefined
+    ? dropSeen({ id: timerId(actor, id, name), seen })
+    : move({ id: timerId(actor, id, name), actor, actor_id: id, name, due, seen });
 
 /** One page of due timers. */
 export const TIMERS_AT_ONCE = 100;
@@ -43,7 +86,9 @@ export const dueTimers = query(
 
 const OF_WORKSPACES = `insert into timers (id, actor, actor_id, name, due)
   select 'workspace/' || id || '/' || ?1, 'workspace', id, ?1, ?2 from workspaces`;
-const SOONER = "on conflict (id) do update set due = min(timers.due, excluded.due)";
+// One that is due already becomes another than an actor may just have seen and be about to move.
+const SOONER =
+  "on conflict (id) do update set due = case when timers.due > excluded.due then excluded.due else timers.due - 1 end";
 
 /** The same for every workspace of a template that is not deleted: they are told in the batch that changes the template. */
 export const setTimersOfTemplate = (template_id: string, name: string, due: number): Statement => ({

@@ -59,8 +59,8 @@ export const notifications = (ctx: ApiContext) =>
     })
     .get(
       "/inbox/watch",
-      ({ caller, query, request }) => {
-        const socket = new InboxSocket(ctx, caller.user_id, filterOf(query));
+      async ({ caller, query, request }) => {
+        const socket = await InboxSocket.from(ctx, caller.user_id, filterOf(query));
         return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, socket), { who: caller.user_id });
       },
       {

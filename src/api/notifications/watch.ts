@@ -12,15 +12,23 @@ export class InboxSocket implements SocketHandler {
   readonly #filter: InboxFilter;
   #leave: () => void = () => {};
   /** Key of the newest that was told. */
-  #cursor: number | undefined;
-  #unread: number | undefined;
+  #cursor: number;
+  #unread: number;
   #isLooking = false;
   #isAsked = false;
 
-  constructor(ctx: ApiContext, user_id: string, filter: InboxFilter) {
+  private constructor(ctx: ApiContext, user_id: string, filter: InboxFilter, from: { key: number; unread: number }) {
     this.#ctx = ctx;
     this.#user = user_id;
     this.#filter = filter;
+    this.#cursor = from.key;
+    this.#unread = from.unread;
+  }
+
+  /** Follows from now on: what comes before the socket is open is told, too. */
+  static async from(ctx: ApiContext, user_id: string, filter: InboxFilter): Promise<InboxSocket> {
+    const key = (await ctx.store.get(findNewestNotification({ user_id })))?.key ?? 0;
+    return new InboxSocket(ctx, user_id, filter, { key, unread: await unreadOf(ctx, user_id) });
   }
 
   open(socket: Socket): void {
@@ -55,13 +63,9 @@ export class InboxSocket implements SocketHandler {
     const { store } = this.#ctx;
     while (this.#isAsked && !socket.closing) {
       this.#isAsked = false;
-      const unread_count = await unreadOf(this.#ctx, this.#user);
-      if (this.#cursor === undefined) {
-        this.#cursor = (await store.get(findNewestNotification({ user_id: this.#user })))?.key ?? 0;
-        this.#unread = unread_count;
-        continue;
-      }
       const rows = await store.all(listNotificationsAfter({ user_id: this.#user, after: this.#cursor }));
+      // Behind them: a count without what is told would be corrected by a message of its own.
+      const unread_count = await unreadOf(this.#ctx, this.#user);
       this.#cursor = rows.at(-1)?.key ?? this.#cursor;
       const wanted = rows.filter((row) => isWanted(row, this.#filter));
       for (const row of wanted) socket.send(JSON.stringify({ notification: presentNotification(row), unread_count }));

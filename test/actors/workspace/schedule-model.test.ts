@@ -10,7 +10,7 @@ import {
   actionsOf,
   derivedTimes,
   dueAction,
-  scheduleTimer,
+  nextLook,
   touchesTimes,
   transitionOf,
 } from "#actors/workspace/schedule.ts";
@@ -53,8 +53,7 @@ class Model {
       ...next,
       workspace: { ...next.workspace, ...derivedTimes(before, next, this.rules, this.now) },
     };
-    const { sql, rows } = scheduleTimer(this.state, this.rules);
-    this.timer = sql.startsWith("insert") ? (rows[0]?.at(-1) as number) : undefined;
+    this.timer = nextLook(this.state, this.rules);
   }
 
   /** Fires the timer as long as it is due; nothing may be due for ever. */

@@ -19,7 +19,6 @@ test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a wat
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const helper = await newPerson(admin, "helper", ["user-admin"]);
   using watch = await admin.socket("/api/v2/notifications/inbox/watch?format=plaintext");
-  // The first frame of a follower is the next thing that happens: it has looked once it answers a change of the count.
   await admin.post("/api/v2/notifications/test");
   const test = await watch.json<{ notification: InboxNotification; unread_count: number }>();
   expect(test.notification.title).toBe("A test notification");

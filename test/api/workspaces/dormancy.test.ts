@@ -158,6 +158,38 @@ test("[TI-24] a change of the template reaches what its workspaces show, and can
   expect((await read(time.owner, awake)).next_start_at).toBeUndefined();
 });
 
+test("[TI-24] a change of the template reaches a workspace that decides about its times meanwhile", async () => {
+  await using time = await openClockwork();
+  const { store, scheduler } = contextOf(time.server);
+  const one = await time.make();
+  const commit = store.commit.bind(store);
+  let changes = 0;
+  const changeBefore = (limit: number): void => {
+    changes = 0;
+    store.commit = async (batch, about) => {
+      // Decided by the rules as they were before.
+      const decides = batch.some(({ rows }) => rows.flat().includes(`workspace/${one.id}/schedule`));
+      if (decides && changes < limit) {
+        const rules = { time_til_dormant_autodelete_ms: (++changes + limit) * DAY };
+        await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, rules);
+      }
+      return commit(batch, about);
+    };
+  };
+  changeBefore(1);
+  await setDormant(time, one, true);
+  await awaitBuild(time.owner, one.id);
+  await scheduler.tick();
+  expect(minuteOf((await read(time.owner, one)).deleting_at)).toBe("2030-01-03T12:00");
+  // And one that is told of a change while another comes.
+  changeBefore(2);
+  await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, { time_til_dormant_autodelete_ms: 0 });
+  await scheduler.tick();
+  await scheduler.tick();
+  await scheduler.tick();
+  expect([changes, minuteOf((await read(time.owner, one)).deleting_at)]).toEqual([2, "2030-01-05T12:00"]);
+});
+
 test("[TI-24] a change of the template reaches all of its workspaces, however many, in one tick of the clock", async () => {
   await using time = await openClockwork();
   const { store } = contextOf(time.server);
