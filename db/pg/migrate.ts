@@ -1,6 +1,7 @@
 // Brings a PostgreSQL database to this version: one transaction a step, under a lock of the database, so that of several nodes that
 // start at once one does it and the others wait.
 import type { ReservedSQL } from "bun";
+import { failpoint } from "#base/failpoint.ts";
 import { NewerDatabaseError } from "../engine/migrate.ts";
 import type { Migration } from "../engine/migration.ts";
 import compat from "./compat.sql" with { type: "text" };
@@ -34,6 +35,7 @@ export const migratePostgres = async (
         await connection.unsafe("insert into migrations (version, name, applied_at) values ($1, $2, $3)", [
           ...[index + 1, step.name, now],
         ]);
+        failpoint("in_migration");
       }).catch((cause) => {
         throw new Error(`migration ${step.name} failed`, { cause });
       });

@@ -1,6 +1,7 @@
 // The single writer of a node. While one group of batches is on its way, what comes meanwhile is the next group, so the window adapts
 // itself to the database. BEGIN, the guard of ownership, all statements and COMMIT go out in one pipeline (rules ST-1 to ST-7).
 import type { ReservedSQL } from "bun";
+import { failpoint } from "#base/failpoint.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitTrace } from "../engine/commit-trace.ts";
 import { type CommitFigures, type Pending, sizeOf } from "../engine/pending.ts";
@@ -137,6 +138,7 @@ export class PgWriter {
       refused.push(failed);
       left = left.filter((pending) => pending !== failed.pending);
     }
+    failpoint("after_commit");
     this.counts.groups++;
     this.counts.batches += group.length;
     this.watch?.flushed(
@@ -163,6 +165,7 @@ export class PgWriter {
     send(BEGIN);
     send(this.#options.guard);
     for (const pending of group) for (const one of pending.batch.flatMap(sentOf)) send(one, pending);
+    failpoint("before_commit");
     send(COMMIT);
     const answers = await Promise.allSettled(sent.map(({ answer }) => answer));
     const first = answers.findIndex(({ status }) => status === "rejected");
@@ -195,6 +198,7 @@ export class PgWriter {
         if (error) refused.push({ pending, error: error.reason });
         await connection.unsafe(error ? "rollback to savepoint batch" : "release savepoint batch");
       }
+      failpoint("before_commit");
       checkCommitted((await connection.unsafe(COMMIT.text)) as { command?: string });
     } catch (error) {
       if (isAnswer(error)) await connection.unsafe("rollback").catch(() => this.#options.primary.lost());

@@ -1,5 +1,6 @@
 // The server is killed at random moments while agents write, people build and daemons count, and started again on the same data
 // (RELIABILITY checks 1 and 19, and the first of the issue's "done when").
+import { onPostgres } from "#test/support/postgres-server.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "./oracle/build-load.ts";
 import { databaseProblems } from "./oracle/database.ts";
@@ -10,6 +11,9 @@ import { type ServeProcess, ServerPlace, type StartOptions } from "./server.ts";
 import { CountingDaemons } from "./server-daemons.ts";
 import { enter, makeAgents, makeTemplate, makeWriters, type World, within } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
+
+/** A cluster has no local workspaces (rule CL-9), and so no daemons of its own. */
+const DAEMONS = onPostgres ? 0 : 2;
 
 export type LoadOptions = { agents: number; builders: number; daemons: number; gap?: number };
 
@@ -154,7 +158,7 @@ export const mustBeRight = (seed: number, what: string, wrong: readonly string[]
 
 /** Kills the server `rounds` times at random moments. Returns what was seen, in one line. */
 export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using torture = await Torture.make(seed, { agents: 4, builders: 3, daemons: 2 });
+  await using torture = await Torture.make(seed, { agents: 4, builders: 3, daemons: DAEMONS });
   const { place, random } = torture;
   let server = place.newest;
   torture.begin();
@@ -164,7 +168,7 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
     await Bun.sleep(random() * 15);
     server.kill("SIGKILL");
     await server.ended;
-    mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+    mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
     server = await torture.restart();
     mustBeRight(seed, `kill ${round}`, await torture.look());
     log(
@@ -179,7 +183,7 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
     place.processes().map((pid) => `process ${pid} of a deleted workspace lives on`),
   );
   await place.stop();
-  mustBeRight(seed, "the end", [...databaseProblems(place.directory), ...place.slowStarts()]);
+  mustBeRight(seed, "the end", [...(await databaseProblems(place.directory)), ...place.slowStarts()]);
   return summary(torture, rounds);
 };
 

@@ -82,7 +82,7 @@ const withFault = async (
     await server.ended;
   }
   const failures = torture.failures - failuresBefore;
-  wrong.push(...databaseProblems(place.directory));
+  wrong.push(...(await databaseProblems(place.directory)));
   const again = await torture.restart();
   await torture.progress(20);
   wrong.push(...(await torture.look()));

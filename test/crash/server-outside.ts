@@ -90,7 +90,7 @@ export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<str
   disk.free();
   const copy = join(place.scratch, "copy");
   disk.copyTo(copy);
-  wrong.push(...databaseProblems(copy));
+  wrong.push(...(await databaseProblems(copy)));
   await place.start({ through, env });
   wrong.push(...(await lines.problems(world)));
   await place.stop();
@@ -141,7 +141,7 @@ export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<st
   await place.start();
   await place.stop();
   await refusal("a data directory that is read-only", /read-only file system/, through);
-  wrong.push(...databaseProblems(place.directory));
+  wrong.push(...(await databaseProblems(place.directory)));
   mustBeRight(seed, "a read-only directory", wrong);
   return "an empty one and one with data: refused in one line that names it, nothing changed";
 };
@@ -157,7 +157,7 @@ export const heldAtStart = async ({ seed, log }: CheckOptions): Promise<string> 
   await refusals(place, wrong, log)("a database that another program holds", /database is locked/);
   other.run("rollback");
   other.close();
-  wrong.push(...databaseProblems(place.directory));
+  wrong.push(...(await databaseProblems(place.directory)));
   await place.start();
   await enter(place);
   await place.stop();

@@ -27,7 +27,7 @@ export const twoServers = async ({ seed, log }: CheckOptions): Promise<string> =
   await torture.progress(20);
   mustBeRight(seed, "the end", await torture.finish());
   await place.stop();
-  mustBeRight(seed, "the end", databaseProblems(place.directory));
+  mustBeRight(seed, "the end", await databaseProblems(place.directory));
   return `two refusals, ${torture.acknowledged} acknowledged calls of the first server, none lost`;
 };
 
@@ -59,7 +59,7 @@ export const frozenServer = async ({ rounds, seed, log }: CheckOptions, seconds 
   }
   mustBeRight(seed, "the end", await torture.finish());
   await torture.place.stop();
-  mustBeRight(seed, "the end", databaseProblems(torture.place.directory));
+  mustBeRight(seed, "the end", await databaseProblems(torture.place.directory));
   return `${rounds} times ${seconds} s frozen, ${torture.acknowledged} acknowledged calls, none lost or doubled`;
 };
 
@@ -88,7 +88,7 @@ export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers 
     if (codes.size !== 1 || !codes.has(1001)) wrong.push(`followers were closed with ${[...codes]}`);
     if (/"level":"(error|fatal)"|unhandled/i.test(newest.errors))
       wrong.push(`it complained: ${newest.errors.slice(0, 300)}`);
-    mustBeRight(seed, `stop ${round}`, [...wrong, ...databaseProblems(place.directory)]);
+    mustBeRight(seed, `stop ${round}`, [...wrong, ...(await databaseProblems(place.directory))]);
     await torture.restart();
     mustBeRight(seed, `stop ${round}`, await torture.look());
     log(`stop ${round}: ${sockets.length} followers told, ended after ${took.toFixed(0)} ms`);

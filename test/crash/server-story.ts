@@ -129,7 +129,7 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
     if (fatal >= 0) {
       await killed.promise;
       await place.newest.ended;
-      mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+      mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
       await place.start({ env: STORY_ENV });
       steps.set(fatal, (steps.get(fatal) ?? 0) + 1);
     }
@@ -144,7 +144,7 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
     ]);
   }
   await place.stop();
-  mustBeRight(seed, "the end", databaseProblems(place.directory));
+  mustBeRight(seed, "the end", await databaseProblems(place.directory));
   const spread = [...steps].sort(([a], [b]) => a - b).map(([step, count]) => `${count} in step ${step}`);
   return `${rounds} kills (${spread.join(", ")}): the same repository and the same history every time, no command run twice`;
 };

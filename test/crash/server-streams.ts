@@ -131,7 +131,7 @@ export const logCap = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   if ((await storedLines(world.admin, calm.agent_id)).length !== calmLines)
     wrong.push("an agent below its cap lost lines");
   await place.stop();
-  mustBeRight(seed, "the cap", [...wrong, ...databaseProblems(place.directory)]);
+  mustBeRight(seed, "the cap", [...wrong, ...(await databaseProblems(place.directory))]);
   return `${full.length} agents filled by 100 batches at once, never above the cap; ${calmLines} lines of another one stored`;
 };
 

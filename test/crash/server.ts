@@ -4,6 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { temporaryDirectory } from "#test/db/deployments.ts";
+import { databaseOf, onPostgres, removeServersDatabase } from "#test/support/postgres-server.ts";
 import { programCommand } from "#test/support/program.ts";
 import { ADMIN, announced } from "#test/support/server.ts";
 
@@ -46,6 +47,7 @@ export class ServeProcess {
         SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
         SLIPWAY_LOG_LEVEL: "warn",
         SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 36),
+        ...place.database,
         ...env,
       },
       stdin: "ignore",
@@ -96,12 +98,14 @@ process.on("exit", () => {
   for (const place of open) place.killAll();
 });
 
-/** A data directory and a port, on which one server after the other runs. */
+/** A data directory and a port, on which one server after the other runs, with SLIPWAY_TEST_DATABASE=postgres beside a database. */
 export class ServerPlace implements AsyncDisposable {
   readonly #place = temporaryDirectory();
   readonly #processes: ServeProcess[] = [];
   readonly directory = join(this.#place.path, "data");
   readonly scratch = this.#place.path;
+  /** The setting that names the database, where there is one. */
+  database: Readonly<Record<string, string>> = {};
   readonly port: number;
   readonly client: Client;
   /** Milliseconds from spawning to the announcement, of every start so far. */
@@ -114,7 +118,9 @@ export class ServerPlace implements AsyncDisposable {
   }
 
   static async make(): Promise<ServerPlace> {
-    return new ServerPlace(await freePort());
+    const place = new ServerPlace(await freePort());
+    if (onPostgres) place.database = { SLIPWAY_DATABASE_URL: await databaseOf(place.directory) };
+    return place;
   }
 
   /** The process that was started last. */
@@ -180,6 +186,7 @@ export class ServerPlace implements AsyncDisposable {
     // Those of servers that were still starting one.
     this.killAll();
     open.delete(this);
+    await removeServersDatabase(this.directory);
     this.#place[Symbol.dispose]();
   }
 }

@@ -5,18 +5,18 @@ import type { Config } from "#base/config.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { openContext } from "#src/context/open.ts";
-import { createDatabase, type TestDatabase } from "./postgres.ts";
+import { createDatabase, type MadeDatabase } from "./postgres.ts";
 import { CHEAP } from "./prepared.ts";
 
 /** Whether tests' servers keep their data in PostgreSQL. */
 export const onPostgres = process.env.SLIPWAY_TEST_DATABASE === "postgres";
 
-const databases = new Map<string, TestDatabase>();
-let prepared: Promise<TestDatabase> | undefined;
+const databases = new Map<string, MadeDatabase>();
+let prepared: Promise<MadeDatabase> | undefined;
 
 const open = (url: string): Promise<PgStore> => openPgStore({ url, now: Date.now(), fatal: () => {} });
 
-const prepare = async (config: Config, password: string): Promise<TestDatabase> => {
+const prepare = async (config: Config, password: string): Promise<MadeDatabase> => {
   const made = await createDatabase();
   const store = await open(made.url);
   const context = await openContext({ config, store });
@@ -48,6 +48,13 @@ export const databaseOf = async (directory: string): Promise<string> => {
   const database = databases.get(directory) ?? (await createDatabase({ empty: true }));
   databases.set(directory, database);
   return database.url;
+};
+
+/** Keeps what is in the database of this data directory; the answer puts that back. No server may run on it, then and now. */
+export const keepServersDatabase = (directory: string): Promise<() => Promise<void>> => {
+  const database = databases.get(directory);
+  if (!database) throw new Error(`${directory} has no database`);
+  return database.keep();
 };
 
 export const removeServersDatabase = async (directory: string): Promise<void> => {

@@ -11,6 +11,12 @@ export type TestDatabase = {
   remove(): Promise<void>;
 };
 
+/** One that this process has made. */
+export type MadeDatabase = TestDatabase & {
+  /** Keeps what is in it now; the answer puts that back. Nobody may be connected, then and now. */
+  keep(): Promise<() => Promise<void>>;
+};
+
 let made = 0;
 let migrated: Promise<string> | undefined;
 
@@ -58,7 +64,7 @@ export const createDatabase = async ({
 }: {
   empty?: boolean;
   like?: string;
-} = {}): Promise<TestDatabase> => {
+} = {}): Promise<MadeDatabase> => {
   const name = `slipway_${process.pid}_${made++}`;
   if (!like && !empty) migrated ??= makeTemplate();
   const template = like ?? (empty ? "template0" : await migrated);
@@ -69,6 +75,14 @@ export const createDatabase = async ({
     url: addressOf(name),
     cutConnections: async () => {
       await admin.unsafe("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [name]);
+    },
+    keep: async () => {
+      const kept = `${name}_kept`;
+      await admin.unsafe(`create database ${kept} template ${name}`);
+      return async () => {
+        await admin.unsafe(`drop database ${name}`);
+        await admin.unsafe(`alter database ${kept} rename to ${name}`);
+      };
     },
     remove: async () => {
       await admin.unsafe(`drop database if exists ${name} with (force)`);

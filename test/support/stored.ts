@@ -1,14 +1,16 @@
 // What a server of the tests has stored, seen from outside of it: the files of its data directory, and its database beside it, on SQLite
 // or on PostgreSQL.
 import { Database } from "bun:sqlite";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { databaseOf, onPostgres } from "./postgres-server.ts";
+import { databaseOf, keepServersDatabase, onPostgres } from "./postgres-server.ts";
 
 export type Stored = AsyncDisposable & {
   /** Rows of a text that means the same on both; integers are numbers. */
   rows(sql: string): Promise<unknown[][]>;
+  /** The same with the names of their columns. */
+  objects<T>(sql: string): Promise<T[]>;
   run(sql: string): Promise<void>;
   tables(): Promise<string[]>;
   /** Changes whenever somebody else commits, and maybe more often. */
@@ -18,6 +20,20 @@ export type Stored = AsyncDisposable & {
 /** Looks into the database of a data directory, whether its server runs or not. */
 export const openStored = async (directory: string): Promise<Stored> =>
   onPostgres ? postgres(await databaseOf(directory)) : sqlite(join(directory, "slipway.db"));
+
+/** Keeps what is stored for a data directory; the answer puts that back. Its server has been stopped in order, then and now. */
+export const keepStored = async (directory: string): Promise<() => Promise<void>> => {
+  if (onPostgres) return await keepServersDatabase(directory);
+  const file = join(directory, "slipway.db");
+  await using stored = await openStored(directory);
+  // A stop may leave the last commits in the log; a copy of the file alone would be without them.
+  await stored.run("pragma wal_checkpoint(truncate)");
+  const before = readFileSync(file);
+  return async () => {
+    for (const name of ["-wal", "-shm"]) rmSync(file + name, { force: true });
+    await Bun.write(file, before);
+  };
+};
 
 /** Everything that is stored for a data directory, as text: each of its files, and each table on PostgreSQL with its name first. */
 export const storedTexts = async (directory: string): Promise<string[]> => {
@@ -38,6 +54,7 @@ const sqlite = (file: string): Stored => {
   database.run("pragma busy_timeout = 5000");
   return {
     rows: async (sql) => database.query(sql).values(),
+    objects: async <T>(sql: string) => database.query<T, []>(sql).all(),
     run: async (sql) => void database.run(sql),
     tables: async () =>
       database.query("select name from sqlite_schema where type = 'table' order by name").values().flat().map(String),
@@ -50,10 +67,16 @@ const postgres = (url: string): Stored => {
   const sql = new SQL(url, { max: 1, bigint: true });
   const rows = async (text: string): Promise<unknown[][]> => {
     const found = (await sql.unsafe(text).values()) as unknown[][];
-    return found.map((row) => row.map((value) => (typeof value === "bigint" ? Number(value) : value)));
+    return found.map((row) => row.map(plain));
   };
   return {
     rows,
+    objects: async <T>(text: string) => {
+      const found = (await sql.unsafe(text)) as object[];
+      return found.map(
+        (one) => Object.fromEntries(Object.entries(one).map(([name, value]) => [name, plain(value)])) as T,
+      );
+    },
     run: async (text) => void (await sql.unsafe(text)),
     tables: async () =>
       (await rows("select tablename from pg_tables where schemaname = 'public' order by 1")).flat().map(String),
@@ -61,3 +84,5 @@ const postgres = (url: string): Stored => {
     [Symbol.asyncDispose]: () => sql.close(),
   };
 };
+
+const plain = (value: unknown): unknown => (typeof value === "bigint" ? Number(value) : value);

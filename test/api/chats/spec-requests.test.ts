@@ -158,10 +158,12 @@ describeInside("the specification", () => {
     await over(id);
     const sent = await sendMessage(world, id, "c", { busy_behavior: "queue" });
     expect([keys(sent), sent.queued]).toEqual([["message", "messages", "queued", "warnings"], false]);
+    // A turn that is interrupted before its model is asked never asks it.
+    const asked = await world.models.next();
     const stopped = await world.owner.post<Chat>(`${path}/interrupt`);
     // Nothing had been said yet: it may have come to rest by the time it is read.
     expect([stopped.id, ["interrupting", "waiting"].includes(stopped.status)]).toEqual([id, true]);
-    (await world.models.next()).finish();
+    asked.finish();
     await over(id);
   });
 

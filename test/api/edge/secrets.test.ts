@@ -1,21 +1,13 @@
 // What the server writes down: no token and no password that it gave out or took in is found in its files or its log.
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
 import { ApiError, Client } from "#src/client.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { storedTexts } from "#test/support/stored.ts";
 import { startServe } from "./serve-process.ts";
 
 const WRONG_PASSWORD = "a-wrong-Passw0rd-somebody-typed";
 const NEW_PASSWORD = "a-new-Passw0rd-for-carol-42";
-
-/** Every file below the directory, whole. */
-const filesBelow = (directory: string): { path: string; text: string }[] =>
-  readdirSync(directory, { recursive: true, encoding: "utf8" })
-    .map((name) => join(directory, name))
-    .filter((path) => statSync(path).isFile())
-    .map((path) => ({ path, text: readFileSync(path, "latin1") }));
 
 const ignore = (error: unknown): void => {
   if (!(error instanceof ApiError)) throw error;
@@ -63,14 +55,14 @@ test("[HT-20] tokens and passwords are in no file of the data directory and in n
   await carol.post("/api/v2/users/logout");
 
   // While it runs, with the log of the database beside it; and after it has stopped.
-  const running = filesBelow(`${directory.path}/data`);
+  const data = `${directory.path}/data`;
+  const running = await storedTexts(data);
   serve.child.kill("SIGTERM");
   await serve.child.exited;
-  const written = [...running, ...filesBelow(directory.path), { path: "stderr", text: await serve.errors }];
-  expect(written.length).toBeGreaterThan(2);
-  expect(running.some(({ text }) => text.includes("carol@example.com"))).toBe(true);
-  const found = written.flatMap(({ path, text }) =>
-    secrets.flatMap((secret, i) => (text.includes(secret) ? [`secret ${i} in ${path}`] : [])),
+  const written = [...running, ...(await storedTexts(data)), await serve.errors];
+  expect(running.some((text) => text.includes("carol@example.com"))).toBe(true);
+  const found = written.flatMap((text) =>
+    secrets.flatMap((secret, i) => (text.includes(secret) ? [`secret ${i} beside ${text.slice(0, 200)}`] : [])),
   );
   expect(found).toEqual([]);
 });

@@ -1,9 +1,8 @@
 // Workspaces that nobody touches: their server stops, starts, puts to sleep and deletes them by itself. What it may do to each is known
 // beforehand, so anything left out, doubled or made up shows. Used by server-builds.ts.
-import { Database } from "bun:sqlite";
-import { join } from "node:path";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { openStored } from "#test/support/stored.ts";
 import { call, insist, read } from "../oracle/calls.ts";
 import { endedBuild, makeTemplate, type World } from "../server-world.ts";
 
@@ -21,6 +20,9 @@ const inWords = (builds: readonly Build[]): string => builds.map(wordOf).join(",
 /** True when it ended as it must: well, or given up after two servers died with it. */
 const endedProperly = ({ job }: Build): boolean =>
   job.status === "succeeded" || (job.status === "failed" && GAVE_UP.test(job.error ?? ""));
+
+/** The latest build of a workspace, and when the next is due. */
+type Latest = { build: string; transition: string; wakes: number | null; ends: number | null };
 
 /** Workspaces with a deadline and a daily start, both of which the test brings near while no server runs. */
 export class Fleet {
@@ -54,23 +56,22 @@ export class Fleet {
   }
 
   /** Lets the next stop or start of each become due within `ms` from now. No server may run on this directory. */
-  bringNear(directory: string, random: () => number, ms: number): void {
-    using db = new Database(join(directory, "slipway.db"));
-    const ended = db.query<{ build: string; transition: string; wakes: number | null; ends: number | null }, [string]>(
-      `select b.id as build, b.transition, w.next_start_at as wakes, b.deadline as ends from workspaces w
-       join workspace_builds b on b.id = w.latest_build_id join jobs j on j.id = b.job_id
-       where w.id = ? and j.completed_at is not null and j.error = ''`,
-    );
+  async bringNear(directory: string, random: () => number, ms: number): Promise<void> {
+    await using stored = await openStored(directory);
     for (const id of this.#ids) {
-      const found = ended.get(id);
+      const [found] = await stored.objects<Latest>(
+        `select b.id as build, b.transition, w.next_start_at as wakes, b.deadline as ends from workspaces w
+         join workspace_builds b on b.id = w.latest_build_id join jobs j on j.id = b.job_id
+         where w.id = '${id}' and j.completed_at is not null and j.error = ''`,
+      );
       if (!found) continue;
       const due = Date.now() + Math.floor(random() * ms);
       if (found.transition === "start" && found.ends !== null) {
-        db.run("update workspace_builds set deadline = ? where id = ?", [due, found.build]);
+        await stored.run(`update workspace_builds set deadline = ${due} where id = '${found.build}'`);
       } else if (found.transition === "stop" && found.wakes !== null) {
-        db.run("update workspaces set next_start_at = ? where id = ?", [due, id]);
+        await stored.run(`update workspaces set next_start_at = ${due} where id = '${id}'`);
       } else continue;
-      db.run("update timers set due = ? where actor_id = ? and name = 'schedule'", [due, id]);
+      await stored.run(`update timers set due = ${due} where actor_id = '${id}' and name = 'schedule'`);
       this.#moved.add(found.build);
     }
   }

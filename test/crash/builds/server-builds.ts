@@ -1,11 +1,10 @@
 // The server is killed at random moments while people build, take workspaces that were kept ready, and while it stops, starts, puts to
 // sleep and deletes workspaces by itself: no build is lost, doubled or left pending, no workspace has two at a time, and no claim is
 // given twice (rules CR-2, CR-17).
-import { Database } from "bun:sqlite";
-import { join } from "node:path";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/support/random.ts";
+import { openStored } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "../oracle/build-load.ts";
 import { read } from "../oracle/calls.ts";
@@ -75,10 +74,10 @@ const isKept = async ({ admin }: World): Promise<boolean> => {
 };
 
 /** What an idle server must not leave behind: open jobs, and timers that fell due long ago. */
-const leftOver = (directory: string): string[] => {
-  using db = new Database(join(directory, "slipway.db"), { readonly: true });
-  const jobs = db.query("select id, input from jobs where completed_at is null").values();
-  const timers = db.query("select id from timers where due < ?").values(Date.now() - 10_000);
+const leftOver = async (directory: string): Promise<string[]> => {
+  await using stored = await openStored(directory);
+  const jobs = await stored.rows("select id, input from jobs where completed_at is null");
+  const timers = await stored.rows(`select id from timers where due < ${Date.now() - 10_000}`);
   return [
     ...jobs.map((job) => `a job is left open: ${JSON.stringify(job)}`),
     ...timers.map((timer) => `a timer is left: ${timer}`),
@@ -106,9 +105,9 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
       server.kill("SIGKILL");
       await server.ended;
       for (const one of takers) one.stop();
-      mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+      mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
       // In some rounds the next server must recover what the dead one left in its log, untouched by us.
-      if (round % 3 > 0) fleet.bringNear(place.directory, random, NEAR_MS);
+      if (round % 3 > 0) await fleet.bringNear(place.directory, random, NEAR_MS);
       server = await place.start({ env: ENV });
       await Promise.all([...taking, adding]);
       const wrong = [await fleet.check(), await alone.check(), await wrongClaims(world, takers, holders)];
@@ -124,7 +123,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   const waits = { "the fleet": () => fleet.isDone(), "the rest": () => alone.isDone(), kept: () => isKept(world) };
   for (const [what, isDone] of Object.entries(waits)) {
     await until(isDone, { patience: PATIENCE_MS }).catch(async (error: unknown) => {
-      const left = [...(await fleet.check()), ...(await alone.check(true)), ...leftOver(place.directory)];
+      const left = [...(await fleet.check()), ...(await alone.check(true)), ...(await leftOver(place.directory))];
       throw new Error(`seed ${seed}, the end: ${what} does not settle (${left.join("; ")})`, { cause: error });
     });
   }
@@ -141,7 +140,11 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
     if (found?.latest_build.build_number === 2) claimed += 1;
   }
   await place.stop();
-  mustBeRight(seed, "the end", [...wrong.flat(), ...databaseProblems(place.directory), ...leftOver(place.directory)]);
+  mustBeRight(seed, "the end", [
+    ...wrong.flat(),
+    ...(await databaseProblems(place.directory)),
+    ...(await leftOver(place.directory)),
+  ]);
   const built = builders.reduce((sum, { counts }) => sum + counts.builds, 0);
   return (
     `${rounds} kills (${during} within 20 ms of a scheduled build), ${built} builds by people, ${fleet.scheduled} scheduled, ` +

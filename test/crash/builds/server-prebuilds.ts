@@ -100,7 +100,7 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
     await server.ended;
     for (const one of group) one.stop();
     await Promise.all(running);
-    mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+    mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
     server = await place.start({ env: ENV });
     mustBeRight(seed, `kill ${round}`, await problems(world, takers));
     log(`kill ${round}: ${answers} answers`);
@@ -110,7 +110,7 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
   const mine = await owned(world, "me");
   mustBeRight(seed, "the end", await problems(world, takers));
   await place.stop();
-  mustBeRight(seed, "the end", databaseProblems(place.directory));
+  mustBeRight(seed, "the end", await databaseProblems(place.directory));
   const claimed = mine.filter(({ latest_build }) => latest_build.build_number === 2).length;
   return `${rounds} kills, ${mine.length} workspaces taken, ${claimed} of them kept ready before, none twice, none lost`;
 };

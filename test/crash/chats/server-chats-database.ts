@@ -1,8 +1,7 @@
-// What a chat's rows must be after a kill, whatever went on: seen in a copy of the database and compared with the books of those who
-// wrote, and with what was there after the kill before. Used by server-chats.ts.
-import { Database } from "bun:sqlite";
-import { join } from "node:path";
-import { lookIntoCopy } from "../oracle/database.ts";
+// What a chat's rows must be after a kill, whatever went on: seen in the database and compared with the books of those who wrote, and with
+// what was there after the kill before. Used by server-chats.ts.
+import { openStored, type Stored } from "#test/support/stored.ts";
+import { lookIntoStored } from "../oracle/database.ts";
 import { MESSAGE } from "./server-chats-model.ts";
 import type { ChatBook, Said } from "./server-chats-people.ts";
 
@@ -25,48 +24,48 @@ type QueueLine = { id: number; position: number; content: string };
 /** A chat as it is stored. */
 export type StoredChat = { readonly chat: ChatLine; readonly messages: Line[]; readonly queue: QueueLine[] };
 
-const readOne = (db: Database, id: string): StoredChat | undefined => {
-  const chat = db.query<ChatLine, [string]>("select * from chats where id = ?").get(id);
+const readOne = async (stored: Stored, id: string): Promise<StoredChat | undefined> => {
+  const [chat] = await stored.objects<ChatLine>(`select * from chats where id = '${id}'`);
   if (!chat) return undefined;
-  const messages = db.query<Line, [number]>("select * from messages where chat = ? order by id").all(chat.key);
-  const queue = db.query<QueueLine, [number]>("select * from queued_messages where chat = ? order by position");
-  return { chat, messages, queue: queue.all(chat.key) };
+  const messages = await stored.objects<Line>(`select * from messages where chat = ${chat.key} order by id`);
+  const queue = `select * from queued_messages where chat = ${chat.key} order by position`;
+  return { chat, messages, queue: await stored.objects<QueueLine>(queue) };
 };
 
-/** These chats, from a copy. No server may be writing. */
-export const storedChats = (directory: string, ids: readonly string[]): Map<string, StoredChat> =>
-  lookIntoCopy(directory, (db) => {
-    const found = ids.flatMap((id): [string, StoredChat][] => {
-      const one = readOne(db, id);
-      return one ? [[id, one]] : [];
-    });
-    return new Map(found);
+/** These chats. No server may be writing. */
+export const storedChats = (directory: string, ids: readonly string[]): Promise<Map<string, StoredChat>> =>
+  lookIntoStored(directory, async (stored) => {
+    const found = new Map<string, StoredChat>();
+    for (const id of ids) {
+      const one = await readOne(stored, id);
+      if (one) found.set(id, one);
+    }
+    return found;
   });
-
-/** Asks the database of a living server, beside it. */
-export const peek = <T>(directory: string, look: (db: Database) => T): T => {
-  using db = new Database(join(directory, "slipway.db"), { readonly: true });
-  return look(db);
-};
 
 export type Owed = Pick<ChatLine, "id" | "status" | "history_version" | "generation_attempt">;
 
 /** True when what a chat owed has gone on: a new attempt, another history, or the end of its interruption. */
-export const hasGoneOn = (db: Database, { id, status, history_version, generation_attempt }: Owed): boolean => {
-  const now = db
-    .query<Owed, [string]>("select id, status, history_version, generation_attempt from chats where id = ?")
-    .get(id);
+const hasGoneOn = ({ status, history_version, generation_attempt }: Owed, now: Owed | undefined): boolean => {
   if (!now || now.history_version !== history_version) return true;
   if (status === "running") return now.status !== status || now.generation_attempt > generation_attempt;
   return now.status !== status;
 };
 
+/** Those of the chats that have not gone on. Asks the database beside a living server. */
+export const stillOwed = async (directory: string, owed: readonly Owed[]): Promise<Owed[]> => {
+  await using stored = await openStored(directory);
+  const rows = await stored.objects<Owed>("select id, status, history_version, generation_attempt from chats");
+  const now = new Map(rows.map((row) => [row.id, row]));
+  return owed.filter((one) => !hasGoneOn(one, now.get(one.id)));
+};
+
 /** Lets the deadline of a chat that awaits results come within `ms` from now. No server may run on this directory. */
-export const bringDeadlineNear = (directory: string, id: string, ms: number): void => {
-  using db = new Database(join(directory, "slipway.db"));
+export const bringDeadlineNear = async (directory: string, id: string, ms: number): Promise<void> => {
+  await using stored = await openStored(directory);
   const due = Date.now() + ms;
-  db.run("update chats set requires_action_deadline = ? where id = ?", [due, id]);
-  db.run("update timers set due = ? where actor = 'chat' and actor_id = ? and name = 'deadline'", [due, id]);
+  await stored.run(`update chats set requires_action_deadline = ${due} where id = '${id}'`);
+  await stored.run(`update timers set due = ${due} where actor = 'chat' and actor_id = '${id}' and name = 'deadline'`);
 };
 
 /** What is wrong with the rows of one chat. `before` is what they were when somebody last looked. */

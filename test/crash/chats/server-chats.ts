@@ -13,10 +13,9 @@ import type { Check, CheckOptions } from "../store/store-crash.ts";
 import {
   bringDeadlineNear,
   chatProblems,
-  hasGoneOn,
   type Owed,
-  peek,
   type StoredChat,
+  stillOwed,
   storedChats,
 } from "./server-chats-database.ts";
 import { MoodyProvider } from "./server-chats-model.ts";
@@ -73,10 +72,10 @@ class Group {
     return group;
   }
 
-  /** What is wrong with the files of a server that has just been killed. */
-  look(directory: string): string[] {
+  /** What is wrong with what a server that has just been killed has stored. */
+  async look(directory: string): Promise<string[]> {
     const before = this.#stored;
-    this.#stored = storedChats(
+    this.#stored = await storedChats(
       directory,
       this.books.map(({ id }) => id),
     );
@@ -88,14 +87,16 @@ class Group {
   }
 
   /** What the next server owes to go on with; deadlines of some come near. */
-  owed(directory: string, random: () => number): Owed[] {
-    return [...this.#stored.values()].flatMap(({ chat }): Owed[] => {
-      if (chat.archived) return [];
-      if (chat.status === "running" || chat.status === "interrupting") return [chat];
-      if (chat.status !== "requires_action" || random() < 0.3) return [];
-      bringDeadlineNear(directory, chat.id, Math.floor(random() * 300));
-      return [chat];
-    });
+  async owed(directory: string, random: () => number): Promise<Owed[]> {
+    const owed: Owed[] = [];
+    for (const { chat } of this.#stored.values()) {
+      if (chat.archived) continue;
+      if (chat.status === "requires_action" && random() >= 0.3) {
+        await bringDeadlineNear(directory, chat.id, Math.floor(random() * 300));
+        owed.push(chat);
+      } else if (chat.status === "running" || chat.status === "interrupting") owed.push(chat);
+    }
+    return owed;
   }
 
   /** Nobody writes any more; everything comes to rest, and every follower has the picture of the database. */
@@ -173,12 +174,12 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");
     await server.ended;
-    mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
-    mustBeRight(seed, `kill ${round}`, [...group.look(place.directory), ...provider.wrong]);
-    const owed = group.owed(place.directory, random);
+    mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
+    mustBeRight(seed, `kill ${round}`, [...(await group.look(place.directory)), ...provider.wrong]);
+    const owed = await group.owed(place.directory, random);
     server = await place.start();
-    await until(async () => peek(place.directory, (db) => owed.every((one) => hasGoneOn(db, one)))).catch(() => {
-      const late = peek(place.directory, (db) => owed.filter((one) => !hasGoneOn(db, one)));
+    await until(async () => (await stillOwed(place.directory, owed)).length === 0).catch(async () => {
+      const late = await stillOwed(place.directory, owed);
       mustBeRight(
         seed,
         `kill ${round}`,
@@ -196,8 +197,8 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
     ]);
   }
   await place.stop();
-  for (const group of groups) mustBeRight(seed, "the end", group.look(place.directory));
-  mustBeRight(seed, "the end", databaseProblems(place.directory));
+  for (const group of groups) mustBeRight(seed, "the end", await group.look(place.directory));
+  mustBeRight(seed, "the end", await databaseProblems(place.directory));
   const said = groups.flatMap(({ books }) => books.flatMap((book) => book.said));
   const acknowledged = said.filter(({ fate }) => fate === "acknowledged").length;
   const commands = sum(groups.map(({ answers }) => answers));

@@ -87,7 +87,7 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
     }
     const { signal } = await server.ended;
     if (signal !== "SIGKILL") throw new Error(`seed ${seed}: ${point} was not reached`);
-    mustBeRight(seed, `kill ${round}`, databaseProblems(place.directory));
+    mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
     await place.start({ env });
     const root = await admin.get<Chat>(path);
     const now = rulesIn(root);

@@ -163,8 +163,8 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
       const id = String(request.data.tool_use_id);
       asked.set(id, (asked.get(id) ?? 0) + 1);
     }
-    const stored = storedChats(place.directory, ids);
-    mustBeRight(seed, what, databaseProblems(place.directory));
+    const stored = await storedChats(place.directory, ids);
+    mustBeRight(seed, what, await databaseProblems(place.directory));
     const wrong = ids.flatMap((id, n) => {
       const one = stored.get(id);
       return one ? problemsOf(one, writers[n]?.sent ?? [], asked) : [`chat ${id} is gone`];

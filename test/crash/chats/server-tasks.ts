@@ -40,7 +40,7 @@ export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<
     place.newest.kill("SIGKILL");
     await place.newest.ended;
     log(`round ${round}: killed ${pause} ms after the answer`);
-    mustBeRight(seed, `round ${round}`, databaseProblems(place.directory));
+    mustBeRight(seed, `round ${round}`, await databaseProblems(place.directory));
     await place.start({ env: ENV });
   }
   await until(async () => (await tasksOf(world)).every(({ status }) => status === "active"), {

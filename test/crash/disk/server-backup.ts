@@ -48,7 +48,7 @@ const serverBackup = async ({ rounds, seed, log }: CheckOptions): Promise<string
       `backup ${round}: ${during} calls acknowledged meanwhile, ${lines.map(({ count }) => count).join("+")} lines in it`,
     );
     const wrong = lines.flatMap((one) => one.wrong);
-    mustBeRight(seed, `backup ${round}`, [...databaseProblems(restored), ...wrong]);
+    mustBeRight(seed, `backup ${round}`, [...(await databaseProblems(restored)), ...wrong]);
     if (round === rounds) await mustServe(place, restored);
   }
   // Nobody noticed.

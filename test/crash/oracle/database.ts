@@ -1,14 +1,18 @@
-// Looks into a copy of the database while its server is dead or idle (RELIABILITY section 4, points 7 and 9).
-import { Database } from "bun:sqlite";
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+// Looks into what is stored while its server is dead or idle (RELIABILITY section 4, points 7 and 9): a copy of SQLite's files, so that the next
+// server finds them as the dead one has left them, or the database on PostgreSQL once the dead server's connections have ended.
+import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
+import { onPostgres } from "#test/support/postgres-server.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { openStored, type Stored } from "#test/support/stored.ts";
+import { until } from "#test/support/until.ts";
 
 const CHECKS: readonly { what: string; sql: string }[] = [
   {
     what: "logs_length is not the bytes of the stored lines",
-    sql: `select a.name, a.logs_length, sum(max(1, length(cast(l.output as blob)))) as stored from agents a
-          left join agent_logs l on l.agent = a.key group by a.key having a.logs_length <> coalesce(stored, 0)`,
+    sql: `select name, logs_length, stored from (select a.name, a.logs_length, coalesce((select
+            sum(case when l.output = '' then 1 else octet_length(l.output) end) from agent_logs l where l.agent = a.key), 0) as stored
+          from agents a) as found where logs_length <> stored`,
   },
   { what: "lines of no agent", sql: "select id from agent_logs where agent not in (select key from agents)" },
   {
@@ -39,34 +43,39 @@ const CHECKS: readonly { what: string; sql: string }[] = [
   },
 ];
 
-/** What is wrong with the database in this data directory, in words. Its files are copied first; the server must not be writing. */
-export const databaseProblems = (directory: string): string[] => lookIntoCopy(directory, problemsOf);
+/** What is wrong with the database of this data directory, in words. The server must not be writing. */
+export const databaseProblems = (directory: string): Promise<string[]> => lookIntoStored(directory, problemsOf);
 
-/** What `look` finds in a copy of the database in this data directory. The server must not be writing. */
-export const lookIntoCopy = <T>(directory: string, look: (db: Database) => T): T => {
-  const copy = mkdtempSync(join(tmpdir(), "slipway-copy-"));
-  try {
+/** What `look` finds in what is stored for this data directory. The server must not be writing. */
+export const lookIntoStored = async <T>(directory: string, look: (stored: Stored) => Promise<T>): Promise<T> => {
+  using copy = tempDirectory();
+  if (!onPostgres) {
     for (const name of ["slipway.db", "slipway.db-wal"]) {
-      if (existsSync(join(directory, name))) copyFileSync(join(directory, name), join(copy, name));
+      if (existsSync(join(directory, name))) copyFileSync(join(directory, name), join(copy.path, name));
     }
-    const db = new Database(join(copy, "slipway.db"));
-    try {
-      return look(db);
-    } finally {
-      db.close();
-    }
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
   }
+  await using stored = await openStored(onPostgres ? directory : copy.path);
+  if (onPostgres) await until(() => isLeftAlone(stored), { what: "the connections of the dead server to end" });
+  return await look(stored);
 };
 
-const problemsOf = (db: Database): string[] => {
+/** What a server has sent before it was killed is still carried out, its COMMIT too. */
+const isLeftAlone = async (stored: Stored): Promise<boolean> => {
+  const others = `select 1 from pg_stat_activity
+    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`;
+  return (await stored.rows(others)).length === 0;
+};
+
+const problemsOf = async (stored: Stored): Promise<string[]> => {
   const wrong: string[] = [];
-  const integrity = String(db.query("pragma integrity_check").values()[0]?.[0]);
-  if (integrity !== "ok") wrong.push(`integrity: ${integrity}`);
-  if (db.query("pragma foreign_key_check").values().length > 0) wrong.push("foreign keys are broken");
+  // PostgreSQL is not killed here, and lets no foreign key be broken.
+  if (!onPostgres) {
+    const integrity = String((await stored.rows("pragma integrity_check"))[0]?.[0]);
+    if (integrity !== "ok") wrong.push(`integrity: ${integrity}`);
+    if ((await stored.rows("pragma foreign_key_check")).length > 0) wrong.push("foreign keys are broken");
+  }
   for (const { what, sql } of CHECKS) {
-    const rows = db.query(sql).values();
+    const rows = await stored.rows(sql);
     if (rows.length > 0) wrong.push(`${what}: ${JSON.stringify(rows.slice(0, 3))}`);
   }
   return wrong;
