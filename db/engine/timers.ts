@@ -1,11 +1,12 @@
 // Timers that matter are rows, written in the batch that made them matter and read by the scheduler alone.
-import { and, asc, eq, lte, sql } from "drizzle-orm";
+import { and, asc, eq, lte, type SQL, sql } from "drizzle-orm";
 import { timers } from "../schema/core.ts";
 import { build, deleteBy, findBy, query, type Statement, statement } from "./sql.ts";
 
 export type Timer = typeof timers.$inferSelect;
 
-const put = statement<Timer>(
+/** Where there is one already, it is due at `due` from now on. */
+const insert = (due: SQL) =>
   build
     .insert(timers)
     .values({
@@ -15,27 +16,15 @@ const put = statement<Timer>(
       name: sql.placeholder("name"),
       due: sql.placeholder("due"),
     })
-    .onConflictDoUpdate({ target: timers.id, set: { due: sql`excluded.due` } }),
-);
+    .onConflictDoUpdate({ target: timers.id, set: { due } });
+const put = statement<Timer>(insert(sql`excluded.due`));
 const drop = deleteBy(timers, timers.id);
 
 /** Set by somebody else since it was seen, it stays where it is sooner. */
 const move = statement<Timer & { seen: number }>(
-  build
-    .insert(timers)
-    .values({
-      id: sql.placeholder("id"),
-      actor: sql.placeholder("actor"),
-      actor_id: sql.placeholder("actor_id"),
-      name: sql.placeholder("name"),
-      due: sql.placeholder("due"),
-    })
-    .onConflictDoUpdate({
-      target: timers.id,
-      set: {
-        due: sql`case when timers.due = ${sql.placeholder("seen")} then excluded.due else min(timers.due, excluded.due) end`,
-      },
-    }),
+  insert(
+    sql`case when timers.due = ${sql.placeholder("seen")} then excluded.due else min(timers.due, excluded.due) end`,
+  ),
 );
 const dropSeen = statement<{ id: string; seen: number }>(
   build.delete(timers).where(and(eq(timers.id, sql.placeholder("id")), eq(timers.due, sql.placeholder("seen")))),
