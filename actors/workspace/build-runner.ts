@@ -2,6 +2,7 @@
 // reports what came of it. Whatever it says carries the job's id, so a report that comes too late hurts nobody (rule WK-7).
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
+import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { Pace } from "#base/pace.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
@@ -130,6 +131,7 @@ export class BuildRunner implements Builds {
         ? { state: null }
         : await this.#provisioner(request, worker).run(request, report, signal);
       left = { state };
+      failpoint("build_pushed");
       await report.settled();
       const args = { job_id, state: this.#sealed(request, state), ...(made ? { made } : {}) };
       const ended = () => workspaces.ask(workspace_id, "completeJob", args);
@@ -167,7 +169,9 @@ export class BuildRunner implements Builds {
 
   /** Once the state is on disk its provisioner needs none of its own; a report that came too late has stored nothing. */
   #stored(request: ProvisionRequest, worker: Worker, answer: Late): void {
-    if (answer === "done") this.#provisioner(request, worker).forget?.(request);
+    if (answer !== "done") return;
+    failpoint("build_done");
+    this.#provisioner(request, worker).forget?.(request);
   }
 
   /** The job goes to another worker, with fresh tokens; it has failed when too many were lost with it. */

@@ -11,7 +11,16 @@ export const FAILPOINTS = [
   "in_upload",
 ] as const;
 
-export type Failpoint = (typeof FAILPOINTS)[number];
+/** Those on the way of a build of Terraform, at a server and at a worker; their crash test reads this list. */
+export const BUILD_FAILPOINTS = [
+  "build_claimed",
+  "build_prepared",
+  "build_pushed",
+  "build_done",
+  "build_forget",
+] as const;
+
+export type Failpoint = (typeof FAILPOINTS)[number] | (typeof BUILD_FAILPOINTS)[number];
 
 let armed: Failpoint | undefined;
 let remaining = 0;
@@ -19,8 +28,9 @@ let remaining = 0;
 /** Arms `name[:n]`: the process kills itself the n-th time (default 1) it passes there. Throws for an unknown name. */
 export const armFailpoint = (text: string): void => {
   const [name, count] = text.split(":");
-  const found = FAILPOINTS.find((point) => point === name);
-  if (!found) throw new Error(`unknown failpoint ${name}; known: ${FAILPOINTS.join(", ")}`);
+  const known = [...FAILPOINTS, ...BUILD_FAILPOINTS];
+  const found = known.find((point) => point === name);
+  if (!found) throw new Error(`unknown failpoint ${name}; known: ${known.join(", ")}`);
   armed = found;
   remaining = Number(count ?? 1);
 };

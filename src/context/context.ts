@@ -31,6 +31,7 @@ import { Blobs, type KeptElsewhere } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ClusterNode } from "#db/pg/node.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
+import { dropStored } from "#domain/builds/kept.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { equipped } from "#domain/builds/terraform-work.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
@@ -297,6 +298,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await endForbiddenSharing(this.store, this.workspaces);
     await endForbiddenChatSharing(this.store, this.chats);
     await recoverBuilds(this.store, this.workspaces, this.jobs);
+    void dropStored(this);
     await stopForbiddenLocal(this);
     await recoverChats(this.store, this.chats, this.clock.now());
     await recoverWorkspaces(this.store, this.provisioners);

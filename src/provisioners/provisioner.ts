@@ -44,6 +44,9 @@ export type Made = {
   readonly secrets: readonly string[];
 };
 
+/** A state that lies where it was made, by what tells whether another one is as new: a number that grows in the line of its states. */
+export type KeptBuild = { readonly workspace_id: string; readonly lineage: string; readonly serial: number };
+
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
 /** What a provisioner says while it works. Calls return at once. */
@@ -89,6 +92,13 @@ export interface Provisioner {
   run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned>;
   /** What `run` has left is stored now: whatever it kept of its own may go. Not called when nobody could store it. */
   forget?(request: ProvisionRequest): void;
+  /**
+   * What it has kept of builds that nobody has told it the end of, because it, or whoever stores what builds leave, died meanwhile; not of those
+   * that it is at. What has left nothing it removes by itself.
+   */
+  kept?(): Promise<readonly KeptBuild[]>;
+  /** Those that were listed and are stored by now may go, unless they have changed since. */
+  drop?(stored: readonly KeptBuild[]): Promise<void>;
   /** Names of the things that a state holds, for people who are about to forget it. */
   leaves?(state: string | null): string[];
   /**

@@ -130,6 +130,11 @@ export class ServerPlace implements AsyncDisposable {
     return last;
   }
 
+  /** What all of them have said on their standard error until now. */
+  get errors(): string {
+    return this.#processes.map(({ errors }) => errors).join("");
+  }
+
   /** Spawns a server and does not wait. */
   spawn(options: StartOptions = {}): ServeProcess {
     const made = new ServeProcess(this, options);

@@ -1,11 +1,14 @@
 // One worker's socket: signs it on, passes on what it says, and signs it off however the connection ends (rules PV-10, PV-12).
 import { log } from "#base/log.ts";
 import { findProvisionerKey } from "#db/templates/provisioners.ts";
+import { storedBuilds } from "#domain/builds/kept.ts";
 import { noteGone } from "#domain/provisioners/daemon.ts";
 import type { ConnectedWorker, WorkerFacts } from "#src/provisioners/external/connected-worker.ts";
-import { readWorkerMessage } from "#src/provisioners/external/protocol.ts";
+import { readWorkerMessage, type WorkerMessage } from "#src/provisioners/external/protocol.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
+
+type Kept = Extract<WorkerMessage, { type: "kept" }>;
 
 export class WorkerConnection implements SocketHandler {
   readonly #ctx: ApiContext;
@@ -38,6 +41,19 @@ export class WorkerConnection implements SocketHandler {
     }
     this.#worker.hear(message);
     if (message.type === "leaving") this.#ctx.workers.heard();
+    if (message.type === "kept") void this.#tellStored(this.#worker, message);
+  }
+
+  /** Never rejects: a worker that is not told keeps what it has and asks again. */
+  async #tellStored(worker: ConnectedWorker, { provisioner, builds }: Kept): Promise<void> {
+    try {
+      worker.stored(provisioner, await storedBuilds(this.#ctx, builds, this.#facts.organization_id));
+    } catch (error) {
+      log("provisioners").warn("what worker {name} keeps cannot be looked for: {error}", {
+        name: this.#facts.name,
+        error,
+      });
+    }
   }
 
   close(_socket: Socket, code: number, reason: string): void {

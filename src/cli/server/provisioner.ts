@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { containerAccessUrl, loadWorkerConfig, SECRET_VARIABLES, type WorkerSettings } from "#base/config.ts";
+import { armFailpoint } from "#base/failpoint.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
@@ -21,6 +22,7 @@ export const run: RunVerb = async (input) => {
   const settings = loadWorkerConfig(input);
   input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(settings, input);
+  if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
   const name = settings.name ?? machineName();
   const provisioners = provisionersOf(settings, input);
   for (const one of provisioners.values()) await one.prepare?.();

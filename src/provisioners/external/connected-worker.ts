@@ -1,7 +1,14 @@
 // One connected worker as the server sees it: its slots, the jobs it works on, when it was last heard of. What it says about a job
 // reaches whoever waits for that job; when it is lost, all of them hear it (rules PV-10 to PV-12).
 import type { Clock } from "#base/clock.ts";
-import { type BuildReport, type Made, ProvisionError, type ProvisionRequest, type Report } from "../provisioner.ts";
+import {
+  type BuildReport,
+  type KeptBuild,
+  type Made,
+  ProvisionError,
+  type ProvisionRequest,
+  type Report,
+} from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
 import { STATE_LIMIT } from "../terraform/session.ts";
 import { FOUND_LIMIT } from "./found.ts";
@@ -60,7 +67,7 @@ export class ConnectedWorker {
     this.#link = link;
     this.#clock = clock;
     this.#heard = clock.monotonic();
-    this.#send({ type: "welcome", id: facts.id, name: facts.name });
+    this.#send({ type: "welcome", id: facts.id, name: facts.name, answers: ["kept"] });
   }
 
   get free(): number {
@@ -130,15 +137,20 @@ export class ConnectedWorker {
     this.#send({ type: "forget", provisioner, request: { ...rest, state: null, agents: [], parameters: {} } });
   }
 
+  /** Those of what it has said to keep that are stored. */
+  stored(provisioner: string, builds: readonly KeptBuild[]): void {
+    if (builds.length > 0) this.#send({ type: "stored", provisioner, builds });
+  }
+
   /** What the worker says. What it says about a job it does not have is too late and means nothing. */
   hear(message: WorkerMessage): void {
     this.#heard = this.#clock.monotonic();
     if (message.type === "alive") this.#send({ type: "alive" });
     else if (message.type === "leaving") this.#isLeaving = true;
-    else this.#hearOf(message);
+    else if (message.type !== "kept") this.#hearOf(message);
   }
 
-  #hearOf(message: Exclude<WorkerMessage, { type: "alive" | "leaving" }>): void {
+  #hearOf(message: Exclude<WorkerMessage, { type: "alive" | "leaving" | "kept" }>): void {
     const job = this.#jobs.get(message.job_id);
     if (!job) return;
     switch (message.type) {

@@ -1,5 +1,6 @@
 // What a worker has to say, in order. A slow connection holds it back here; it is bounded because each job may say only so much.
 import type { Clock } from "#base/clock.ts";
+import { failpoint } from "#base/failpoint.ts";
 import { LINES, type Line, OUTPUT_LIMIT, type WorkerMessage } from "./protocol.ts";
 
 /** Bytes that may wait inside the socket. */
@@ -45,7 +46,10 @@ export class Outbox {
         this.#clock.after(RETRY_MS, () => this.#pump());
         return;
       }
-      this.#socket.send(JSON.stringify(this.#next()));
+      const next = this.#next();
+      this.#socket.send(JSON.stringify(next));
+      if (next.type === "left") failpoint("build_pushed");
+      if (next.type === "done") failpoint("build_done");
     }
     this.#isPumping = false;
   }

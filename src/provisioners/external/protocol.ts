@@ -3,7 +3,7 @@
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { ManifestResource } from "#schema/templates/manifest.ts";
-import type { ProvisionRequest } from "../provisioner.ts";
+import type { KeptBuild, ProvisionRequest } from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
 import { opened } from "./opened.ts";
 import { JOB_FILES, type JobFile, PIECE_BYTES } from "./pieces.ts";
@@ -43,6 +43,10 @@ const Line = t.Object({
 });
 export type Line = Static<typeof Line>;
 
+const Kept = t.Object({ workspace_id: id, lineage: t.String({ maxLength: 256 }), serial: t.Integer({ minimum: 0 }) });
+/** States named in one message. */
+export const KEPT_LIMIT = 1_000;
+
 export const WorkerMessage = t.Union([
   t.Object({ type: t.Literal("alive") }),
   /** Takes nothing new; what it works on it gives back by closing. */
@@ -71,6 +75,8 @@ export const WorkerMessage = t.Union([
   }),
   /** What the build will cost a day; nothing is made until the server has answered. */
   t.Object({ type: t.Literal("charge"), job_id: id, daily_cost: t.Integer({ minimum: 0 }) }),
+  /** States that lie at the worker, of builds that nobody has told it the end of. Said only to a server that says it answers. */
+  t.Object({ type: t.Literal("kept"), provisioner: short, builds: t.Array(Kept, { maxItems: KEPT_LIMIT }) }),
   /** The next piece of what the build leaves; its end says whether that counts. */
   t.Object({ type: t.Literal("left"), job_id: id, text: t.String({ maxLength: PIECE_BYTES }) }),
 ]);
@@ -78,7 +84,8 @@ export type WorkerMessage = Static<typeof WorkerMessage>;
 
 /** A job holds secrets: never logged, and sent only to a worker that has signed in. */
 export type ServerMessage =
-  | { readonly type: "welcome"; readonly id: string; readonly name: string }
+  /** `answers`: words of workers that this server knows beside those of the first version. */
+  | { readonly type: "welcome"; readonly id: string; readonly name: string; readonly answers?: readonly string[] }
   | { readonly type: "alive" }
   | { readonly type: "job"; readonly provisioner: string; readonly request: ProvisionRequest }
   /** Only look whether it could be done: a word of its own, so that no worker takes it for a job. Answered as a job is. */
@@ -98,7 +105,9 @@ export type ServerMessage =
   /** The answer to what a build costs: `refused` says in words why it may not. */
   | { readonly type: "charged"; readonly job_id: string; readonly refused?: string }
   /** What the build has left is stored: the worker needs no copy of its own. */
-  | { readonly type: "forget"; readonly provisioner: string; readonly request: ProvisionRequest };
+  | { readonly type: "forget"; readonly provisioner: string; readonly request: ProvisionRequest }
+  /** Those of `kept` that are stored by now: the worker needs no copy of its own. */
+  | { readonly type: "stored"; readonly provisioner: string; readonly builds: readonly KeptBuild[] };
 
 const workerMessage = TypeCompiler.Compile(WorkerMessage);
 
@@ -117,13 +126,14 @@ const importRequest = t.Object({
 });
 const serverMessage = TypeCompiler.Compile(
   t.Union([
-    t.Object({ type: t.Literal("welcome"), id, name: short }),
+    t.Object({ type: t.Literal("welcome"), id, name: short, answers: t.Optional(t.Array(short)) }),
     t.Object({ type: t.Literal("alive") }),
     t.Object({ type: t.Literal("job"), provisioner: short, request }),
     t.Object({ type: t.Literal("plan"), provisioner: short, request }),
     t.Object({ type: t.Literal("import"), provisioner: short, request: importRequest }),
     t.Object({ type: t.Literal("cancel"), job_id: id }),
     t.Object({ type: t.Literal("forget"), provisioner: short, request }),
+    t.Object({ type: t.Literal("stored"), provisioner: short, builds: t.Array(Kept) }),
     t.Object({ type: t.Literal("charged"), job_id: id, refused: t.Optional(short) }),
     t.Object({
       type: t.Literal("piece"),

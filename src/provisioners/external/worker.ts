@@ -11,7 +11,7 @@ import { FetchedFiles } from "./fetched.ts";
 import { foundText } from "./found.ts";
 import { Outbox, OutputLimit } from "./outbox.ts";
 import { inPieces, type JobFile, type Piece } from "./pieces.ts";
-import { ALIVE_MS, readServerMessage, type ServerMessage, SILENCE_MS, TIMING_LIMIT } from "./protocol.ts";
+import { ALIVE_MS, KEPT_LIMIT, readServerMessage, type ServerMessage, SILENCE_MS, TIMING_LIMIT } from "./protocol.ts";
 
 export type WorkerOptions = {
   /** The endpoint with its query: name, tags, provisioners. */
@@ -66,6 +66,8 @@ class Connection {
   readonly #asked = new Map<string, (piece: AskedPiece) => void>();
   /** What waits for the answer to its cost, by job. */
   readonly #charged = new Map<string, (refused: string | undefined) => void>();
+  /** The server says what is stored of what is kept here. */
+  #isAnswered = false;
   #heard: number;
 
   constructor(options: WorkerOptions) {
@@ -123,17 +125,37 @@ class Connection {
       this.#socket.close(1002, "a message was not understood");
       return;
     }
-    if (message.type === "welcome") this.#options.connected?.(message.name);
+    if (message.type === "welcome") {
+      this.#isAnswered = message.answers?.includes("kept") === true;
+      this.#options.connected?.(message.name);
+      void this.#askKept();
+    }
     if (message.type === "cancel") this.#jobs.get(message.job_id)?.abort.abort(new Error("the build was cancelled"));
     if (message.type === "piece") this.#asked.get(message.job_id)?.(message);
     if (message.type === "charged") this.#charged.get(message.job_id)?.(message.refused);
     if (message.type === "forget") this.#options.provisioners.get(message.provisioner)?.forget?.(message.request);
+    if (message.type === "stored") void this.#options.provisioners.get(message.provisioner)?.drop?.(message.builds);
     if (message.type === "job" || message.type === "plan" || message.type === "import") this.#begin(message);
+  }
+
+  /** What it has made and nobody has told it the end of: after each connection, and whenever it takes something new. Never rejects. */
+  async #askKept(): Promise<void> {
+    if (!this.#isAnswered) return;
+    for (const [name, provisioner] of this.#options.provisioners) {
+      try {
+        const builds = (await provisioner.kept?.()) ?? [];
+        if (builds.length === 0) continue;
+        this.#outbox.say({ type: "kept", provisioner: name, builds: builds.slice(0, KEPT_LIMIT) });
+      } catch (error) {
+        log("worker").warn("what is kept of earlier builds cannot be read: {error}", { error });
+      }
+    }
   }
 
   #begin(message: Asked): void {
     const { job_id } = message.request;
     if (this.#jobs.has(job_id)) return;
+    void this.#askKept();
     const what = { job: "build", plan: "dry run", import: "import" }[message.type];
     log("worker").info("{what} {job_id} begins", { what, job_id });
     const abort = new AbortController();

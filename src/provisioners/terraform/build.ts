@@ -1,4 +1,5 @@
 // One build: the template unpacked, the state before and behind it, plan and apply (facts/terraform 1.3 to 1.10, 1.23 to 1.26).
+import { failpoint } from "#base/failpoint.ts";
 import {
   type BuildReport,
   type Made,
@@ -41,16 +42,26 @@ export type BuildRun = {
 
 /** Throws ProvisionError with the state as it is then, whatever ended the run. */
 export const build = async (run: BuildRun): Promise<Provisioned> => {
-  const { request, session } = run;
+  const { request } = run;
   const work = request.terraform;
   if (!work) throw new ProvisionError("The template's own files are not at hand.");
-  const state = newerState(request.state, session.state());
+  const state = newerState(request.state, await stateLeft(run, request.state));
   try {
     if (request.transition === "delete" && thingsIn(state).length === 0) return { state: null };
     return await carryOut(run, work, state);
   } catch (error) {
-    throw withState(error, session.state() ?? state);
+    throw withState(error, (await stateLeft(run, state)) ?? state);
   }
+};
+
+/** What is in the folder. One that cannot be read is put aside, and whoever reads the log hears where. */
+const stateLeft = async ({ session, report }: BuildRun, known: string | null): Promise<string | undefined> => {
+  const place = await session.setAside(known);
+  if (place !== undefined) {
+    const words = `What a run has left as its state cannot be read. It is kept on the machine that ran it as ${place}; what is not in the state of the build before has to be looked for by hand.`;
+    report.log("error", STAGES.init, words);
+  }
+  return session.state();
 };
 
 /** The same failure, and what it has left. */
@@ -70,14 +81,15 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
   const secrets = secretsOf(request, work);
   mask.add(...secrets, ...(state === null ? [] : secretsInState(state)));
   // Before init, which then also installs what only the state still needs (facts/terraform 1.9).
-  if (state !== null) session.keepState(state);
+  if (state !== null) await session.keepState(state);
   await unpack(run, work);
+  failpoint("build_prepared");
   await engine.init(STAGES.init);
   const env = buildVariables(request, work, initScript, request.claimed ? onlyToken(state) : undefined);
   const planned = await plan(run, env);
   await run.report.charge(planned);
   await engine.apply(STAGES[transition], appliedWith(env));
-  const left = session.state() ?? null;
+  const left = (await session.state()) ?? null;
   if (transition === "delete") return { state: null };
   const graph = await engine.graph();
   const document = await engine.stateNow();
@@ -109,7 +121,7 @@ const unpack = async (
     name,
     type: declared_type ?? type ?? "",
   }));
-  session.keepVariables(variablesFile(declared, variables));
+  await session.keepVariables(variablesFile(declared, variables));
 };
 
 /** Plans, and answers what it will cost a day. A delete leaves out values that the template refuses (facts/terraform 1.10). */

@@ -1,23 +1,21 @@
 // One command of Terraform: a process group of its own whose output goes to files, so that it lives through the death of the server
 // and can still write its state; read as it grows. Interrupted first, killed later (facts/terraform 1.23).
 import {
-  closeSync,
   constants,
   existsSync,
   fstatSync,
-  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   readSync,
   realpathSync,
-  rmSync,
-  writeFileSync,
 } from "node:fs";
+import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { isAlive, markOf, type ProcessMark } from "../local/process-table.ts";
+import { endStrays } from "./strays.ts";
 
 export type CommandOptions = {
   readonly program: string;
@@ -33,9 +31,13 @@ export type CommandOptions = {
   readonly limit: number;
   /** Milliseconds between being interrupted and being killed. */
   readonly grace: number;
-  /** Each whole line of standard output and error, in order. Absent: the output is answered. */
-  readonly line?: (text: string) => void;
+  /** Bytes of output; one that prints more is ended. */
+  readonly most?: number;
+  /** Each whole line of standard output and error, in order; one that is waited for holds the next back. Absent: the output is answered. */
+  readonly line?: TakeLine;
 };
+
+export type TakeLine = (text: string) => void | Promise<void>;
 
 export type Ended = {
   readonly code: number;
@@ -50,58 +52,63 @@ export type Ended = {
 const POLL_MS = 20;
 /** Bytes of output of one command. */
 export const OUTPUT_LIMIT = 64 * 1024 * 1024;
-const CHUNK = 256 * 1024;
+/** Bytes of output looked at in one turn of the event loop. */
+const CHUNK = 64 * 1024;
 const ERRORS_SHOWN = 4096;
 const MARK = "running.json";
-/** Not through a link that code of the template has put there. */
-const APPEND = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
+/**
+ * Not through a link that code of the template has put there; and without a time of reading, whose note would wait for a disk that is busy with
+ * the output itself.
+ */
+const APPEND =
+  constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | (constants.O_NOATIME ?? 0);
 /** The server goes first where both want the processor: ten runs at once kept it from answering. */
 const nice = Bun.which("nice");
 const BEHIND = nice === null ? [] : [nice, "-n", "10"];
 
-/** Resolves once the process has ended. Never rejects for what the process does. */
+/** Resolves once the process has ended. Never rejects for what the process does. Nothing here waits for a disk in the event loop. */
 export const runCommand = async (options: CommandOptions): Promise<Ended> => {
-  const { folder, clock, signal, line } = options;
-  const [outFile, errFile] = [join(folder, "stdout"), join(folder, "stderr")];
+  const { folder, clock, signal, line, most = OUTPUT_LIMIT } = options;
   // Not emptied for each command: that waits for a disk that is still writing what the one before has said.
-  const [out, err] = [openSync(outFile, APPEND, 0o600), openSync(errFile, APPEND, 0o600)];
-  const [outFrom, errFrom] = [fstatSync(out).size, fstatSync(err).size];
+  await using out = await open(join(folder, "stdout"), APPEND, 0o600);
+  await using err = await open(join(folder, "stderr"), APPEND, 0o600);
+  const output = new Output(out, err, most);
+  const mark = join(folder, MARK);
   try {
     const child = Bun.spawn([...BEHIND, options.program, ...options.args], {
       cwd: options.cwd,
-      env: { ...options.env },
+      // Programs that the template starts and that leave the group are known by it (strays.ts).
+      env: { ...options.env, PWD: options.cwd },
       stdin: "ignore",
-      stdout: out,
-      stderr: err,
+      stdout: out.fd,
+      stderr: err.fd,
       detached: true,
     });
-    const mark = markOf(child.pid);
-    if (mark) writeFileSync(join(folder, MARK), JSON.stringify(mark), { mode: 0o600 });
+    const noted = markOf(child.pid);
+    if (noted) await writeFile(mark, JSON.stringify(noted), { mode: 0o600 });
     let over = false;
     void child.exited.then(() => {
       over = true;
     });
-    const readers = line ? [new Growing(out, outFrom, line), new Growing(err, errFrom, line)] : [];
+    const readers = line ? output.readers(line) : [];
     const stop = new Stop(child.pid, options);
-    const bytes = (): number => fstatSync(out).size - outFrom + fstatSync(err).size - errFrom;
     while (!over) {
       await Promise.race([child.exited, pause(clock, POLL_MS)]);
-      for (const reader of readers) reader.read();
-      stop.look(signal.aborted, bytes() > OUTPUT_LIMIT);
+      for (const reader of readers) await reader.read();
+      stop.look(signal.aborted, output.isTooMuch);
+      if (stop.isAsked) await output.cut();
     }
-    for (const reader of readers) reader.read(true);
-    stop.ended();
+    for (const reader of readers) await reader.read(true);
+    await stop.ended(noted);
     return {
       code: child.exitCode ?? 1,
-      output: line ? "" : textOf(out, outFrom),
-      errors: textOf(err, errFrom).slice(-ERRORS_SHOWN),
+      output: line ? "" : output.text(),
+      errors: output.errors.slice(-ERRORS_SHOWN),
       tooLong: stop.tooLong,
       tooMuch: stop.tooMuch,
     };
   } finally {
-    closeSync(out);
-    closeSync(err);
-    rmSync(join(folder, MARK), { force: true });
+    await rm(mark, { force: true });
   }
 };
 
@@ -119,6 +126,11 @@ class Stop {
     this.#pid = pid;
     this.#options = options;
     this.#began = options.clock.monotonic();
+  }
+
+  /** It was told to end. */
+  get isAsked(): boolean {
+    return this.#asked !== undefined;
   }
 
   look(isCancelled: boolean, isTooMuch: boolean): void {
@@ -140,9 +152,12 @@ class Stop {
    * What was interrupted leaves nobody of its group behind: a shell of local-exec would go on alone. Nor does any other command but an apply,
    * which may start what the workspace is: a plan runs code of the template, too.
    */
-  ended(): void {
-    const mayLeave = this.#options.args[0] === "apply" && this.#asked === undefined;
+  async ended(mark: ProcessMark | undefined): Promise<void> {
+    const { args, folder } = this.#options;
+    const mayLeave = args[0] === "apply" && this.#asked === undefined;
     if (!mayLeave) signalTo(-this.#pid, "SIGKILL");
+    // Only these two run what a template brings along.
+    if (mark && !mayLeave && (args[0] === "plan" || args[0] === "apply")) await endStrays(folder, mark);
   }
 }
 
@@ -154,23 +169,66 @@ const signalTo = (pid: number, signal: "SIGINT" | "SIGKILL"): void => {
   }
 };
 
+/** What one command writes: files that the commands before it have written to as well. */
+class Output {
+  readonly #out: FileHandle;
+  readonly #err: FileHandle;
+  readonly #outFrom: number;
+  readonly #errFrom: number;
+  readonly #most: number;
+
+  constructor(out: FileHandle, err: FileHandle, most: number) {
+    this.#out = out;
+    this.#err = err;
+    this.#most = most;
+    this.#outFrom = fstatSync(out.fd).size;
+    this.#errFrom = fstatSync(err.fd).size;
+  }
+
+  readers(line: TakeLine): Growing[] {
+    return [
+      new Growing(this.#out.fd, this.#outFrom, line, this.#most),
+      new Growing(this.#err.fd, this.#errFrom, line, this.#most),
+    ];
+  }
+
+  get isTooMuch(): boolean {
+    return fstatSync(this.#out.fd).size - this.#outFrom + fstatSync(this.#err.fd).size - this.#errFrom > this.#most;
+  }
+
+  /** A program that is being ended and does not stop printing fills no disk. */
+  async cut(): Promise<void> {
+    for (const file of [this.#out, this.#err]) if (fstatSync(file.fd).size > this.#most) await file.truncate();
+  }
+
+  text(): string {
+    return textOf(this.#out.fd, this.#outFrom);
+  }
+
+  /** The end of it. */
+  get errors(): string {
+    const { size } = fstatSync(this.#err.fd);
+    return textOf(this.#err.fd, Math.max(this.#errFrom, size - 4 * ERRORS_SHOWN));
+  }
+}
+
 /** A file that grows, in lines. */
 class Growing {
   readonly #file: number;
-  readonly #line: (text: string) => void;
+  readonly #line: TakeLine;
   readonly #decoder = new TextDecoder();
   readonly #end: number;
   #at: number;
   #rest = "";
 
-  constructor(file: number, from: number, line: (text: string) => void) {
+  constructor(file: number, from: number, line: TakeLine, most: number) {
     this.#file = file;
     this.#at = from;
-    this.#end = from + OUTPUT_LIMIT;
+    this.#end = from + most;
     this.#line = line;
   }
 
-  read(isLast = false): void {
+  async read(isLast = false): Promise<void> {
     // Looked at fifty times a second, and mostly there is nothing.
     if (!isLast && fstatSync(this.#file).size === this.#at) return;
     const buffer = new Uint8Array(CHUNK);
@@ -179,9 +237,11 @@ class Growing {
       this.#at += count;
       const lines = (this.#rest + this.#decoder.decode(buffer.subarray(0, count), { stream: true })).split(/\r?\n/);
       this.#rest = lines.pop() ?? "";
-      for (const line of lines) this.#line(line);
+      for (const line of lines) await this.#line(line);
+      // Others want the loop, too, whatever a program prints.
+      if (count === CHUNK) await new Promise<void>((resolve) => setImmediate(resolve));
     }
-    if (isLast && this.#rest !== "") this.#line(this.#rest);
+    if (isLast && this.#rest !== "") await this.#line(this.#rest);
   }
 }
 
@@ -199,15 +259,18 @@ const textOf = (file: number, from: number): string => {
 
 /** The process that a server before this one has started in this folder and that still runs. */
 const runningIn = (folder: string): ProcessMark[] => {
-  const found: ProcessMark[] = [];
+  const noted = notedIn(folder);
+  if (noted) return isAlive(noted) ? [noted] : [];
+  // The server may have died between starting it and noting it.
+  return processesWorkingIn(folder);
+};
+
+const notedIn = (folder: string): ProcessMark | undefined => {
   try {
-    const mark = JSON.parse(readFileSync(join(folder, MARK), "utf8")) as ProcessMark;
-    if (isAlive(mark)) found.push(mark);
+    return JSON.parse(readFileSync(join(folder, MARK), "utf8")) as ProcessMark;
   } catch {
-    // None was noted: the server may have died between starting it and noting it.
-    found.push(...processesWorkingIn(folder));
+    return undefined;
   }
-  return found;
 };
 
 /** Programs of Terraform whose working folder lies below this one. */
@@ -249,5 +312,8 @@ export const endRunning = async (folder: string, clock: Clock, grace: number): P
   while (marks.some(isAlive) && clock.monotonic() < until) await pause(clock, POLL_MS);
   for (const { pid } of marks) signalTo(-pid, "SIGKILL");
   while (marks.some(isAlive)) await pause(clock, POLL_MS);
-  rmSync(join(folder, MARK), { force: true });
+  // It may have been killed together with the server: what it had started is no part of anything that is known.
+  const noted = notedIn(folder);
+  if (noted) await endStrays(folder, noted);
+  await rm(join(folder, MARK), { force: true });
 };

@@ -1,9 +1,10 @@
 // The commands of Terraform in a session (facts/terraform 1.5): what each is called with, what it may cost, what its failure means.
-import { mkdirSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
-import { type CommandOptions, type Ended, OUTPUT_LIMIT, runCommand } from "./command.ts";
+import { type CommandOptions, type Ended, OUTPUT_LIMIT, runCommand, type TakeLine } from "./command.ts";
 import { quiet } from "./environment.ts";
+import type { InitTurns } from "./init-turns.ts";
 import type { PlanDocument, StateDocument } from "./mapping/document.ts";
 import { type Mask, secretsInState } from "./mask.ts";
 import { isAtLeast, type Program } from "./program.ts";
@@ -24,8 +25,7 @@ export type EngineOptions = {
   readonly pluginCache: string;
   /** Terraform tells of its own steps, too. */
   readonly verbose?: boolean;
-  /** Lets one `init` at a time run (facts/terraform 1.11). */
-  readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly turns: InitTurns;
   readonly limits: Limits;
 };
 
@@ -52,15 +52,18 @@ export class Engine {
 
   async init(stage: string): Promise<void> {
     const json = isAtLeast(this.#options.program, 1, 9) ? ["-json"] : [];
-    const { cliConfig, pluginCache, alone } = this.#options;
-    mkdirSync(pluginCache, { recursive: true, mode: 0o700 });
-    await alone(() =>
-      this.#timed("init", async () => {
+    const { cliConfig, pluginCache, turns, clock } = this.#options;
+    await mkdir(pluginCache, { recursive: true, mode: 0o700 });
+    const endTurn = await turns.take(clock, this.#signal);
+    try {
+      await this.#timed("init", async () => {
         const args = ["init", "-no-color", "-input=false", ...json];
-        await this.#logged(args, quiet(cliConfig, pluginCache), stage, "init");
+        await this.#logged(args, quiet(cliConfig, endTurn && pluginCache), stage, "init");
         await keepOwnProviders(this.#session.work, pluginCache);
-      }),
-    );
+      });
+    } finally {
+      endTurn?.();
+    }
   }
 
   /** Plans into the session's plan file. `env`: what the provider reads of the workspace. */
@@ -72,9 +75,9 @@ export class Engine {
 
   async apply(stage: string, env: Readonly<Record<string, string>>): Promise<void> {
     const args = ["apply", "-no-color", "-auto-approve", "-input=false", "-json", this.#session.planFile];
-    await this.#logged(args, this.#full(env), stage, "apply", this.#options.limits.apply, (text) => {
+    await this.#logged(args, this.#full(env), stage, "apply", this.#options.limits.apply, async (text) => {
       // Tokens that this very run makes are known as soon as they are in the state, which is before anything can print them.
-      if (UUID.test(text)) this.#mask.add(...secretsInState(this.#session.state() ?? ""));
+      if (UUID.test(text)) this.#mask.add(...secretsInState((await this.#session.state()) ?? ""));
     });
   }
 
@@ -120,18 +123,20 @@ export class Engine {
     stage: string,
     step: string,
     limit = this.#options.limits.step,
-    before: (text: string) => void = () => {},
+    before?: TakeLine,
   ): Promise<void> {
     const progress = new Progress(this.#report, this.#mask, () => this.#options.clock.now());
-    const line = (text: string): void => {
-      before(text);
-      progress.line(text, stage, step);
+    const line = (text: string): void | Promise<void> => {
+      const known = before?.(text);
+      return known ? known.then(() => progress.line(text, stage, step)) : progress.line(text, stage, step);
     };
     const ended = await this.#run({ args, env, limit, line });
-    if (ended.code !== 0) this.#fail(args[0] ?? "", ended, progress.reasons);
+    // One that did not begin at all says why in a line of its own.
+    const last = this.#mask.hide(ended.errors.trim().split("\n").at(-1) ?? "");
+    if (ended.code !== 0) this.#fail(args[0] ?? "", ended, progress.reasons.length > 0 ? progress.reasons : [last]);
   }
 
-  async #run(part: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: (text: string) => void }): Promise<Ended> {
+  async #run(part: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: TakeLine }): Promise<Ended> {
     this.#signal.throwIfAborted();
     const { program, clock, env, limits } = this.#options;
     const { folder, work } = this.#session;

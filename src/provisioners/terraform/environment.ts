@@ -28,11 +28,11 @@ export const passedOn = (own: Variables, allowed: readonly string[]): Record<str
 };
 
 /** What every command gets beside what is passed on. */
-export const quiet = (cliConfig: string | undefined, pluginCache: string): Record<string, string> => ({
+export const quiet = (cliConfig: string | undefined, pluginCache: string | undefined): Record<string, string> => ({
   CHECKPOINT_DISABLE: "1",
   TF_IN_AUTOMATION: "1",
   TF_INPUT: "0",
-  TF_PLUGIN_CACHE_DIR: pluginCache,
+  ...(pluginCache === undefined ? {} : { TF_PLUGIN_CACHE_DIR: pluginCache }),
   ...(cliConfig === undefined ? {} : { TF_CLI_CONFIG_FILE: cliConfig }),
 });
 

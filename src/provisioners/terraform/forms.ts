@@ -1,6 +1,6 @@
 // What a template asks for certain values: one plan of its questions alone, in a folder that is prepared once for each version (facts/
 // terraform section 4). A plan with mistakes still tells everything that is well.
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ManifestParameter } from "#schema/templates/manifest.ts";
 import { ProvisionError } from "../provisioner.ts";
@@ -47,6 +47,9 @@ export type FormAnswer = {
 /** Milliseconds of one command, and until what was interrupted is killed. */
 const LIMIT_MS = 10_000;
 const GRACE_MS = 1_000;
+/** Milliseconds for providers and modules of a version, which others wait for. */
+const PREPARE_MS = 60_000;
+const TOO_LATE = "The template's providers could not be had in time.";
 /** Plans at once, prepared versions and answers that are kept. */
 const AT_ONCE = 2;
 const VERSIONS = 8;
@@ -66,6 +69,8 @@ export class Forms {
   readonly #prepared = new Map<string, Promise<Session>>();
   readonly #answers = new Map<string, FormAnswer>();
   readonly #busy = new Map<string, number>();
+  /** Folders of versions that are being removed. */
+  readonly #going = new Map<string, Promise<void>>();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
   #runs = 0;
@@ -115,7 +120,9 @@ export class Forms {
       if (this.#prepared.size <= VERSIONS) break;
       if ((this.#busy.get(id) ?? 0) > 0 || id === version.id) continue;
       this.#prepared.delete(id);
-      rmSync(join(this.#root, id), { recursive: true, force: true });
+      const gone = rm(join(this.#root, id), { recursive: true, force: true });
+      this.#going.set(id, gone);
+      void gone.finally(() => this.#going.delete(id));
     }
     return known;
   }
@@ -124,13 +131,20 @@ export class Forms {
   async #prepare({ id, archive, cache, declared, variables }: FormVersion): Promise<Session> {
     const session = new Session(join(this.#root, id));
     const values = variablesFile(declared, variables);
-    if (!existsSync(join(session.folder, READY))) {
+    await this.#going.get(id);
+    if (!(await exists(join(session.folder, READY)))) {
       await session.prepare(archive, cache);
-      const run = { session, signal: new AbortController().signal, mask: new Mask(), report: SILENT };
-      await new Engine(await this.#options(), run).init("");
-      writeFileSync(join(session.folder, READY), "");
+      const options = await this.#options();
+      const late = new AbortController();
+      const limit = options.clock.after(PREPARE_MS, () => late.abort(new ProvisionError(TOO_LATE)));
+      try {
+        await new Engine(options, { session, signal: late.signal, mask: new Mask(), report: SILENT }).init("");
+      } finally {
+        limit.cancel();
+      }
+      await writeFile(join(session.folder, READY), "");
     }
-    session.keepVariables(values);
+    await session.keepVariables(values);
     return session;
   }
 
@@ -142,9 +156,11 @@ export class Forms {
     const { clock, program, cliConfig, pluginCache, env } = await this.#options();
     this.#runs += 1;
     const folder = join(session.folder, `run-${this.#runs}`);
-    mkdirSync(folder, { mode: 0o700 });
     this.#busy.set(version.id, (this.#busy.get(version.id) ?? 0) + 1);
     try {
+      // That of a server before this one that was killed.
+      await rm(folder, { recursive: true, force: true });
+      await mkdir(folder, { mode: 0o700 });
       const file = join(folder, "plan");
       const common = {
         program: program.path,
@@ -170,10 +186,11 @@ export class Forms {
       });
       signal.throwIfAborted();
       if (tooLong) throw new ProvisionError("The template's questions took too long to be planned.");
-      if (!existsSync(file))
+      if (!(await exists(file)))
         throw new ProvisionError(progress.reasons[0] ?? "The template's questions cannot be planned.");
       const shown = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: base });
       signal.throwIfAborted();
+      if (shown.code !== 0) throw new ProvisionError("What was planned of the template's questions cannot be read.");
       const instances = instancesOfPlan(JSON.parse(shown.output) as PlanDocument);
       const faults = progress.errors.map((one) => ({
         ...one,
@@ -184,7 +201,7 @@ export class Forms {
       return { parameters: parametersOf(instances).map(parameterIn), tags: tagsOf(instances), faults };
     } finally {
       this.#busy.set(version.id, (this.#busy.get(version.id) ?? 1) - 1);
-      rmSync(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
     }
   }
 }

@@ -49,7 +49,7 @@ const MANIFEST_LIMIT = 4 * 1024 * 1024;
 /** Throws ProvisionError for what the template's author has to change. */
 export const importPlan = async (input: ImportInput): Promise<TerraformImport> => {
   const { engine, session, source, report } = input;
-  session.keepVariables(variablesFile(source.variables, input.variables));
+  await session.keepVariables(variablesFile(source.variables, input.variables));
   await engine.init(STAGES.init);
   const cache = await packCache(session);
   for (const name of cache?.leftOut ?? [])
@@ -59,7 +59,7 @@ export const importPlan = async (input: ImportInput): Promise<TerraformImport> =
   for (const words of [...start.mapped.warnings, ...cronWarnings(start.mapped.resources)])
     report.log("warn", STAGES.start, words);
   checkAccounts(start.mapped, input.accounts);
-  const manifest = manifestOf(input, start, stop.mapped);
+  const manifest = await manifestOf(input, start, stop.mapped);
   if (JSON.stringify(manifest).length > MANIFEST_LIMIT)
     throw new ProvisionError(`What the template describes has more than ${MANIFEST_LIMIT} characters.`);
   return { manifest, cache };
@@ -88,11 +88,11 @@ const checkAccounts = ({ external_auth }: MappedPlan, known: readonly string[]):
   if (strange) throw new ProvisionError(`The external auth provider "${strange.id}" is not configured on this server.`);
 };
 
-const manifestOf = (
+const manifestOf = async (
   { program, source, session }: ImportInput,
   { plan, mapped: start }: Half,
   stop: MappedPlan,
-): Manifest => {
+): Promise<Manifest> => {
   const configured = plan.configuration?.root_module?.variables;
   const parameters = start.parameters.map(parameterIn);
   const presets = start.presets.map(presetIn);
@@ -110,7 +110,7 @@ const manifestOf = (
       version: program.version,
       is_dynamic: isDynamic(plan.configuration?.root_module),
       has_external_agent: start.has_external_agent,
-      needs: needsOf(session),
+      needs: await needsOf(session),
       names: parameterNames(plan.configuration?.root_module),
       targets: formTargets(plan.configuration?.root_module),
       workspace_tags: start.tags,

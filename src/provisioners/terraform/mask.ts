@@ -1,27 +1,77 @@
-// Takes secrets out of texts before anybody sees them. Every line of a text is a secret of its own, because logs come in lines.
+// Takes secrets out of texts before anybody sees them, as they are and as programs write them. Every line of a text is a secret of its own,
+// because logs come in lines (rule TF-11).
+import { spellingsOf } from "./spellings.ts";
 
 /** Shorter ones would hide ordinary words. */
 const SHORTEST = 6;
 const SHOWN = "(hidden)";
+/** Characters by which a place is told that may begin a secret; each secret has at least so many. */
+const HEAD = 4;
+/** Heads are told apart by so many bits of a number. */
+const TABLE = 1 << 16;
 
 export class Mask {
-  /** The longest first, so that no part of one stays behind. */
-  #secrets: string[] = [];
+  readonly #known = new Set<string>();
+  /** Spellings by the number of their head, the longest first. */
+  readonly #byHead = new Map<number, string[]>();
+  /** 1 where a head has that number: most places of a text are told by this alone. */
+  readonly #heads = new Uint8Array(TABLE);
 
   add(...secrets: readonly (string | undefined)[]): void {
-    const lines = secrets.flatMap((secret) => (secret ?? "").split(/\r?\n/)).map((line) => line.trim());
-    const known = new Set([...this.#secrets, ...lines.filter((line) => line.length >= SHORTEST)]);
-    // In JSON and quoted texts of HCL a secret is written otherwise.
-    for (const one of [...known]) known.add(JSON.stringify(one).slice(1, -1));
-    this.#secrets = [...known].sort((a, b) => b.length - a.length);
+    for (const secret of secrets) {
+      if (secret === undefined || this.#known.has(secret)) continue;
+      this.#known.add(secret);
+      const lines = secret.split(/\r?\n/).map((line) => line.trim());
+      for (const one of new Set([secret.trim(), ...lines])) {
+        if (one.length >= SHORTEST) for (const spelling of spellingsOf(one)) this.#look(spelling);
+      }
+    }
   }
 
+  #look(spelling: string): void {
+    if (spelling.length < SHORTEST) return;
+    const head = headAt(spelling, 0);
+    const same = this.#byHead.get(head) ?? [];
+    if (same.includes(spelling)) return;
+    same.push(spelling);
+    this.#byHead.set(
+      head,
+      same.sort((a, b) => b.length - a.length),
+    );
+    this.#heads[head] = 1;
+  }
+
+  /** One pass over the text, however many secrets there are. What overlaps is hidden whole. */
   hide(text: string): string {
-    let shown = text;
-    for (const secret of this.#secrets) if (shown.includes(secret)) shown = shown.replaceAll(secret, SHOWN);
-    return shown;
+    let shown = "";
+    let done = 0;
+    for (let at = 0; at + SHORTEST <= text.length; at++) {
+      const head = headAt(text, at);
+      if (this.#heads[head] !== 1) continue;
+      let end = this.#endOf(text, at, head);
+      if (end === undefined) continue;
+      for (let inner = at + 1; inner < end && inner + SHORTEST <= text.length; inner++) {
+        end = Math.max(end, this.#endOf(text, inner, headAt(text, inner)) ?? 0);
+      }
+      shown += text.slice(done, at) + SHOWN;
+      done = end;
+      at = end - 1;
+    }
+    return done === 0 ? text : shown + text.slice(done);
+  }
+
+  /** Where the longest secret ends that begins here. */
+  #endOf(text: string, at: number, head: number): number | undefined {
+    const found = this.#byHead.get(head)?.find((one) => text.startsWith(one, at));
+    return found === undefined ? undefined : at + found.length;
   }
 }
+
+const headAt = (text: string, at: number): number => {
+  let number = 0;
+  for (let i = 0; i < HEAD; i++) number = (Math.imul(number, 31) + text.charCodeAt(at + i)) >>> 0;
+  return (number ^ (number >>> 16)) & (TABLE - 1);
+};
 
 const SECRETS = new Set(["token", "session_token", "ssh_private_key", "oidc_access_token", "access_token"]);
 

@@ -1,6 +1,6 @@
 // The providers of one run, kept apart from the folder that all runs share: a later `init` without a lock file replaces what lies there while
 // this run still needs it (facts/terraform 1.11, 1.12).
-import { constants, existsSync, realpathSync } from "node:fs";
+import { constants } from "node:fs";
 import { cp, readdir, realpath, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -10,8 +10,7 @@ const DEPTH = 5;
 /** Makes a run independent of the shared folder: what is a link into it becomes a copy, what is a link through it to elsewhere a link to there. */
 export const keepOwnProviders = async (work: string, shared: string): Promise<void> => {
   const root = join(work, ".terraform/providers");
-  if (!existsSync(root)) return;
-  const inside = `${realpathSync(shared)}/`;
+  const inside = `${await realpath(shared)}/`;
   for (const path of await linksBelow(root, DEPTH)) {
     const target = await realpath(path);
     await rm(path);
@@ -23,7 +22,7 @@ export const keepOwnProviders = async (work: string, shared: string): Promise<vo
 
 const linksBelow = async (folder: string, depth: number): Promise<string[]> => {
   const found: string[] = [];
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
     const path = join(folder, entry.name);
     if (entry.isSymbolicLink()) found.push(path);
     else if (entry.isDirectory() && depth > 1) found.push(...(await linksBelow(path, depth - 1)));

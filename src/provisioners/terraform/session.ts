@@ -1,7 +1,8 @@
 // The folder of one run: the template unpacked, the values of its variables, the state. The provider makes `.coder` beside the working
-// folder (facts/terraform 1.1), so both lie in a folder of the run's own. Whatever is here is the server's user's alone.
-import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+// folder (facts/terraform 1.1), so both lie in a folder of the run's own. Whatever is here is the server's user's alone. Nothing waits
+// for a disk in the event loop: one that is busy with what runs write lets whoever makes or removes a file wait.
+import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { withArchive } from "../archive.ts";
 import type { ArchiveEntry } from "../archive-entry.ts";
 import { ProvisionError } from "../provisioner.ts";
@@ -10,11 +11,14 @@ import type { TemplateArchive } from "./work.ts";
 
 /** Characters of a state. Larger ones stay in their folder, where a person can get at them. */
 export const STATE_LIMIT = 16 * 1024 * 1024;
+const STATE = "terraform.tfstate";
+/** Where Terraform writes it when it cannot write the other one. */
+const ERRORED = "errored.tfstate";
 /** Bytes of one file of a template. */
 const FILE_LIMIT = 100 * 1024 * 1024;
 
 /** What a template does not bring along: Terraform's own folder, and states. */
-const LEFT_OUT = /^(?:\.terraform\/|terraform\.tfstate|\.terraform\.tfstate)/;
+const LEFT_OUT = /^(?:\.terraform\/|terraform\.tfstate|\.terraform\.tfstate|errored\.tfstate)/;
 
 export class Session {
   /** The folder of the run. */
@@ -38,20 +42,15 @@ export class Session {
   }
 
   get #stateFile(): string {
-    return join(this.work, "terraform.tfstate");
-  }
-
-  exists(): boolean {
-    return existsSync(this.folder);
+    return join(this.work, STATE);
   }
 
   /** Unpacks the template and, over it, what its import has cached. What was here of an earlier run goes, but its state. */
   async prepare(archive: TemplateArchive, cache?: TemplateArchive): Promise<void> {
-    const left = this.state();
-    rmSync(this.folder, { recursive: true, force: true });
-    mkdirSync(this.work, { recursive: true, mode: 0o700 });
-    // First of all: whoever is killed from now on still has it.
-    if (left !== undefined) this.keepState(left);
+    // The state stays where it is meanwhile: whoever is killed in the middle still has it.
+    if ((await this.state()) === undefined) await this.remove();
+    else await this.#removeAllBut(STATE);
+    await mkdir(this.work, { recursive: true, mode: 0o700 });
     await withArchive(archive.path, archive.mimetype, async ({ entries }) => {
       const top = topFolder(entries);
       const own = entries.map((entry) => ({ entry, name: entry.name.slice(top.length) }));
@@ -63,51 +62,91 @@ export class Session {
     );
   }
 
+  /** But for this file of the working folder. */
+  async #removeAllBut(file: string): Promise<void> {
+    const gone = async (folder: string, but: string): Promise<void> => {
+      for (const name of await readdir(folder)) {
+        if (name !== but) await rm(join(folder, name), { recursive: true, force: true });
+      }
+    };
+    await gone(this.folder, basename(this.work));
+    await gone(this.work, file);
+  }
+
   async #write(files: readonly { entry: ArchiveEntry; name: string }[]): Promise<void> {
     for (const { entry, name } of files) {
       const path = join(this.work, name);
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      writeFileSync(path, await entry.read(FILE_LIMIT));
-      chmodSync(path, (entry.mode & 0o700) | 0o600);
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await writeFile(path, await entry.read(FILE_LIMIT), { mode: (entry.mode & 0o700) | 0o600 });
     }
   }
 
-  keepVariables(text: string): void {
-    writeFileSync(this.variablesFile, text, { mode: 0o600 });
+  async keepVariables(text: string): Promise<void> {
+    await writeFile(this.variablesFile, text, { mode: 0o600 });
   }
 
   /** Written whole or not at all. */
-  keepState(state: string): void {
-    mkdirSync(this.work, { recursive: true, mode: 0o700 });
+  async keepState(state: string): Promise<void> {
+    await mkdir(this.work, { recursive: true, mode: 0o700 });
     const next = `${this.#stateFile}.next`;
-    writeFileSync(next, state, { mode: 0o600 });
-    renameSync(next, this.#stateFile);
+    await writeFile(next, state, { mode: 0o600 });
+    await rename(next, this.#stateFile);
   }
 
   /**
-   * As Terraform has left it; undefined when there is none, or when code of the template has put something else there than a plain file, such
-   * as a link to a file of the server's. Throws ProvisionError for one that is too large to be kept.
+   * As Terraform has left it, also where it could only write it beside its place; undefined when there is none, or when code of the template has
+   * put something else there than a plain file, such as a link to a file of the server's. Throws ProvisionError for one that is too large to be
+   * kept.
    */
-  state(): string | undefined {
-    const found = lstatSync(this.#stateFile, { throwIfNoEntry: false });
-    if (!found?.isFile() || found.size === 0) return undefined;
-    const { size } = found;
-    if (size > STATE_LIMIT) {
-      throw new ProvisionError(
-        `The state has ${size} bytes, more than ${STATE_LIMIT}; it stays in ${this.#stateFile} and must be pulled from there.`,
-      );
-    }
-    return readFileSync(this.#stateFile, "utf8");
+  async state(): Promise<string | undefined> {
+    const [usual, errored] = [await stateIn(this.#stateFile), await stateIn(join(this.work, ERRORED))];
+    if (usual === undefined || !isState(usual)) return errored !== undefined && isState(errored) ? errored : undefined;
+    return newerState(usual, errored) ?? undefined;
   }
 
-  remove(): void {
-    rmSync(this.folder, { recursive: true, force: true });
+  /** Whether it holds no state, not even one that cannot be read. */
+  async isEmpty(): Promise<boolean> {
+    const files = [this.#stateFile, join(this.work, ERRORED)];
+    const found = await Promise.all(files.map((file) => lstat(file).catch(() => undefined)));
+    return found.every((file) => !file?.isFile() || file.size === 0);
+  }
+
+  /**
+   * Puts a state that cannot be read where nobody removes it, because it may be all that is known of what was made; answers the place. A program that
+   * is killed while it writes, or that has no room to, leaves one. `known`: what was there before the run is no loss.
+   */
+  async setAside(known: string | null): Promise<string | undefined> {
+    const text = await stateIn(this.#stateFile);
+    if (text === undefined || text === known || isState(text)) return undefined;
+    const folder = join(dirname(dirname(this.folder)), "unreadable");
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const { mtimeMs } = await lstat(this.#stateFile);
+    const place = join(folder, `${basename(this.folder)}-${Math.round(mtimeMs)}.tfstate`);
+    await rename(this.#stateFile, place);
+    return place;
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
   }
 }
 
-type Serial = { readonly lineage: string; readonly serial: number };
+const stateIn = async (file: string): Promise<string | undefined> => {
+  const found = await lstat(file).catch(() => undefined);
+  if (!found?.isFile() || found.size === 0) return undefined;
+  if (found.size > STATE_LIMIT) {
+    throw new ProvisionError(
+      `The state has ${found.size} bytes, more than ${STATE_LIMIT}; it stays in ${file} and must be pulled from there.`,
+    );
+  }
+  return readFile(file, "utf8");
+};
 
-const serialOf = (state: string): Serial | undefined => {
+export type Serial = { readonly lineage: string; readonly serial: number };
+
+const isState = (text: string): boolean => serialOf(text) !== undefined;
+
+export const serialOf = (state: string): Serial | undefined => {
   try {
     const { lineage, serial } = JSON.parse(state) as Partial<Serial>;
     return typeof lineage === "string" && typeof serial === "number" ? { lineage, serial } : undefined;

@@ -1,12 +1,13 @@
 // Workspaces that a Terraform template describes: runs tofu or terraform found on this machine in a folder of each workspace's own. The
 // state is read back whatever becomes of a run, and stays in the folder until the server has stored it (rules TF-6 to TF-12).
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { exists, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { oneAtATime } from "#base/retry.ts";
 import {
   type BuildReport,
+  type KeptBuild,
   type Made,
   ProvisionError,
   type Provisioned,
@@ -20,6 +21,8 @@ import { Engine, type EngineOptions, type Limits } from "./engine.ts";
 import { passedOn } from "./environment.ts";
 import { Forms } from "./forms.ts";
 import { type ImportRequest, importPlan, type TerraformImport } from "./import.ts";
+import { InitTurns } from "./init-turns.ts";
+import { KeptBuilds } from "./kept.ts";
 import { Mask } from "./mask.ts";
 import { findProgram, type Program } from "./program.ts";
 import { Session, thingsIn } from "./session.ts";
@@ -50,7 +53,8 @@ export class TerraformProvisioner implements Provisioner {
   readonly #options: TerraformOptions;
   /** Answers what a template asks for certain values. */
   readonly forms: Forms;
-  readonly #alone = oneAtATime();
+  readonly #turns = new InitTurns();
+  readonly #kept: KeptBuilds;
   #program: Promise<Program | string> | undefined;
 
   constructor(options: TerraformOptions) {
@@ -61,16 +65,21 @@ export class TerraformProvisioner implements Provisioner {
       root: resolve(root),
       cliConfig: cliConfig === undefined ? undefined : resolve(cliConfig),
     };
+    const { clock } = options;
+    this.#kept = new KeptBuilds(this.#builds, (folder) => endRunning(folder, clock, this.#limits.grace));
     this.forms = new Forms(join(this.#options.root, "forms"), () => this.#engineOptions());
   }
 
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {
     const session = this.#sessionOf(request.workspace.id);
-    const { engine, mask } = await this.#engineFor(session, report, signal, request.verbose);
-    // A server before this one may have died while its Terraform went on: what that leaves must be on disk before it is read.
-    interruptRunning(session.folder);
-    await endRunning(session.folder, this.#options.clock, this.#limits.grace);
-    return build({ request, report, signal, session, engine, mask, program: await this.#found() });
+    failpoint("build_claimed");
+    return this.#kept.during(request.workspace.id, async () => {
+      // A server before this one may have died while its Terraform went on: what that leaves must be on disk before it is read.
+      interruptRunning(session.folder);
+      await endRunning(session.folder, this.#options.clock, this.#limits.grace);
+      const { engine, mask } = await this.#engineFor(session, report, signal, request.verbose);
+      return build({ request, report, signal, session, engine, mask, program: await this.#found() });
+    });
   }
 
   /** Plans such a start in a folder of its own, and says what it would make. */
@@ -82,13 +91,22 @@ export class TerraformProvisioner implements Provisioner {
     try {
       return await planOnly({ request, work, session, engine, mask });
     } finally {
-      session.remove();
+      await session.remove();
     }
   }
 
   /** The folder of a workspace is kept until its state is stored elsewhere. */
   forget({ workspace }: ProvisionRequest): void {
-    this.#sessionOf(workspace.id).remove();
+    failpoint("build_forget");
+    void this.#kept.remove(workspace.id);
+  }
+
+  kept(): Promise<readonly KeptBuild[]> {
+    return this.#kept.list();
+  }
+
+  drop(stored: readonly KeptBuild[]): Promise<void> {
+    return this.#kept.drop(stored);
   }
 
   leaves(state: string | null): string[] {
@@ -112,7 +130,7 @@ export class TerraformProvisioner implements Provisioner {
       report.log("info", "Parsing template parameters", `${program.name} ${program.version} reads the template.`);
       return await importPlan({ ...request, source, report, program, session, engine });
     } finally {
-      session.remove();
+      await session.remove();
     }
   }
 
@@ -130,32 +148,45 @@ export class TerraformProvisioner implements Provisioner {
     return found;
   }
 
-  /** What a server before this one has left running is asked to end; old folders go. */
+  /** What a server before this one has left running is asked to end; what it has left of imports and old folders go. */
   async prepare(): Promise<void> {
     const { root, clock } = this.#options;
     for (const kind of ["builds", "imports", "forms"]) {
-      for (const name of namesIn(join(root, kind))) {
+      for (const name of await namesIn(join(root, kind))) {
         const folder = join(root, kind, name);
         if (interruptRunning(folder)) log("terraform").warn("{folder} had a program of an earlier run", { folder });
-        const isOld = clock.now() - statSync(folder).mtimeMs > FOLDER_AGE_MS;
-        // That of a build may hold the only copy of a state.
-        if (isOld && kind !== "builds") rmSync(folder, { recursive: true, force: true });
+        // That of a build may hold the only copy of a state; a form's is prepared for later questions.
+        if (kind === "builds") continue;
+        const isOld = clock.now() - (await stat(folder)).mtimeMs > FOLDER_AGE_MS;
+        const gone = kind === "imports" || isOld ? [folder] : await this.#runsOf(folder);
+        // Whoever asked begins anew: neither makes anything.
+        if (gone.length > 0) await endRunning(folder, clock, 0);
+        for (const one of gone) await rm(one, { recursive: true, force: true });
       }
     }
-    this.#dropPlugins();
+    await this.#dropPlugins();
+  }
+
+  /** Questions of a form that a server before this one did not answer. */
+  async #runsOf(folder: string): Promise<string[]> {
+    return (await namesIn(folder)).filter((name) => name.startsWith("run-")).map((name) => join(folder, name));
   }
 
   /** `<host>/<owner>/<name>/<version>/<platform>` */
-  #dropPlugins(): void {
-    const walk = (folder: string, depth: number): void => {
-      for (const name of namesIn(folder)) {
+  async #dropPlugins(): Promise<void> {
+    const walk = async (folder: string, depth: number): Promise<void> => {
+      for (const name of await namesIn(folder)) {
         const path = join(folder, name);
-        if (depth < 4) walk(path, depth + 1);
-        else if (this.#options.clock.now() - statSync(path).atimeMs > PLUGIN_AGE_MS)
-          rmSync(path, { recursive: true, force: true });
+        if (depth < 4) await walk(path, depth + 1);
+        else if (this.#options.clock.now() - (await stat(path)).atimeMs > PLUGIN_AGE_MS)
+          await rm(path, { recursive: true, force: true });
       }
     };
-    walk(this.#plugins, 0);
+    await walk(this.#plugins, 0);
+  }
+
+  get #builds(): string {
+    return join(this.#options.root, "builds");
   }
 
   get #plugins(): string {
@@ -167,7 +198,7 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   #sessionOf(workspace_id: string): Session {
-    return new Session(join(this.#options.root, "builds", workspace_id));
+    return new Session(join(this.#builds, workspace_id));
   }
 
   async #found(): Promise<Program> {
@@ -183,7 +214,7 @@ export class TerraformProvisioner implements Provisioner {
     verbose = false,
   ): Promise<{ engine: Engine; mask: Mask }> {
     const mask = new Mask();
-    mkdirSync(session.folder, { recursive: true, mode: 0o700 });
+    await mkdir(session.folder, { recursive: true, mode: 0o700 });
     return {
       mask,
       engine: new Engine({ ...(await this.#engineOptions()), verbose }, { session, signal, mask, report }),
@@ -191,19 +222,19 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   async #engineOptions(): Promise<EngineOptions> {
-    const { clock, env, pass } = this.#options;
+    const { clock, env, pass, cliConfig: named } = this.#options;
     // A file that is named and not there adds a warning to everything that is printed (facts/terraform 2.5).
-    const cliConfig = existsSync(this.#options.cliConfig ?? "") ? this.#options.cliConfig : undefined;
+    const cliConfig = named !== undefined && (await exists(named)) ? named : undefined;
     return {
       program: await this.#found(),
       clock,
       cliConfig,
       env: passedOn(env, pass),
-      alone: this.#alone,
+      turns: this.#turns,
       pluginCache: this.#plugins,
       limits: this.#limits,
     };
   }
 }
 
-const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);
+const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);

@@ -1,13 +1,17 @@
-// A server, or a worker of it, is killed in each phase of builds of a Terraform template: init, plan, apply, while a state is written, after
-// the apply and before its end is stored, in a stop, in a delete. Each build goes on; what the template has made and what its state says are
-// the same; nothing runs on afterwards, and no secret is in any line (rules TF-10, TF-11, TF-20).
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+// A server, or a worker of it, is killed in each phase of a build of a Terraform template, of an import and of a dry run: where a phase is a moment in
+// the code, by a failpoint there; else by a file that the template's own command makes and then waits behind, or by the command that runs. Each
+// build goes on; what the template has made and what its state says are the same; nothing runs on or lies about afterwards, and no secret is in
+// any line, answer or file (rules TF-10, TF-11, TF-20, TF-37).
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { BUILD_FAILPOINTS } from "#base/failpoint.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
+import { upload } from "#test/support/templates.ts";
 import { makeTerraformTemplate, processesWith, terraformServer } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { makeKey, startWorker, type WorkerProcess } from "#test/support/worker.ts";
@@ -16,15 +20,52 @@ import { ServerPlace } from "../server.ts";
 import { mustBeRight } from "../server-crash.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
-/** One build each, in this order on one workspace. */
-const PHASES = ["init", "plan", "apply", "state write", "after apply", "stop", "destroy"] as const;
-type Phase = (typeof PHASES)[number];
-const TRANSITIONS: Partial<Record<Phase, string>> = { stop: "stop", destroy: "delete" };
+const PATIENCE = { patience: 120_000 };
 
-const PATIENCE = { patience: 300_000 };
+type Wish = "start" | "stop" | "delete" | "import" | "dry run";
+
+/** One piece of work, and when its victim is killed. Exactly one of `at`, `runs`, `made` and `writes` says that. */
+type Phase = {
+  readonly name: string;
+  readonly wish: Wish;
+  /** The victim kills itself there. */
+  readonly at?: (typeof BUILD_FAILPOINTS)[number];
+  /** One of these commands of Terraform runs. */
+  readonly runs?: readonly string[];
+  /** This file is made by a command of the template, which waits for the other one to go. */
+  readonly made?: readonly [made: string, waits: string];
+  /** Terraform has just written its state, in the middle of the apply. */
+  readonly writes?: true;
+  /** Terraform is killed together with its server or worker, as where a whole service is killed. */
+  readonly withTerraform?: true;
+};
+
+/** In this order on one workspace. */
+const BEGINNING: readonly Phase[] = [
+  { name: "claimed", wish: "start", at: "build_claimed" },
+  { name: "folder prepared", wish: "start", at: "build_prepared" },
+  { name: "init", wish: "start", runs: ["init"] },
+  { name: "plan", wish: "start", runs: ["plan"] },
+  { name: "apply begun", wish: "start", made: ["first.begun", "first.wait"] },
+  { name: "resource half made", wish: "start", made: ["second.begun", "second.wait"] },
+  { name: "the same with Terraform", wish: "start", made: ["second.begun", "second.wait"], withTerraform: true },
+  { name: "state written", wish: "start", writes: true },
+];
+const ENDING: readonly Phase[] = [
+  { name: "after the apply", wish: "start", runs: ["graph", "show"] },
+  { name: "state pushed", wish: "start", at: "build_pushed" },
+  { name: "done reported", wish: "start", at: "build_done" },
+  { name: "before forget", wish: "start", at: "build_forget" },
+  { name: "import", wish: "import", runs: ["plan"] },
+  { name: "dry run", wish: "dry run", runs: ["plan"] },
+  { name: "stop", wish: "stop", made: ["second.ending", "second.hold"] },
+  { name: "delete", wish: "delete", made: ["first.ending", "first.hold"] },
+];
+/** What CI has time for. */
+const SHORT = ["init", "resource half made", "state pushed", "before forget", "stop", "delete"];
 
 /** Each start makes both parts anew, so that every apply has something to make and to remove. */
-const main = (parts: string): string => `terraform {
+const main = (places: Places): string => `terraform {
   required_providers {
     coder = { source = "coder/coder" }
   }
@@ -35,16 +76,18 @@ resource "coder_agent" "main" {
   os   = "linux"
   arch = "amd64"
 }
-${part(parts, "first", "")}
-${part(parts, "second", "count = data.coder_workspace.me.start_count\n  depends_on = [terraform_data.first]")}
+${part(places, "first", "")}
+${part(places, "second", "count = data.coder_workspace.me.start_count\n  depends_on = [terraform_data.first]")}
 `;
 
-const part = (parts: string, name: string, more: string): string => `resource "terraform_data" "${name}" {
+type Places = { readonly parts: string; readonly gates: string };
+
+const part = ({ parts, gates }: Places, name: string, more: string): string => `resource "terraform_data" "${name}" {
   ${more}
   input            = "${parts}/${name}"
   triggers_replace = [timestamp()]
   provisioner "local-exec" {
-    command     = "sleep 0.1; echo \\"$SESSION $TOKEN\\"; echo made > \${self.input}"
+    command     = "touch ${gates}/${name}.begun; while [ -e ${gates}/${name}.wait ]; do sleep 0.02; done; echo \\"$SESSION $TOKEN\\"; echo \\"$SESSION\\" | base64; echo made > \${self.input}"
     environment = {
       SESSION = data.coder_workspace_owner.me.session_token
       TOKEN   = nonsensitive(coder_agent.main.token)
@@ -52,102 +95,204 @@ const part = (parts: string, name: string, more: string): string => `resource "t
   }
   provisioner "local-exec" {
     when    = destroy
-    command = "sleep 0.1; rm -f \${self.input}"
+    command = "touch ${gates}/${name}.ending; while [ -e ${gates}/${name}.hold ]; do sleep 0.02; done; rm -f \${self.input}"
   }
 }`;
 
-/** The command that runs in this folder of a build, as its words. */
-const commandIn = (folder: string): string[] => {
+/** The command that runs in this folder, as its words, and its process. */
+const commandIn = (folder: string): { readonly words: readonly string[]; readonly pid: number } | undefined => {
   try {
     const { pid } = JSON.parse(readFileSync(join(folder, "running.json"), "utf8")) as { pid: number };
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(1, -1);
+    return { pid, words: readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(1, -1) };
   } catch {
-    return [];
+    return undefined;
   }
 };
 
-/** Resolves in the middle of the phase of the build whose folder this is. */
-const inPhase = async (phase: Phase, folder: string): Promise<void> => {
-  const state = join(folder, "w", "terraform.tfstate");
-  const written = (): number => statSync(state, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const begins = (name: string): Promise<unknown> => until(() => commandIn(folder)[0] === name, PATIENCE);
-  if (phase === "init" || phase === "plan") return void (await begins(phase));
-  await begins("apply");
-  const before = written();
-  if (phase === "state write") await until(() => written() !== before, PATIENCE);
-  if (phase === "after apply") await until(() => ["graph", "show"].includes(commandIn(folder)[0] ?? ""), PATIENCE);
-};
+const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder).sort() : []);
+
+/** The commands that run below this folder of a server or worker. */
+const commandsBelow = (root: string) =>
+  ["builds", "imports"].flatMap((kind) =>
+    namesIn(join(root, kind)).flatMap((name) => commandIn(join(root, kind, name)) ?? []),
+  );
 
 /** Who is killed and comes back. */
 type Victim = {
+  /** Begins anew with a failpoint, at which it will die. */
+  readonly arm: (point: string) => Promise<void>;
+  readonly died: () => Promise<void>;
   readonly kill: () => Promise<void>;
   readonly revive: () => Promise<void>;
-  /** Where its builds have their folders. */
-  readonly builds: string;
-  /** What it has logged. */
-  readonly said: () => string;
+  /** Where its runs have their folders. */
+  readonly root: string;
 };
 
-const settled = async (client: Client, id: string): Promise<Workspace> =>
-  until(async () => {
-    // It may be the server that is coming back.
-    const seen = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`).catch(() => undefined);
-    return seen && !["pending", "running", "canceling"].includes(seen.latest_build.job.status) ? seen : undefined;
-  }, PATIENCE);
+type Story = {
+  readonly client: Client;
+  readonly template: { readonly id: string; readonly active_version_id: string };
+  readonly places: Places;
+  readonly victim: Victim;
+  /** Everything that server and worker have logged. */
+  readonly said: () => string;
+  /** Folders of server and worker. */
+  readonly folders: readonly string[];
+  readonly random: () => number;
+};
 
-type Story = { readonly client: Client; readonly template_id: string; readonly parts: string; readonly victim: Victim };
+/** Resolves once the victim is dead, in the middle of the phase. */
+const killedIn = async ({ at, runs, made, writes, withTerraform }: Phase, { victim, places, random }: Story) => {
+  if (at) return victim.died();
+  const state = (): number =>
+    Math.max(
+      0,
+      ...namesIn(join(victim.root, "builds")).map(
+        (id) =>
+          statSync(join(victim.root, "builds", id, "w/terraform.tfstate"), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+      ),
+    );
+  const runsNow = (names: readonly string[]) =>
+    commandsBelow(victim.root).find(({ words }) => names.includes(words[0] ?? ""));
+  if (runs) await until(() => runsNow(runs), PATIENCE);
+  if (made) await until(() => existsSync(join(places.gates, made[0])), PATIENCE);
+  if (writes) {
+    await until(() => runsNow(["apply"]), PATIENCE);
+    const before = state();
+    await until(() => state() !== before, PATIENCE);
+  }
+  if (made || writes) await Bun.sleep(random() * 60);
+  const running = commandsBelow(victim.root);
+  await victim.kill();
+  if (withTerraform) for (const { pid } of running) process.kill(pid, "SIGKILL");
+};
 
-const namesIn = (state: string): string[] =>
+const ENDED = ["succeeded", "failed", "canceled"];
+
+/** Begins what the phase wishes for; answers how it ended and what it has said, once it has. */
+const begun = async ({ wish }: Phase, { client, template, places }: Story, id: string) => {
+  type Job = { readonly status: string; readonly error?: string };
+  const wait = <T extends object>(path: string, jobOf: (one: T) => Job): Promise<Job> =>
+    until(async () => {
+      // It may be the server that is coming back.
+      const seen = (await client.get(path as string).catch(() => undefined)) as T | undefined;
+      const job = seen && jobOf(seen);
+      return job && ENDED.includes(job.status) ? job : undefined;
+    }, PATIENCE);
+  if (wish === "import") {
+    const body = { file_id: await upload(client, { "main.tf": main(places) }) };
+    const version = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", body);
+    const path = `/api/v2/templateversions/${version.id}`;
+    return { logs: `${path}/logs`, ended: () => wait(path, (one: TemplateVersion) => one.job) };
+  }
+  if (wish === "dry run") {
+    const path = `/api/v2/templateversions/${template.active_version_id}/dry-run`;
+    const run = await client.post<{ id: string }>(path, {});
+    return { logs: `${path}/${run.id}/logs`, ended: () => wait(`${path}/${run.id}`, (one: Job) => one) };
+  }
+  const build = await createBuild(client, id, wish);
+  const path = `/api/v2/workspacebuilds/${build.id}`;
+  return { logs: `${path}/logs`, ended: () => wait(path, (one: Workspace["latest_build"]) => one.job) };
+};
+
+const partsIn = (state: string): string[] =>
   (JSON.parse(state || "{}") as { resources?: { type: string; name: string; instances: unknown[] }[] }).resources
     ?.filter(({ type, instances }) => type === "terraform_data" && instances.length > 0)
     .map(({ name }) => name)
     .sort() ?? [];
 
+/** Session tokens and tokens of agents, also as base64 writes them. */
 const secretsIn = (state: string): string[] =>
-  [...state.matchAll(/"(?:session_token|token)": "([^"]{8,})"/g)].map(([, secret = ""]) => secret);
+  [...state.matchAll(/"(?:session_token|token)": "([^"]{8,})"/g)].flatMap(([, secret = ""]) => [
+    secret,
+    btoa(secret).slice(0, 40),
+  ]);
+
+const filesBelow = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => !path.includes("/plugins/") && !path.includes("/providers/"))
+    .map((path) => join(folder, path))
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile());
+
+const textOf = (file: string): string => {
+  try {
+    return readFileSync(file, "latin1");
+  } catch {
+    // It has just gone.
+    return "";
+  }
+};
+
+/** What a phase leaves when its work has ended. Once more in words what is wrong with it. */
+const wrongAfter = async (phase: Phase, story: Story, id: string, logs: string, secrets: Set<string>) => {
+  const { client, places, victim, said, folders } = story;
+  const wrong: string[] = [];
+  const gone = until(() => ["builds", "imports"].every((kind) => namesIn(join(victim.root, kind)).length === 0), {
+    patience: 15_000,
+  });
+  await gone.catch(() =>
+    wrong.push(`a folder is left: ${["builds", "imports"].map((kind) => namesIn(join(victim.root, kind)))}`),
+  );
+  const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+  const state = await (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
+  for (const secret of secretsIn(state)) secrets.add(secret);
+  const due = phase.wish === "delete" ? "" : phase.wish === "stop" ? "first" : "first,second";
+  const [there, known] = [namesIn(places.parts).join(), partsIn(state).join()];
+  if (there !== known || there !== due) wrong.push(`there are ${there}, the state knows ${known}, due are ${due}`);
+  const told: Record<string, string> = {
+    "the log of the work": await (await client.fetch("GET", logs)).text(),
+    "an answer": JSON.stringify(latest_build),
+    "the log of server or worker": said(),
+  };
+  for (const file of folders.flatMap(filesBelow)) told[file] = textOf(file);
+  for (const [place, text] of Object.entries(told)) {
+    if ([...secrets].some((secret) => text.includes(secret))) wrong.push(`a secret is in ${place}`);
+  }
+  const left = [...processesWith(victim.root), ...processesWith(places.gates)];
+  if (left.length > 0) wrong.push(`${left.length} processes run on`);
+  return wrong.map((words) => `${phase.name}: ${words}`);
+};
 
 /** One workspace with one kill in each phase. */
-const round = async (story: Story, name: string, random: () => number): Promise<string[]> => {
-  const { client, template_id, parts, victim } = story;
+const round = async (story: Story, phases: readonly Phase[], name: string, log: CheckOptions["log"]) => {
+  const { client, template, places, victim } = story;
   const wrong: string[] = [];
   const secrets = new Set<string>();
-  let id = "";
-  for (const phase of PHASES) {
-    const wish = TRANSITIONS[phase] ?? "start";
-    if (id === "") ({ id } = await createWorkspace(client, template_id, name));
-    else await createBuild(client, id, wish);
-    await inPhase(phase, join(victim.builds, id));
-    await Bun.sleep(random() * 60);
-    await victim.kill();
+  const { id, latest_build } = await createWorkspace(client, template.id, name);
+  const first = await until(async () => {
+    const { job } = await client.get<Workspace["latest_build"]>(`/api/v2/workspacebuilds/${latest_build.id}`);
+    return ENDED.includes(job.status) && job;
+  }, PATIENCE);
+  if (first.status !== "succeeded") return [`the first build: ${first.error}`];
+  for (const phase of phases) {
+    const from = performance.now();
+    for (const file of namesIn(places.gates)) rmSync(join(places.gates, file));
+    if (phase.made) writeFileSync(join(places.gates, phase.made[1]), "");
+    if (phase.at) await victim.arm(phase.at);
+    const work = await begun(phase, story, id);
+    await killedIn(phase, story);
+    if (phase.made) rmSync(join(places.gates, phase.made[1]));
     await victim.revive();
-    const { latest_build } = await settled(client, id);
-    if (latest_build.job.status !== "succeeded")
-      wrong.push(`${phase}: ${latest_build.job.status}, ${latest_build.job.error}`);
-    const state = await (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
-    for (const secret of secretsIn(state)) secrets.add(secret);
-    const [there, known] = [readdirSync(parts).sort().join(), namesIn(state).join()];
-    const due = phase === "destroy" ? "" : phase === "stop" ? "first" : "first,second";
-    if (there !== known || there !== due)
-      wrong.push(`${phase}: there are ${there}, the state knows ${known}, due are ${due}`);
-    const logs = await (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/logs`)).text();
-    const said = logs + victim.said();
-    if ([...secrets].some((secret) => said.includes(secret))) wrong.push(`${phase}: a secret is in a log`);
-    const left = processesWith(join(victim.builds, id));
-    if (left.length > 0) wrong.push(`${phase}: ${left.length} processes run on`);
-    // A worker hears that its state is stored a moment after everybody else sees that the build has ended.
-    const goes = until(() => !existsSync(join(victim.builds, id)), { patience: 10_000 });
-    if (!(await goes.catch(() => false))) wrong.push(`${phase}: the folder of the build is left`);
+    const job = await work.ended();
+    if (job.status !== "succeeded") wrong.push(`${phase.name}: ${job.status}, ${job.error}`);
+    wrong.push(...(await wrongAfter(phase, story, id, work.logs, secrets)));
+    log(`${name}, ${phase.name}: ${job.status} after ${Math.round(performance.now() - from)} ms`);
   }
   return wrong;
 };
 
-const ENV = { SLIPWAY_PROVISIONER_SLOTS: "2" };
+const ENV = { SLIPWAY_PROVISIONER_SLOTS: "2", SLIPWAY_LOG_LEVEL: "debug" };
 
 type Stage = { readonly place: ServerPlace; readonly env: Record<string, string>; readonly client: Client };
 
 const serverVictim = ({ place, env }: Stage): Victim => ({
-  builds: join(place.directory, "terraform", "builds"),
-  said: () => place.newest.errors,
+  root: join(place.directory, "terraform"),
+  arm: async (point) => {
+    await place.stop();
+    await place.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
+  },
+  died: async () => {
+    await place.newest.ended;
+  },
   kill: async () => {
     place.newest.kill("SIGKILL");
     await place.newest.ended;
@@ -157,63 +302,92 @@ const serverVictim = ({ place, env }: Stage): Victim => ({
   },
 });
 
-const workerVictim = async ({ place, client }: Stage): Promise<Victim & AsyncDisposable> => {
+const workerVictim = async ({ place, client }: Stage) => {
   const { key } = await makeKey(client);
   const directory = join(place.scratch, "worker");
   mkdirSync(directory, { recursive: true });
-  const env = { SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc") };
-  const start = (): WorkerProcess =>
-    startWorker({ url: new URL(client.url), key, name: "victim", directory, kinds: "terraform", env });
+  const env = {
+    SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc"),
+    SLIPWAY_WORKER_LOG_LEVEL: "debug",
+  };
+  let said = "";
+  const start = (more: Record<string, string> = {}): WorkerProcess =>
+    startWorker({
+      url: new URL(client.url),
+      key,
+      name: "victim",
+      directory,
+      kinds: "terraform",
+      env: { ...env, ...more },
+    });
   let worker = start();
   await worker.connected();
+  const again = async (more?: Record<string, string>): Promise<void> => {
+    said += worker.errors();
+    worker = start(more);
+    await worker.connected();
+  };
   return {
-    builds: join(directory, "terraform", "builds"),
-    said: () => worker.errors(),
+    directory,
+    root: join(directory, "terraform"),
+    said: () => said + worker.errors(),
+    arm: async (point: string) => {
+      worker.signal("SIGTERM");
+      await worker.exited;
+      await again({ SLIPWAY_FAILPOINT: point });
+    },
+    died: async () => {
+      await worker.exited;
+    },
     kill: async () => {
       worker.signal("SIGKILL");
       await worker.exited;
     },
-    revive: async () => {
-      worker = start();
-      await worker.connected();
-    },
+    revive: () => again(),
     [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
   };
 };
 
-/** Kills `rounds` times in each phase. Returns what was seen, in one line. */
+/** Kills `rounds` times in each of these phases. Returns what was seen, in one line. */
 const terraformKills =
-  (who: "server" | "worker") =>
+  (who: "server" | "worker", phases: readonly Phase[]) =>
   async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
     await using place = await ServerPlace.make();
-    const random = randomFrom(seed);
-    const parts = join(place.scratch, "parts");
-    mkdirSync(parts);
+    const places = { parts: join(place.scratch, "parts"), gates: join(place.scratch, "gates") };
+    for (const folder of Object.values(places)) mkdirSync(folder);
     const more: Record<string, string> = who === "worker" ? { SLIPWAY_TERRAFORM_WORKERS: "true" } : {};
     const made = terraformServer(join(place.scratch, "tools")).env ?? {};
-    const env = { ...ENV, ...(made as Record<string, string>), ...more };
+    const env = { ...(made as Record<string, string>), ...ENV, ...more };
     await place.start({ env });
     const client = await place.client.signIn(ADMIN.email, ADMIN.password);
     const stage = { place, env, client };
     await using worker = who === "worker" ? await workerVictim(stage) : undefined;
-    const victim = worker ?? serverVictim(stage);
-    const { template } = await makeTerraformTemplate(client, { "main.tf": main(parts) }, "parts");
+    const victim: Victim = worker ?? serverVictim(stage);
+    const { template } = await makeTerraformTemplate(client, { "main.tf": main(places) }, "parts");
+    const story: Story = {
+      client,
+      template,
+      places,
+      victim,
+      random: randomFrom(seed),
+      said: () => place.errors + (worker?.said() ?? ""),
+      folders: [place.directory, ...(worker ? [worker.directory] : [])],
+    };
     for (let n = 1; n <= rounds; n++) {
-      const wrong = await round({ client, template_id: template.id, parts, victim }, `round-${n}`, random);
-      mustBeRight(seed, `round ${n}`, wrong);
-      log(`round ${n}: ${PHASES.length} kills`);
+      mustBeRight(seed, `round ${n}`, await round(story, phases, `round-${n}`, log));
     }
     await place.stop();
-    mustBeRight(seed, "the end", processesWith(place.scratch).length === 0 || worker ? [] : ["something runs on"]);
-    return `${rounds} kills of the ${who} in each of ${PHASES.join(", ")}: every build went on, its parts are those of its state, nothing left running, no secret in a log`;
+    if (!worker) mustBeRight(seed, "the end", processesWith(place.scratch).length === 0 ? [] : ["something runs on"]);
+    return `${rounds} kills of the ${who} in each of ${phases.map(({ name }) => name).join(", ")}: all went on, what is there is what the states say, nothing left running or lying about, no secret in a log, an answer or a file`;
   };
 
-export const killServer = terraformKills("server");
-export const killWorker = terraformKills("worker");
+const short = [...BEGINNING, ...ENDING].filter(({ name }) => SHORT.includes(name));
+export const killServer = terraformKills("server", short);
+export const killWorker = terraformKills("worker", short);
 
 export const checks: readonly Check[] = needs.terraform.found
-  ? [
-      { name: "terraform: server killed", run: killServer },
-      { name: "terraform: worker killed", run: killWorker },
-    ]
+  ? (["server", "worker"] as const).flatMap((who) => [
+      { name: `terraform: ${who} killed, beginning`, run: terraformKills(who, BEGINNING) },
+      { name: `terraform: ${who} killed, ending`, run: terraformKills(who, ENDING) },
+    ])
   : [];

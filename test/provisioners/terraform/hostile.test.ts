@@ -1,6 +1,6 @@
 // What code of a template tries with the folder and the programs of its own run.
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { runCommand } from "#src/provisioners/terraform/command.ts";
@@ -9,19 +9,39 @@ import { tempDirectory } from "#test/support/server.ts";
 import { processesWith } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 
-test("[TF-28] a state that is a link to a file of the server's is no state, and what is stored is not written through it", () => {
+const STATE = JSON.stringify({ version: 4, lineage: "a", serial: 2 });
+
+test("[TF-28] a state that is a link to a file of the server's is no state, and what is stored is not written through it", async () => {
   using place = tempDirectory();
   const session = new Session(join(place.path, "run"));
-  session.keepState("{}");
-  expect(session.state()).toBe("{}");
+  await session.keepState(STATE);
+  expect(await session.state()).toBe(STATE);
   const file = join(session.work, "terraform.tfstate");
   const other = join(place.path, "other");
   writeFileSync(other, "the server's own");
   rmSync(file);
   symlinkSync(other, file);
-  expect(session.state()).toBeUndefined();
-  session.keepState("{}");
-  expect([session.state(), readFileSync(other, "utf8")]).toEqual(["{}", "the server's own"]);
+  expect(await session.state()).toBeUndefined();
+  await session.keepState(STATE);
+  expect([await session.state(), readFileSync(other, "utf8")]).toEqual([STATE, "the server's own"]);
+});
+
+test("[TF-38] a state that cannot be read is put aside and never taken for one; what could only be written beside its place is", async () => {
+  using place = tempDirectory();
+  const session = new Session(join(place.path, "builds", "run"));
+  await session.keepState(STATE.slice(0, 20));
+  expect([await session.state(), await session.isEmpty()]).toEqual([undefined, false]);
+  // What is stored so by whoever pushed it is no loss.
+  expect(await session.setAside(STATE.slice(0, 20))).toBeUndefined();
+  const aside = (await session.setAside(STATE)) ?? "";
+  expect(aside).toStartWith(join(place.path, "unreadable", "run-"));
+  expect(readFileSync(aside, "utf8")).toBe(STATE.slice(0, 20));
+  expect(await session.isEmpty()).toBe(true);
+  const newer = STATE.replace("2}", "3}");
+  writeFileSync(join(session.work, "errored.tfstate"), newer);
+  expect(await session.state()).toBe(newer);
+  await session.keepState(STATE);
+  expect(await session.state()).toBe(newer);
 });
 
 test("[TF-33] [TF-28] programs of a run give way to the server, each tells its own, and none leads the next one's words elsewhere", async () => {
@@ -43,7 +63,8 @@ test("[TF-33] [TF-28] programs of a run give way to the server, each tells its o
 test("[TF-28] what a plan has started ends with it; what an apply has started may be the workspace", async () => {
   using place = tempDirectory();
   const program = join(place.path, "program");
-  writeFileSync(program, `#!/bin/sh\nsleep 600 &\n`, { mode: 0o755 });
+  // One in the group of the run, and one that has left it.
+  writeFileSync(program, `#!/bin/sh\nsleep 600 &\nsetsid sleep 600 &\n`, { mode: 0o755 });
   const clock = systemClock;
   const run = async (command: string): Promise<string> => {
     const folder = join(place.path, command);
@@ -56,7 +77,39 @@ test("[TF-28] what a plan has started ends with it; what an apply has started ma
   };
   const planned = await run("plan");
   await until(() => processesWith(planned).length === 0);
-  const left = processesWith(await run("apply"));
-  expect(left.length).toBe(1);
+  const applied = await run("apply");
+  const left = await until(() => processesWith(applied).length === 2 && processesWith(applied));
   for (const pid of left) process.kill(pid, "SIGKILL");
+});
+
+test("[TF-39] one that prints without end and does not hear that it shall stop fills no disk, holds nobody up and is killed", async () => {
+  using place = tempDirectory();
+  const script = 'trap "" INT; while :; do head -c 200000 /dev/zero | tr "\\0" "x\\n"; echo; done';
+  let lines = 0;
+  let longest = 0;
+  let last = performance.now();
+  const beat = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  }, 5);
+  const { signal } = new AbortController();
+  const { path: folder } = place;
+  const ended = await runCommand({
+    program: "/bin/sh",
+    args: ["-c", script],
+    folder,
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? "" },
+    clock: systemClock,
+    signal,
+    limit: 60_000,
+    grace: 500,
+    most: 2_000_000,
+    line: () => void lines++,
+  });
+  clearInterval(beat);
+  expect([ended.tooMuch, ended.code]).toEqual([true, 1]);
+  expect(lines).toBeGreaterThan(1);
+  expect(statSync(join(folder, "stdout")).size).toBeLessThan(100_000_000);
+  expect(longest).toBeLessThan(1_000);
 });

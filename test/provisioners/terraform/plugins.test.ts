@@ -1,15 +1,25 @@
 // What earlier runs have left in the provisioner's own folders, when a server starts.
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { keepOwnProviders } from "#src/provisioners/terraform/providers.ts";
+import { Session } from "#src/provisioners/terraform/session.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const DAY_MS = 86_400_000;
 
-test("[TF-27] a start removes plugins that nobody has used for 30 days and folders of old imports, and never that of a build", async () => {
+test("[TF-27] a start removes plugins that nobody has used for 30 days, folders of imports and of old forms, and never that of a build", async () => {
   using place = tempDirectory();
   const root = place.path;
   const clock = new ManualClock(Date.now());
@@ -23,17 +33,42 @@ test("[TF-27] a start removes plugins that nobody has used for 30 days and folde
   };
   const used = old("plugins/registry.terraform.io/coder/coder/2.19.0/linux_amd64", 29);
   const unused = old("plugins/registry.terraform.io/coder/coder/2.18.0/linux_amd64", 31);
-  const [recent, forgotten] = [old("imports/a", 6), old("imports/b", 8)];
+  const [left, recent, forgotten] = [old("imports/a", 0), old("forms/a", 6), old("forms/b", 8)];
+  const question = old("forms/a/run-1", 0);
   const build = old("builds/c", 400);
   const settings = { binary: undefined, cliConfig: undefined, pass: [], applyLimit: 60_000 };
   await new TerraformProvisioner({ root, clock, env: {}, ...settings }).prepare();
-  expect([used, unused, recent, forgotten, build].map((one) => existsSync(one))).toEqual([
-    true,
-    false,
-    true,
-    false,
-    true,
+  const stay = [used, recent, build];
+  expect([...stay, unused, left, forgotten, question].filter((one) => existsSync(one))).toEqual(stay);
+});
+
+test("[TF-37] what is kept of a build goes when it is stored, but not when something newer was left meanwhile or it cannot be read", async () => {
+  using place = tempDirectory();
+  const settings = { binary: undefined, cliConfig: undefined, pass: [], applyLimit: 60_000 };
+  const one = new TerraformProvisioner({ root: place.path, clock: new ManualClock(0), env: {}, ...settings });
+  const leave = async (id: string, serial: number): Promise<Session> => {
+    const session = new Session(join(place.path, "builds", id));
+    await session.keepState(JSON.stringify({ version: 4, lineage: "l", serial }));
+    return session;
+  };
+  const there = (): string[] => readdirSync(join(place.path, "builds")).sort();
+  for (const [id, serial] of [
+    ["a", 3],
+    ["b", 4],
+  ] as const)
+    await leave(id, serial);
+  mkdirSync(join(place.path, "builds/empty/w"), { recursive: true });
+  const torn = await leave("torn", 1);
+  writeFileSync(join(torn.work, "terraform.tfstate"), '{"version": 4, "lin');
+  const kept = await one.kept();
+  expect(kept.toSorted((a, b) => a.serial - b.serial)).toEqual([
+    { workspace_id: "a", lineage: "l", serial: 3 },
+    { workspace_id: "b", lineage: "l", serial: 4 },
   ]);
+  expect(there()).toEqual(["a", "b", "torn"]);
+  await leave("b", 5);
+  await one.drop(kept);
+  expect(there()).toEqual(["b", "torn"]);
 });
 
 test("[TF-29] a run keeps its providers when another one replaces those that all share", async () => {

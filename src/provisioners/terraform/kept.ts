@@ -1,0 +1,79 @@
+// Folders of builds that were made and that nobody has said are stored: a server or a worker that was killed between the end of a build and the
+// word for it leaves one, with a state in the clear. They are listed for whoever knows what is stored, and go once it is (rule TF-37).
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { log } from "#base/log.ts";
+import type { KeptBuild } from "../provisioner.ts";
+import { Session, serialOf } from "./session.ts";
+
+export class KeptBuilds {
+  readonly #root: string;
+  /** Resolves once nothing of an earlier run goes on in a folder. */
+  readonly #ended: (folder: string) => Promise<void>;
+  /** Runs under way by workspace: a cancelled one may still be ending when the next one begins. */
+  readonly #busy = new Map<string, number>();
+  /** Folders that are being removed: what comes next for the workspace waits for that. */
+  readonly #going = new Map<string, Promise<void>>();
+
+  constructor(root: string, ended: (folder: string) => Promise<void>) {
+    this.#root = root;
+    this.#ended = ended;
+  }
+
+  /** Nobody lists or removes what this workspace has while `work` runs. */
+  async during<T>(workspace_id: string, work: () => Promise<T>): Promise<T> {
+    while (this.#going.has(workspace_id)) await this.#going.get(workspace_id);
+    this.#busy.set(workspace_id, (this.#busy.get(workspace_id) ?? 0) + 1);
+    try {
+      return await work();
+    } finally {
+      const left = (this.#busy.get(workspace_id) ?? 1) - 1;
+      if (left > 0) this.#busy.set(workspace_id, left);
+      else this.#busy.delete(workspace_id);
+    }
+  }
+
+  /** Resolves when its folder is gone; a run that is under way keeps it. Never rejects. */
+  async remove(workspace_id: string): Promise<void> {
+    if (this.#busy.has(workspace_id) || this.#going.has(workspace_id)) return;
+    const gone = this.#sessionOf(workspace_id)
+      .remove()
+      .catch((error) => log("terraform").error("the folder of a build cannot be removed: {error}", { error }))
+      .finally(() => this.#going.delete(workspace_id));
+    this.#going.set(workspace_id, gone);
+    await gone;
+  }
+
+  /** States that can be read; a folder without any goes at once. One that cannot be read or stored stays for a person. */
+  async list(): Promise<KeptBuild[]> {
+    const found: KeptBuild[] = [];
+    for (const workspace_id of await readdir(this.#root).catch(() => [])) {
+      const session = this.#sessionOf(workspace_id);
+      if (!this.#busy.has(workspace_id)) await this.#ended(session.folder);
+      if (this.#busy.has(workspace_id)) continue;
+      const kept = await keptIn(session, workspace_id);
+      if (kept) found.push(kept);
+      else if (await session.isEmpty()) await this.remove(workspace_id);
+    }
+    return found;
+  }
+
+  /** Those that are as they were when they were listed. */
+  async drop(stored: readonly KeptBuild[]): Promise<void> {
+    for (const { workspace_id, lineage, serial } of stored) {
+      const now = await keptIn(this.#sessionOf(workspace_id), workspace_id);
+      if (now?.lineage === lineage && now.serial === serial) await this.remove(workspace_id);
+    }
+  }
+
+  #sessionOf(workspace_id: string): Session {
+    return new Session(join(this.#root, workspace_id));
+  }
+}
+
+const keptIn = async (session: Session, workspace_id: string): Promise<KeptBuild | undefined> => {
+  const text = await session.state().catch(() => undefined);
+  const known = text === undefined ? undefined : serialOf(text);
+  if (!known || !Number.isSafeInteger(known.serial) || known.serial < 0 || known.lineage.length > 256) return undefined;
+  return { workspace_id, lineage: known.lineage, serial: known.serial };
+};

@@ -1,0 +1,73 @@
+// Secrets in the spellings in which programs print them.
+import { expect, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
+import { Mask } from "#src/provisioners/terraform/mask.ts";
+import { randomFrom } from "#test/support/random.ts";
+
+const ODD = 'p@ss wörd/<&>+"\\%{x}?~=';
+
+const masking = (...secrets: string[]): Mask => {
+  const mask = new Mask();
+  mask.add(...secrets);
+  return mask;
+};
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+test("[TF-11] a secret is hidden in JSON, in HCL, in addresses and in base64, wherever it stands in what was encoded", () => {
+  const mask = masking(ODD);
+  const goJson = JSON.stringify(ODD).replace(/[<>&]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
+  const query = encodeURIComponent(ODD).replaceAll("%20", "+");
+  for (const said of [
+    ODD,
+    JSON.stringify(ODD),
+    goJson,
+    JSON.stringify(JSON.stringify(ODD)),
+    encodeURIComponent(ODD),
+    query,
+  ]) {
+    expect(mask.hide(`before ${said} behind`)).toMatch(/^before [\\"]*\(hidden\)[\\"]* behind$/);
+    expect(mask.hide(said.toLowerCase().replace(/%[0-9a-f]{2}/g, (code) => code))).toBeDefined();
+  }
+  expect(mask.hide(encodeURIComponent(ODD).replace(/%../g, (code) => code.toLowerCase()))).toBe("(hidden)");
+  expect(mask.hide(ODD.replaceAll("%{", "%%{").replaceAll('"', '\\"').replaceAll("\\%", "\\\\%"))).toContain(
+    "(hidden)",
+  );
+  for (const before of ["", "u", "us", "usr", "name:"]) {
+    for (const behind of ["", "\n", "!!", ":more"]) {
+      for (const said of [base64(before + ODD + behind), Buffer.from(before + ODD + behind).toString("base64url")]) {
+        const hidden = mask.hide(`token=${said}`);
+        expect(hidden).toContain("(hidden)");
+        // What neighbours share at the borders says less than a byte of it.
+        expect(hidden.length).toBeLessThanOrEqual("token=(hidden)".length + base64(`${before}${behind}`).length + 6);
+      }
+    }
+  }
+});
+
+test("[TF-11] a key of many lines is hidden line by line, as one text of JSON, and in base64 that is broken into lines", () => {
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
+  const mask = masking(privateKey);
+  for (const line of privateKey.trim().split("\n")) expect(mask.hide(`  ${line}\r`)).toBe("  (hidden)\r");
+  expect(mask.hide(JSON.stringify(privateKey))).toMatch(/^"\(hidden\)(?:\\n)?"$/);
+  for (const width of [76, 64]) {
+    for (const line of base64(privateKey).match(new RegExp(`.{1,${width}}`, "g")) ?? []) {
+      const left = mask.hide(line).replaceAll("(hidden)", "");
+      if (line.length > 8) expect(left.length).toBeLessThan(5);
+    }
+  }
+});
+
+test("[TF-11] secrets that overlap are hidden whole, and ordinary text stays as it is", () => {
+  const mask = masking("abcdefgh", "efghijkl", "abc");
+  expect(mask.hide("x abcdefghijkl y abc")).toBe("x (hidden) y abc");
+  expect(mask.hide("abcdefgh abcdefgh")).toBe("(hidden) (hidden)");
+  expect(mask.hide("")).toBe("");
+  const random = randomFrom(7);
+  const words = Array.from({ length: 2_000 }, () => random().toString(36).slice(2)).join(" ");
+  expect(mask.hide(words)).toBe(words);
+});
