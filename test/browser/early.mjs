@@ -6,11 +6,20 @@ const OF_THE_FRAME = ["/appearance", "/users/me/appearance", "/notifications/inb
 /** In the page: notes what is asked for, and whether that was in the head of the page, before there was a body. */
 const noteRequests = () => {
   window.asked = [];
+  window.unanswered = 0;
   const { fetch } = window;
-  window.fetch = (address, ...more) => {
+  window.fetch = async (address, ...more) => {
     const text = String(address);
     if (text.startsWith("/api/v2/")) window.asked.push({ address: text.slice(7), isEarly: document.body === null });
-    return fetch(address, ...more);
+    window.unanswered += 1;
+    try {
+      return await fetch(address, ...more);
+    } finally {
+      // What follows from an answer is asked for by then.
+      setTimeout(() => {
+        window.unanswered -= 1;
+      }, 50);
+    }
   };
 };
 
@@ -26,8 +35,7 @@ export const badlyAsked = async (page, at, pages) => {
   const wrong = [];
   for (const [path, ...later] of pages) {
     await page.goto(at(path));
-    const isThere = () =>
-      document.querySelector("h1") && !document.querySelector("main .skeleton") && window.early.answers.size === 0;
+    const isThere = () => document.querySelector("h1") && window.unanswered === 0 && window.early.answers.size === 0;
     await page.waitForFunction(isThere).catch(() => wrong.push(`${path}: does not come`));
     const [asked, left] = await page.evaluate(() => [window.asked, [...window.early.answers.keys()]]);
     for (const [n, { address, isEarly }] of asked.entries()) {

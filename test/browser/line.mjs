@@ -90,7 +90,7 @@ export const awayFor = async (seconds, { line, open, chat, terminal, log, act })
     await page.evaluate(() => {
       window.placeholders = 0;
       const count = () => {
-        window.placeholders += document.querySelectorAll("main .skeleton").length;
+        window.placeholders += document.querySelectorAll("main .skels").length;
       };
       new MutationObserver(count).observe(document.body, { childList: true, subtree: true });
     });

@@ -106,11 +106,19 @@ export class WorkspacesFollower implements ChangeListener {
     if (this.#missed && (await this.#sendMissed(this.#missed, id))) return;
     const scope = scopeOf(this.#caller);
     const ids = await this.#ctx.store.scan(listSeenWorkspaces(scope, this.#caller.user_id));
-    // Read page by page: the first rows do not wait for the last, and nobody else for all of them. What changes meanwhile is told after.
+    const read = (at: number): Promise<SummaryRow[]> => {
+      const page = ids.slice(at, at + (at === 0 ? FIRST_ROWS : ROWS));
+      return page.length === 0 ? Promise.resolve([]) : this.#ctx.store.scan(listWorkspaceSummaries(scope, page));
+    };
+    // Read page by page: the first rows do not wait for the last, and nobody else for all of them. While one is on its way the next is
+    // read. What changes meanwhile is told after.
+    let next = read(0);
     for (let at = 0, end = 0; at === 0 || at < ids.length; at = end) {
       end = at + (at === 0 ? FIRST_ROWS : ROWS);
-      const page = ids.slice(at, end);
-      const rows = page.length === 0 ? [] : await this.#ctx.store.scan(listWorkspaceSummaries(scope, page));
+      const rows = await next;
+      next = read(end);
+      // Whoever waits for it hears of its failure.
+      next.catch(() => undefined);
       const shown = rows.map((row) => this.#json(row).json);
       const more = end < ids.length;
       if (!(await this.#send(`{"type":"snapshot","workspaces":[${shown.join(",")}],"more":${more},"id":"${id}"}`)))

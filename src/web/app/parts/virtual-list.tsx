@@ -27,11 +27,15 @@ type VirtualListProps = {
   readonly class?: string;
   /** Row to have in view, such as a hit of a search. */
   readonly shown?: number;
+  /** Everything is another with each change, as while one types a filter: only what one sees is drawn. */
+  readonly narrow?: boolean;
   /** Role of the box around the rows, such as rowgroup. */
   readonly role?: "rowgroup" | "presentation";
 };
 
+/** Rows beyond the edges, for those who scroll. */
 const OVERSCAN = 12;
+const NARROW = 2;
 
 export const VirtualList = ({
   count,
@@ -42,6 +46,7 @@ export const VirtualList = ({
   row,
   class: name,
   shown,
+  narrow,
   role,
 }: VirtualListProps) => {
   const box = useRef<HTMLDivElement>(null);
@@ -52,7 +57,7 @@ export const VirtualList = ({
   const options = {
     count,
     estimateSize: () => size,
-    overscan: OVERSCAN,
+    overscan: narrow ? NARROW : OVERSCAN,
     scrollMargin: scroller ? 0 : (box.current?.offsetTop ?? 0),
     onChange: () => {
       drawn.value += 1;

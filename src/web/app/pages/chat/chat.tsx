@@ -23,6 +23,7 @@ import { Queue } from "./queue.tsx";
 import { Side } from "./side.tsx";
 import { StatusLine, Trouble } from "./status.tsx";
 import type { Command } from "./suggest.ts";
+import "./styles.ts";
 
 export default function ChatPage() {
   const id = useRoute().params.chat ?? "";

@@ -5,6 +5,7 @@ import { memo } from "preact/compat";
 import { useContext, useMemo } from "preact/hooks";
 import type { Blocks, Token, Tokens } from "./blocks.ts";
 import { Code } from "./code.tsx";
+import "./styles.ts";
 
 /** Undefined until the lexer is here. */
 const reader = signal<(new () => Blocks) | undefined>(undefined);

@@ -13,6 +13,7 @@ import { FirstModel } from "../admin/first-model-later.tsx";
 import { Choices, useChoice } from "../chat/choices.tsx";
 import { Composer } from "../chat/composer.tsx";
 import { Side } from "../chat/side.tsx";
+import "../chat/styles.ts";
 
 const OFFERED = 12;
 

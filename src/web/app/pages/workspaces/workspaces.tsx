@@ -145,6 +145,7 @@ export default function WorkspacesPage() {
             count={list.length}
             size={ROW_PX}
             fixed={!isNarrow.matches}
+            narrow={isTyping.value}
             keyOf={(index) => list[index]?.id ?? index}
             row={(index, isScrolled) => drawn(list[index], index, isScrolled || isTyping.value)}
           />
