@@ -161,6 +161,16 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     expect((await sh('sftp -F "$F" -b - slipway.dev', "ls /root/nothing\n")).code).toBe(1);
   }, 60_000);
 
+  test("[WN-11] files of a container are refused, not those of the workspace given in their place", async () => {
+    const { code, err } = await sh('sftp -F "$F" -o SetEnv=CODER_CONTAINER=box -b - slipway.dev', "pwd\n");
+    expect(code).not.toBe(0);
+    expect(err).toContain("files of a container are not served");
+    const inside = await sh('ssh -F "$F" -o SetEnv=CODER_CONTAINER=box slipway.dev true');
+    // With an engine beside it, it has no such container.
+    expect([126, 255]).toContain(inside.code);
+    expect(inside.err).toMatch(/no container engine|No such container/);
+  }, 60_000);
+
   test.if(has("rsync"))(
     "[CN-3] rsync brings a tree over and only what has changed again",
     async () => {

@@ -33,7 +33,7 @@ const environmentOf = ({ Env = [] }: FakeExec["body"]): Record<string, string> =
 
 /** Listens on `outer`; connections that ask to be handed over are served here, all others by what listens on `inner`. */
 export const listenInFront = (outer: string, inner: string, execs: ReadonlyMap<string, FakeExec>): Server => {
-  const server = createServer((client) => {
+  const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on("error", () => {});
     client.once("data", (first: Buffer) => {
       const head = first.toString("latin1");
@@ -65,6 +65,10 @@ const attach = (client: Socket, exec: FakeExec): void => {
     client.end(errorFrame(`OCI runtime exec failed: exec: "${exec.body.Cmd[0]}": stat: no such file or directory\r\n`));
     return;
   }
+  if (!exec.body.Tty) {
+    attachPiped(client, exec);
+    return;
+  }
   const child = Bun.spawn(exec.body.Cmd, {
     env: environmentOf(exec.body),
     detached: true,
@@ -81,9 +85,33 @@ const attach = (client: Socket, exec: FakeExec): void => {
   });
 };
 
-/** Words on the stream for errors, as an engine sends them from a program without a terminal. */
-const errorFrame = (words: string): Buffer => {
-  const head = Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]);
-  head.writeUInt32BE(Buffer.byteLength(words), 4);
-  return Buffer.concat([head, Buffer.from(words)]);
+/** Without a terminal: its input, and both outputs in frames. */
+const attachPiped = (client: Socket, exec: FakeExec): void => {
+  const child = Bun.spawn(exec.body.Cmd, {
+    env: environmentOf(exec.body),
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  exec.child = child;
+  client.on("data", (bytes: Buffer) => {
+    child.stdin.write(Uint8Array.from(bytes));
+    void child.stdin.flush();
+  });
+  client.on("end", () => void child.stdin.end());
+  const copy = async (stream: 1 | 2, from: ReadableStream<Uint8Array>): Promise<void> => {
+    for await (const chunk of from) client.write(frame(stream, Buffer.from(chunk)));
+  };
+  void Promise.all([copy(1, child.stdout), copy(2, child.stderr), child.exited]).then(([, , code]) => {
+    exec.exit_code = code;
+    client.end();
+  });
 };
+
+/** As an engine sends what a program without a terminal has written: on which stream, and how much. */
+const frame = (stream: 1 | 2, bytes: Buffer): Buffer => {
+  const head = Buffer.from([stream, 0, 0, 0, 0, 0, 0, 0]);
+  head.writeUInt32BE(bytes.byteLength, 4);
+  return Buffer.concat([head, bytes]);
+};
+
+const errorFrame = (words: string): Buffer => frame(2, Buffer.from(words));

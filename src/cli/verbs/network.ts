@@ -9,7 +9,8 @@ export const NETWORK: readonly Verb[] = [
     ...common,
     name: "ssh",
     help: "Open a shell in a workspace, or run a command there, over SSH.",
-    usage: "WORKSPACE[.AGENT] [--env NAME=VALUE]... [--forward-agent] [--stdio] [settings] [-- COMMAND]",
+    usage:
+      "WORKSPACE[.AGENT] [--env NAME=VALUE]... [--container NAME] [--container-user NAME] [--forward-agent] [--stdio] [settings] [-- COMMAND]",
     load: () => import("../client/network/ssh.ts"),
   },
   {

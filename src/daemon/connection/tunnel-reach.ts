@@ -25,7 +25,7 @@ import { GitWatches } from "../git/watch.ts";
 import { HookPrograms } from "../hooks/run.ts";
 import { type HttpApi, serveHttpApi } from "../http/http.ts";
 import { Processes } from "../http/processes.ts";
-import { joinNetwork } from "../network/network.ts";
+import { type JoinedNetwork, joinNetwork } from "../network/network.ts";
 import { ListeningPorts } from "../ports.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { SshServer } from "../ssh/server.ts";
@@ -70,6 +70,7 @@ export class Reach {
   readonly #api: HttpApi | undefined;
   readonly #ssh: SshServer;
   readonly #running: Promise<void>;
+  #network: JoinedNetwork | undefined;
   #streams = 0;
 
   constructor(options: ReachOptions) {
@@ -112,17 +113,29 @@ export class Reach {
       context,
       mcp,
       shutDown,
-      debug: { manifest, roundTrip: () => connection.roundTrip(), open: () => this.open },
+      debug: {
+        manifest,
+        roundTrip: () => connection.roundTrip(),
+        open: () => this.open,
+        remotes: () => this.#network?.shown ?? [],
+      },
       folderOf: (terminal) => this.#terminals.folderOf(terminal),
       place: (path) => placeOf(path, given, directory),
     });
     const reports = new ConnectionReports({ reports: options.reports, clock });
-    this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports });
+    this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports, engine: engineAt });
     const reach = { url, clock, random, services: this.#services(clock), counted: () => this.#counted() };
     this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
     // Its addresses follow from its id.
     if (agent_id !== "") {
-      joinNetwork({ ...reach, connection, agent_id, ssh: this.#ssh, reports, signal: this.#stopping.signal });
+      this.#network = joinNetwork({
+        ...reach,
+        connection,
+        agent_id,
+        ssh: this.#ssh,
+        reports,
+        signal: this.#stopping.signal,
+      });
     }
   }
 

@@ -19,6 +19,7 @@ type Deps = { readonly engine: ContainerEngine; readonly clock: Clock };
 
 const OUTPUT_BYTES = 64 * 1024;
 const HEADER_BYTES = 8;
+const STDERR = 2;
 
 /** The connection to a program that was created with its streams attached. Throws Error with the engine's words. */
 export const attachExec = async ({ engine, clock }: Deps, exec: string, tty: boolean): Promise<Duplex> => {
@@ -41,7 +42,7 @@ export const attachExec = async ({ engine, clock }: Deps, exec: string, tty: boo
 
 /** Runs it to its end with this input; answers what it printed, at most 64 KiB. Throws Error with the last of it when it fails. */
 export const runInContainer = async (deps: Deps, program: ContainerProgram, input = ""): Promise<string> => {
-  const exec = await create(deps, program, true);
+  const exec = await createExec(deps, program, { attached: true });
   const stream = await attachExec(deps, exec, false);
   await stream.write(new TextEncoder().encode(input));
   await stream.end();
@@ -52,14 +53,18 @@ export const runInContainer = async (deps: Deps, program: ContainerProgram, inpu
     size += chunk.byteLength;
   }
   const output = outputOf(Buffer.concat(chunks)).trim();
-  const { ExitCode } = await deps.engine.json<{ ExitCode: number | null }>("GET", `/exec/${exec}/json`);
-  if (ExitCode === 0) return output;
-  throw new Error(output.slice(-500) || `The program ended with code ${ExitCode}.`);
+  const code = await exitCodeOf(deps.engine, exec);
+  if (code === 0) return output;
+  throw new Error(output.slice(-500) || `The program ended with code ${code}.`);
 };
+
+/** The code that a program has ended with; null while it runs. */
+export const exitCodeOf = async (engine: ContainerEngine, exec: string): Promise<number | null> =>
+  (await engine.json<{ ExitCode: number | null }>("GET", `/exec/${exec}/json`)).ExitCode;
 
 /** Starts it and leaves it running; answers the id to ask for it by. */
 export const startInBackground = async (deps: Deps, program: ContainerProgram): Promise<string> => {
-  const exec = await create(deps, program, false);
+  const exec = await createExec(deps, program, { attached: false });
   await (await deps.engine.call("POST", `/exec/${exec}/start`, { Detach: true, Tty: false })).text();
   return exec;
 };
@@ -71,13 +76,18 @@ export const isExecRunning = async (engine: ContainerEngine, exec: string): Prom
   return Running;
 };
 
-const create = async ({ engine }: Deps, program: ContainerProgram, attached: boolean): Promise<string> => {
+/** A program that does not run yet; answers the id to start it by. Throws AppError with the engine's words. */
+export const createExec = async (
+  { engine }: Deps,
+  program: ContainerProgram,
+  { attached, tty = false }: { attached: boolean; tty?: boolean },
+): Promise<string> => {
   const { container, user, command, env = {}, directory } = program;
   const made = await engine.json<{ Id: string }>("POST", `/containers/${encodeURIComponent(container)}/exec`, {
     AttachStdin: attached,
     AttachStdout: attached,
     AttachStderr: attached,
-    Tty: false,
+    Tty: tty,
     Cmd: command,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     ...(user === "" ? {} : { User: user }),
@@ -85,6 +95,33 @@ const create = async ({ engine }: Deps, program: ContainerProgram, attached: boo
   });
   return encodeURIComponent(made.Id);
 };
+
+/** What a program without a terminal writes, as it comes: without a terminal the engine sends frames, as below. */
+export async function* outputsOf(
+  stream: AsyncIterable<Uint8Array>,
+): AsyncGenerator<{ readonly isError: boolean; readonly bytes: Uint8Array }> {
+  const header = Buffer.alloc(HEADER_BYTES);
+  let filled = 0;
+  let left = 0;
+  for await (const chunk of stream) {
+    for (let at = 0; at < chunk.byteLength; ) {
+      if (left === 0) {
+        const taken = Math.min(HEADER_BYTES - filled, chunk.byteLength - at);
+        header.set(chunk.subarray(at, at + taken), filled);
+        filled += taken;
+        at += taken;
+        if (filled < HEADER_BYTES) continue;
+        filled = 0;
+        left = header.readUInt32BE(4);
+        continue;
+      }
+      const bytes = chunk.subarray(at, at + left);
+      at += bytes.byteLength;
+      left -= bytes.byteLength;
+      yield { isError: header[0] === STDERR, bytes };
+    }
+  }
+}
 
 /** Without a terminal the engine sends frames: which stream, three zeros, the length as 32 bits, the bytes. The last may be cut short. */
 export const outputOf = (framed: Buffer): string => {

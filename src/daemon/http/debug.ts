@@ -1,7 +1,9 @@
 // What those ask who look for a fault (facts/tailnet-peer 6): the way to the server and this machine's interfaces, the manifest without its secrets,
-// and figures of the daemon for Prometheus. Rule PT-9.
+// the daemon's log, whom it has tunnels with, and figures of it for Prometheus. Rule PT-9.
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { rfc3339 } from "#base/clock.ts";
+import { recentLog } from "#base/recent-log.ts";
 import { RELAY_REGION } from "#src/tailnet/derp-map.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { manifestWithoutSecrets } from "#src/wire/manifest-json.ts";
@@ -12,7 +14,24 @@ export type DebugOptions = {
   /** Milliseconds to the server and back; undefined when nobody can tell. */
   roundTrip(): Promise<number | undefined>;
   open(): OpenConnections;
+  /** Whom the daemon has a tunnel with; empty as long as it is in no network. */
+  remotes(): readonly RemoteShown[];
 };
+
+/** Another peer of the private network, as it is shown to who looks for a fault. */
+export type RemoteShown = {
+  readonly id: string;
+  /** Its public key in base64. */
+  readonly key: string;
+  /** How often keys were agreed on; 0: nothing has come through yet. */
+  readonly handshakes: number;
+  readonly connections: number;
+  /** Bytes that wait to be read. */
+  readonly held: number;
+};
+
+/** Lines of the daemon's log, the newest. */
+const LOG_LINES = 2_000;
 
 const OK = { severity: "ok", warnings: null, dismissed: false } as const;
 const WARNING = { severity: "warning", dismissed: false } as const;
@@ -21,11 +40,22 @@ const MIN_MTU = 1_378;
 
 export const debugRoutes = (options: DebugOptions) => ({
   "/api/v0/netcheck": { GET: async () => Response.json(await netcheck(options)) },
+  "/debug/logs": { GET: () => new Response(logLines(), { headers: { "content-type": "text/plain; charset=utf-8" } }) },
+  "/debug/magicsock": {
+    GET: () => Response.json({ region: RELAY_REGION, direct: false, peers: options.remotes() }),
+  },
   "/debug/manifest": { GET: () => Response.json(manifestWithoutSecrets(options.manifest)) },
   "/debug/prometheus": {
     GET: async () => new Response(await figures(options), { headers: { "content-type": "text/plain; version=0.0.4" } }),
   },
 });
+
+/** What the daemon itself has logged since its start; what could be a secret is taken out. */
+const logLines = (): string =>
+  recentLog
+    .after(0, LOG_LINES)
+    .map(({ at, level, area, text }) => `${rfc3339(at)} ${level.toUpperCase()} ${area}: ${text}\n`)
+    .join("");
 
 /** Everything goes through the relay, which is reached as the server is. */
 const netcheck = async ({ roundTrip }: DebugOptions) => {

@@ -16,6 +16,7 @@ import { asWireError } from "#src/wire/wire-error.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { ConnectionReports } from "../connection/connection-reports.ts";
 import { type TunnelServices, tcp } from "../connection/tunnel.ts";
+import type { RemoteShown } from "../http/debug.ts";
 import type { SshServer } from "../ssh/server.ts";
 import { DatagramFlows } from "./datagrams.ts";
 import { PortVisits } from "./port-visits.ts";
@@ -38,10 +39,13 @@ export type NetworkOptions = {
 
 type Service = (connection: Duplex, ip: string) => Promise<void>;
 
-/** Joins, again and again until the signal fires. */
-export const joinNetwork = (options: NetworkOptions): void => void new NetworkAgent(options);
+/** A daemon that has joined, as it is shown to who looks for a fault. */
+export type JoinedNetwork = { readonly shown: readonly RemoteShown[] };
 
-class NetworkAgent {
+/** Joins, again and again until the signal fires. */
+export const joinNetwork = (options: NetworkOptions): JoinedNetwork => new NetworkAgent(options);
+
+class NetworkAgent implements JoinedNetwork {
   readonly #o: NetworkOptions;
   readonly #peer: NetworkPeer;
   readonly #flows = new Map<Remote, DatagramFlows>();
@@ -68,6 +72,16 @@ class NetworkAgent {
     });
     signal.addEventListener("abort", () => this.#end(), { once: true });
     void connection.eachSession((session) => this.#peer.run(tailnetClient(session)), signal);
+  }
+
+  /** Those it has a tunnel with. */
+  get shown(): readonly RemoteShown[] {
+    return this.#peer.remotes.map(({ id, key, tunnel, tcp }) => ({
+      id,
+      key: Buffer.from(key).toString("base64"),
+      handshakes: tunnel.handshakes,
+      ...tcp.figures,
+    }));
   }
 
   /** The SYN is answered once whatever is asked for has answered, and refused when it has not. */

@@ -58,12 +58,14 @@ type Sink = {
 
 /** Waits while the client does not take; once it has gone, what comes is let go. */
 const copy = async (from: ReadableStream<Uint8Array>, to: Sink): Promise<void> => {
-  for await (const chunk of from) {
-    if (to.destroyed) continue;
-    if (to.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))) continue;
-    await new Promise<void>((resolve) => {
-      to.once("drain", resolve);
-      to.once("close", resolve);
-    });
-  }
+  for await (const chunk of from) await writeAll(to, chunk);
+};
+
+/** Resolves when there is room for more. */
+export const writeAll = async (to: Sink, chunk: Uint8Array): Promise<void> => {
+  if (to.destroyed || to.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))) return;
+  await new Promise<void>((resolve) => {
+    to.once("drain", resolve);
+    to.once("close", resolve);
+  });
 };

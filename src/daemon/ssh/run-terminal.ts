@@ -1,7 +1,7 @@
 // A shell or command of an SSH session on a terminal. It is held back while its client does not take what it shows, and ends with its client. [WN-3]
 import type ssh2 from "ssh2";
 import { pause } from "#base/retry.ts";
-import { startProgram, type TerminalSize } from "../terminal/program.ts";
+import { type ProgramEvents, startProgram, type TerminalProgram, type TerminalSize } from "../terminal/program.ts";
 import { exitChannel } from "./exit.ts";
 import type { Running, RunOptions } from "./running.ts";
 
@@ -18,12 +18,30 @@ export const sizeOf = ({ rows, cols }: { rows: number; cols: number }): Terminal
 
 const clamped = (value: number, fallback: number): number => (value > 0 ? Math.min(value, 10_000) : fallback);
 
+/** A program on a terminal as a session needs it: it can be sent signals, and says how it has ended. */
+export type SessionProgram = TerminalProgram & {
+  signal(name: NodeJS.Signals): void;
+  /** Asked once it has ended. */
+  outcome(): Promise<Parameters<typeof exitChannel>[1]>;
+};
+
+type TerminalRun = Pick<RunOptions, "channel" | "clock" | "exited">;
+
 /** Throws when the program cannot be started. */
-export const runOnTerminal = (options: RunOptions & { size: TerminalSize }): Running => {
-  const { channel, clock, exited } = options;
+export const runOnTerminal = (options: RunOptions & { size: TerminalSize }): Running =>
+  showOnTerminal(options, (events) => {
+    const program = startProgram(options, events);
+    return Object.assign(program, { outcome: async () => program });
+  });
+
+/** The same for any program that can be on a terminal. */
+export const showOnTerminal = (
+  { channel, clock, exited }: TerminalRun,
+  start: (events: ProgramEvents) => SessionProgram,
+): Running => {
   const closed = Promise.withResolvers<void>();
   let unread = 0;
-  const program = startProgram(options, {
+  const program = start({
     output: (chunk) => show(channel, chunk),
     drained: () => {
       unread = 0;
@@ -50,7 +68,7 @@ export const runOnTerminal = (options: RunOptions & { size: TerminalSize }): Run
     await program.exited;
     await Promise.race([closed.promise, pause(clock, LAST_WORDS_MS)]);
     isOver = true;
-    exitChannel(channel, program, exited);
+    exitChannel(channel, await program.outcome(), exited);
     program.release();
   })();
   return { signal: (name) => program.signal(name), resize: (size) => program.resize(size) };

@@ -5,12 +5,14 @@ import type ssh2 from "ssh2";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Ended } from "../connection/connection-reports.ts";
+import type { ContainerEngine } from "../containers/engine.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { shellOf, terminalEnvironment } from "../terminal/sessions.ts";
 import type { AgentSocket } from "./agent-socket.ts";
 import { NO_CODE } from "./exit.ts";
 import { messageOfTheDay } from "./motd.ts";
+import { runInContainerPiped, runOnContainerTerminal } from "./run-container.ts";
 import { runPiped } from "./run-piped.ts";
 import { runOnTerminal, sizeOf } from "./run-terminal.ts";
 import type { Running } from "./running.ts";
@@ -28,6 +30,8 @@ export type SessionOptions = {
   directory: string;
   /** The file that people read who come in; empty: none. */
   motd: string;
+  /** The engine of the workspace's containers; undefined where there is none. */
+  engine(): ContainerEngine | undefined;
   /** A socket that leads to the client's own agent; undefined when there can be none. */
   forwardAgent(): Promise<AgentSocket | undefined>;
   /** A display that the client shows; undefined when there can be none. */
@@ -37,6 +41,9 @@ export type SessionOptions = {
 };
 
 const MAX_VARIABLES = 256;
+/** By these a client asks for a container, and for whom in it; they never reach a program. */
+const CONTAINER_VARIABLES = ["SLIPWAY_CONTAINER", "CODER_CONTAINER"];
+const USER_VARIABLES = ["SLIPWAY_CONTAINER_USER", "CODER_CONTAINER_USER"];
 
 type Terminal = { size: { height: number; width: number }; term: string };
 
@@ -44,11 +51,26 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   const { env, directory, clock, groups } = options;
   const shell = shellOf(env);
   const set = new Map<string, string>();
+  const place = { container: "", user: "" };
   let kind: SessionKind = "ssh";
   let terminal: Terminal | undefined;
   let agent: Promise<AgentSocket | undefined> | undefined;
   let display: Promise<X11Display | undefined> | undefined;
   let running: Running | undefined;
+
+  /** Inside the container that the client has asked for. */
+  const beginInside = (channel: ssh2.ServerChannel, command: string): void => {
+    const uncount = options.counted(kind);
+    channel.on("error", () => {});
+    for (const end of ["finish", "close"]) channel.once(end, () => uncount(LEFT, NO_CODE));
+    const engine = options.engine();
+    if (!engine) {
+      refuse(channel, "The workspace has no container engine.");
+      return;
+    }
+    const run = { channel, clock, engine, ...place, command, env: Object.fromEntries(set), exited: uncount };
+    running = terminal ? runOnContainerTerminal(run, terminal.size, terminal.term) : runInContainerPiped(run);
+  };
 
   const begin = async (channel: ssh2.ServerChannel, command: readonly string[], isLogin: boolean): Promise<void> => {
     const uncount = options.counted(kind);
@@ -82,14 +104,14 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       } else running = runPiped({ ...common, env: own });
     } catch (error) {
       log("daemon").warn("an ssh session cannot begin: {error}", { error });
-      channel.stderr.write(`slipway: ${(error as Error).message}\n`);
-      channel.exit(CANNOT_START);
-      channel.end();
+      refuse(channel, (error as Error).message);
     }
   };
 
   session.on("env", (accept, reject, { key, val }: { key: string; val: string }) => {
     if (SESSION_TYPE_VARIABLES.includes(key)) kind = kindOf(val);
+    else if (CONTAINER_VARIABLES.includes(key)) place.container = val;
+    else if (USER_VARIABLES.includes(key)) place.user = val;
     else if (set.size < MAX_VARIABLES && /^[^=\0]+$/.test(key) && !val.includes("\0")) set.set(key, val);
     else {
       reject?.();
@@ -120,14 +142,25 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     display ??= options.forwardX11(asked, { HOME: homedir(), ...env });
     void display.then((one) => (one ? accept?.() : reject?.()));
   });
-  session.on("shell", (accept) => void begin(accept(), [shell, "-l"], true));
-  session.on("exec", (accept, _reject, { command }) => void begin(accept(), commandOf(command, shell), false));
+  session.on("shell", (accept) =>
+    place.container === "" ? void begin(accept(), [shell, "-l"], true) : beginInside(accept(), ""),
+  );
+  session.on("exec", (accept, _reject, { command }) =>
+    place.container === "" ? void begin(accept(), commandOf(command, shell), false) : beginInside(accept(), command),
+  );
   session.on("subsystem", (accept, reject, { name }) => {
     if (name !== "sftp") {
       reject?.();
       return;
     }
     const channel = accept();
+    if (place.container !== "") {
+      // Those of the workspace in their place would be a trap.
+      channel.on("error", () => {});
+      refuse(channel, "files of a container are not served");
+      channel.close();
+      return;
+    }
     const uncount = options.counted(kind);
     channel.once("close", () => uncount(""));
     void serveSftp(channel, { directory, home: env.HOME ?? homedir() });
@@ -139,6 +172,12 @@ const LEFT = "the client has gone";
 
 /** As shells say it of a program that they cannot run. */
 const CANNOT_START = 126;
+
+const refuse = (channel: ssh2.ServerChannel, why: string): void => {
+  channel.stderr.write(`slipway: ${why}\n`);
+  channel.exit(CANNOT_START);
+  channel.end();
+};
 
 /** A first line `#!` names what runs the rest (facts/tailnet-peer 7). */
 export const commandOf = (command: string, shell: string): string[] => {

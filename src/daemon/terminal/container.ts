@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { Wakeup } from "#src/wire/wakeup.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
-import { attachExec } from "../containers/exec.ts";
+import { attachExec, createExec, exitCodeOf, startInBackground } from "../containers/exec.ts";
 import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";
 
 export type ContainerProgramOptions = {
@@ -19,28 +19,54 @@ export type ContainerProgramOptions = {
   command: string;
   size: TerminalSize;
   clock: Clock;
+  /** What the program finds beside the container's own variables. */
+  env?: Readonly<Record<string, string>>;
+};
+
+/** What an engine knows of a program once it has ended, and how it is ended. */
+export type ContainerTerminal = TerminalProgram & {
+  /** Null when the engine does not say. */
+  exitCode(): Promise<number | null>;
+  signal(name: NodeJS.Signals): void;
 };
 
 // The user's own shell where it is known, else the one that is always there; a command runs through it.
-const SHELL = `s=$( (getent passwd "$(id -u)" || grep "^[^:]*:[^:]*:$(id -u):" /etc/passwd) 2>/dev/null | head -n 1 | cut -d: -f7)
+const SHELL_SCRIPT = `s=$( (getent passwd "$(id -u)" || grep "^[^:]*:[^:]*:$(id -u):" /etc/passwd) 2>/dev/null | head -n 1 | cut -d: -f7)
 [ -x "$s" ] || s=/bin/sh
 if [ $# -gt 0 ]; then exec "$s" -c "$1"; else exec "$s" -l; fi`;
 
-/** Marks everything that was started on one terminal: an engine has no call that ends it. */
+/** What runs a command, or without one a login shell, in a container. */
+export const shellCommand = (command: string): string[] => [
+  ...["/bin/sh", "-c", SHELL_SCRIPT, "sh"],
+  ...(command === "" ? [] : [command]),
+];
+
+/** Marks everything that was started together: an engine has no call that ends it. */
 const MARK = "SLIPWAY_TERMINAL";
-const END = `for p in /proc/[0-9]*; do
-if tr '\\0' '\\n' < "$p/environ" 2>/dev/null | grep -qx "$1"; then kill -s HUP "\${p#/proc/}" 2>/dev/null; kill -s CONT "\${p#/proc/}" 2>/dev/null; fi
+const SIGNAL_SCRIPT = `for p in /proc/[0-9]*; do
+if tr '\\0' '\\n' < "$p/environ" 2>/dev/null | grep -qx "$1"; then kill -s "$2" "\${p#/proc/}" 2>/dev/null; kill -s CONT "\${p#/proc/}" 2>/dev/null; fi
 done`;
 
+/** A variable for the programs that are to be found again by `signalCommand`. */
+export const newMark = (): string => `${MARK}=${uuid()}`;
+
+/** A mark as a variable of an environment. */
+export const variable = (mark: string): Record<string, string> => ({ [MARK]: mark.slice(MARK.length + 1) });
+
+/** What sends a signal to everything in a container that has this mark. */
+export const signalCommand = (mark: string, name: string): string[] => [
+  ...["/bin/sh", "-c", SIGNAL_SCRIPT, "sh", mark, name.replace(/^SIG/, "")],
+];
+
 /** Starts it in the background; what is typed meanwhile waits. */
-export const startInContainer = (options: ContainerProgramOptions, events: ProgramEvents): TerminalProgram =>
+export const startInContainer = (options: ContainerProgramOptions, events: ProgramEvents): ContainerTerminal =>
   new ContainerProgram(options, events);
 
-class ContainerProgram implements TerminalProgram {
+class ContainerProgram implements ContainerTerminal {
   readonly exited: Promise<unknown>;
   readonly #options: ContainerProgramOptions;
   readonly #events: ProgramEvents;
-  readonly #mark = `${MARK}=${uuid()}`;
+  readonly #mark = newMark();
   readonly #goOn = new Wakeup();
   readonly #ready = Promise.withResolvers<Duplex | undefined>();
   #exec = "";
@@ -66,9 +92,10 @@ class ContainerProgram implements TerminalProgram {
     },
   };
 
-  write(data: string): void {
+  write(data: string | Uint8Array): void {
+    const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
     this.#writing = this.#writing
-      .then(async () => (await this.#ready.promise)?.write(new TextEncoder().encode(data)))
+      .then(async () => (await this.#ready.promise)?.write(bytes))
       .catch(() => {})
       .then(() => this.#events.drained());
   }
@@ -87,15 +114,26 @@ class ContainerProgram implements TerminalProgram {
     this.#ended = true;
     const stream = await this.#ready.promise;
     if (!stream) return;
-    const { engine } = this.#options;
-    try {
-      const exec = await this.#create(["/bin/sh", "-c", END, "sh", this.#mark], false);
-      await (await engine.call("POST", `/exec/${exec}/start`, { Detach: true, Tty: false })).text();
-    } catch (error) {
-      log("daemon").debug("a terminal in a container was not ended: {error}", { error });
-    }
+    await this.#send("SIGHUP");
     stream.reset("The terminal has ended.");
     this.gate.release();
+  }
+
+  signal(name: NodeJS.Signals): void {
+    void this.#ready.promise.then((stream) => stream && this.#send(name));
+  }
+
+  async exitCode(): Promise<number | null> {
+    return this.#exec === "" ? null : exitCodeOf(this.#options.engine, this.#exec);
+  }
+
+  async #send(name: NodeJS.Signals): Promise<void> {
+    try {
+      const { container, user } = this.#options;
+      await startInBackground(this.#options, { container, user, command: signalCommand(this.#mark, name) });
+    } catch (error) {
+      log("daemon").debug("a terminal in a container was not told of {name}: {error}", { name, error });
+    }
   }
 
   release(): void {
@@ -126,25 +164,17 @@ class ContainerProgram implements TerminalProgram {
 
   /** The engine hands over the connection itself once the program runs. */
   async #start(): Promise<Duplex> {
-    const { command, engine, clock } = this.#options;
-    const exec = await this.#create(["/bin/sh", "-c", SHELL, "sh", ...(command === "" ? [] : [command])], true);
+    const { command, engine, clock, container, user, env = {} } = this.#options;
+    const program = {
+      container,
+      user,
+      command: shellCommand(command),
+      env: { TERM: "xterm-256color", COLORTERM: "truecolor", ...env, ...variable(this.#mark) },
+    };
+    const exec = await createExec({ engine, clock }, program, { attached: true, tty: true });
     const stream = await attachExec({ engine, clock }, exec, true);
     this.#exec = exec;
     return stream;
-  }
-
-  async #create(command: readonly string[], tty: boolean): Promise<string> {
-    const { engine, container, user } = this.#options;
-    const made = await engine.json<{ Id: string }>("POST", `/containers/${encodeURIComponent(container)}/exec`, {
-      AttachStdin: tty,
-      AttachStdout: tty,
-      AttachStderr: tty,
-      Tty: tty,
-      Cmd: command,
-      ...(user === "" ? {} : { User: user }),
-      ...(tty ? { Env: ["TERM=xterm-256color", "COLORTERM=truecolor", this.#mark] } : {}),
-    });
-    return encodeURIComponent(made.Id);
   }
 
   async #resize(): Promise<void> {

@@ -224,6 +224,9 @@ describe("looking for a fault", () => {
       (await agentHttp.request(world.seeded.agent_id, { method: "GET", path })).text(1_000_000);
     using _terminal = await TestTerminal.open(world);
     expect(await text("/debug/prometheus")).toContain("\nagent_terminal_clients 1\n");
+    expect(await text("/debug/logs")).toMatch(/^\d{4}-\S+Z INFO daemon: /m);
+    expect(await text("/debug/logs")).not.toContain(world.seeded.agent_token);
+    expect(JSON.parse(await text("/debug/magicsock"))).toMatchObject({ region: 999, direct: false, peers: [] });
     const manifest = await text("/debug/manifest");
     const shown = JSON.parse(manifest) as { agentName: string; environmentVariables: Record<string, string> };
     expect(shown.agentName).not.toBe("");

@@ -1,0 +1,84 @@
+// A shell or command of an SSH session inside a container of the workspace, by the exec calls of its engine (facts/tailnet-peer 7). What goes
+// wrong at the start is said on the session's stream for errors. [WN-11]
+import type ssh2 from "ssh2";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import type { ContainerEngine } from "../containers/engine.ts";
+import { attachExec, createExec, exitCodeOf, outputsOf, startInBackground } from "../containers/exec.ts";
+import { newMark, shellCommand, signalCommand, startInContainer, variable } from "../terminal/container.ts";
+import type { TerminalSize } from "../terminal/program.ts";
+import { exitChannel, NO_CODE } from "./exit.ts";
+import { writeAll } from "./run-piped.ts";
+import { showOnTerminal } from "./run-terminal.ts";
+import type { Running, RunOptions } from "./running.ts";
+
+/** Which container a session is for: name or id, and as whom; an empty user is the container's own. */
+export type ContainerPlace = { readonly container: string; readonly user: string };
+
+export type ContainerRun = ContainerPlace &
+  Pick<RunOptions, "channel" | "exited"> & {
+    readonly clock: Clock;
+    readonly engine: ContainerEngine;
+    /** Empty: a login shell. */
+    readonly command: string;
+    /** What the client has set. */
+    readonly env: Readonly<Record<string, string>>;
+  };
+
+/** On a terminal of this size and kind. */
+export const runOnContainerTerminal = (run: ContainerRun, size: TerminalSize, term: string): Running =>
+  showOnTerminal(run, (events) => {
+    const program = startInContainer({ ...run, size, env: { ...run.env, TERM: term } }, events);
+    return Object.assign(program, {
+      outcome: async () => ({ exitCode: await program.exitCode().catch(() => null), signalCode: null }),
+    });
+  });
+
+/** Without a terminal: its input, and both outputs apart. It goes on when its client has gone. */
+export const runInContainerPiped = (run: ContainerRun): Running => {
+  const { channel, engine, container, user, command, env } = run;
+  const mark = newMark();
+  const program = { container, user, command: shellCommand(command), env: { ...env, ...variable(mark) } };
+  void follow(run, async () => {
+    const exec = await createExec(run, program, { attached: true });
+    const stream = await attachExec(run, exec, false);
+    pass(channel, stream);
+    for await (const { isError, bytes } of outputsOf(stream)) await writeAll(isError ? channel.stderr : channel, bytes);
+    return exitCodeOf(engine, exec);
+  });
+  return {
+    signal(name) {
+      startInBackground(run, { container, user, command: signalCommand(mark, name) }).catch((error: unknown) =>
+        log("daemon").debug("a program in a container was not told of {name}: {error}", { name, error }),
+      );
+    },
+  };
+};
+
+/** Runs it to its end, and says to the client how that was. */
+const follow = async ({ channel, exited }: ContainerRun, work: () => Promise<number | null>): Promise<void> => {
+  let exitCode: number | null = NO_CODE;
+  try {
+    exitCode = await work();
+  } catch (error) {
+    if (!channel.destroyed) channel.stderr.write(`slipway: ${(error as Error).message}\n`);
+  }
+  exitChannel(channel, { exitCode, signalCode: null }, exited);
+};
+
+type Input = { write(bytes: Uint8Array): Promise<void>; end(): Promise<void> };
+
+/** Passes on what the client sends, to its end; not by iterating over the channel, which would be destroyed with its input. */
+const pass = (channel: ssh2.ServerChannel, stream: Input): void => {
+  channel.on("data", (chunk: Buffer) => {
+    channel.pause();
+    // A program that has ended takes no more.
+    stream.write(Uint8Array.from(chunk)).then(
+      () => channel.resume(),
+      () => channel.resume(),
+    );
+  });
+  const noMore = (): void => void stream.end().catch(() => {});
+  channel.on("end", noMore);
+  channel.on("close", noMore);
+};

@@ -1,0 +1,84 @@
+// SSH sessions inside containers: a client of the private network, a real daemon, and the fake engine, which runs the programs on this machine.
+import { afterAll, expect, test } from "bun:test";
+import ssh2 from "ssh2";
+import { systemClock } from "#base/clock.ts";
+import { join } from "#src/cli/client/network/join.ts";
+import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import { nodeStream } from "#src/wire/node-stream.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { startContainerWorld } from "./containers-world.ts";
+
+const at = await forFile(startContainerWorld());
+at.docker.put("box");
+const { agent_id } = at.world.seeded;
+const joined = join(at.world.owner, agent_id, { clock: systemClock });
+afterAll(() => joined[Symbol.asyncDispose]());
+
+const connected = async (): Promise<ssh2.Client> => {
+  const connection = await joined.peer.dial(agent_id, AGENT_PORT.ssh);
+  const client = new ssh2.Client();
+  const ready = new Promise<void>((resolve, reject) => {
+    client.once("ready", () => resolve());
+    client.once("error", reject);
+  });
+  client.connect({ sock: nodeStream(connection) as never, username: "anybody", authHandler: ["none"] });
+  await ready;
+  return client;
+};
+
+type Session = { env: Record<string, string>; pty?: object; input?: string; signal?: string };
+const run = async (command: string, { env, pty, input = "", signal }: Session) => {
+  const client = await connected();
+  const told = await new Promise<{ code: number; out: string; err: string }>((resolve, reject) =>
+    // Listens before anything else comes: a program that fails at once says so in the packet that accepts it.
+    client.exec(command, { env, ...(pty ? { pty } : {}) } as never, (error, channel) => {
+      if (error) {
+        reject(error);
+        return;
+      }
+      const all = { code: -1, out: "", err: "" };
+      channel.on("data", (chunk: Buffer) => {
+        all.out += chunk;
+        if (signal && all.out.includes("ready")) channel.signal(signal);
+      });
+      channel.stderr.on("data", (chunk: Buffer) => {
+        all.err += chunk;
+      });
+      channel.once("exit", (code: number) => {
+        all.code = code;
+      });
+      channel.once("close", () => resolve(all));
+      if (input !== "") channel.end(input);
+    }),
+  );
+  client.end();
+  return told;
+};
+const BOX = { CODER_CONTAINER: "box", CODER_CONTAINER_USER: "dev" };
+
+test("[WN-11] a command in a container gets its input, answers on both outputs, and ends with its code, as the user asked for", async () => {
+  const told = await run("cat; echo [$GREETING] [$CODER_CONTAINER] >&2; exit 7", {
+    env: { ...BOX, GREETING: "hello" },
+    input: "in and out",
+  });
+  expect(told).toEqual({ code: 7, out: "in and out", err: "[hello] []\n" });
+  expect([...at.docker.execs.values()].at(-1)).toMatchObject({ container: "box", body: { User: "dev", Tty: false } });
+  const much = "0123456789".repeat(200_000);
+  expect((await run("cat", { env: BOX, input: much })).out === much).toBe(true);
+});
+
+test("[WN-11] on a terminal it has the client's size and kind, and signals reach it", async () => {
+  const pty = { rows: 33, cols: 101, term: "vt220" };
+  const told = await run("sleep 0.2; stty size; echo $TERM; exit 3", { env: { SLIPWAY_CONTAINER: "box" }, pty });
+  expect(told).toMatchObject({ code: 3, out: expect.stringMatching(/33 101\r\nvt220/) });
+  const ended = await run("trap 'echo told; exit 9' USR1; echo ready; while :; do sleep 0.05; done", {
+    env: BOX,
+    signal: "USR1",
+  });
+  expect(ended).toMatchObject({ code: 9, out: "ready\ntold\n" });
+});
+
+test("[WN-11] what cannot be is said: no such container", async () => {
+  const told = await run("true", { env: { CODER_CONTAINER: "nowhere" } });
+  expect(told).toMatchObject({ code: 255, err: expect.stringContaining("No such container: nowhere") });
+});
