@@ -22,6 +22,8 @@ import type { Workers } from "./workers.ts";
 
 /** Milliseconds a worker has to end a build that was cancelled; then it counts as hung. */
 const CANCEL_MS = 60_000;
+/** Terraform is killed after two minutes: until then whoever runs it is at work, and so are its other builds. */
+const TERRAFORM_CANCEL_MS = 180_000;
 
 const TERRAFORM = "terraform";
 
@@ -55,7 +57,8 @@ export class ExternalProvisioner implements Provisioner {
   async importTemplate(request: ImportRequest, report: Report, signal: AbortSignal): Promise<TerraformImport> {
     const worker = this.#holder(request.job_id);
     const work = (): Promise<Outcome> => worker.importTemplate(request, TERRAFORM, report);
-    return foundIn(done(await this.#work(worker, request.job_id, work, signal), worker, signal).state);
+    const outcome = await this.#work(worker, { job_id: request.job_id, provisioner: TERRAFORM }, work, signal);
+    return foundIn(done(outcome, worker, signal).state);
   }
 
   /** The worker that did it needs no copy of its own. */
@@ -83,7 +86,8 @@ export class ExternalProvisioner implements Provisioner {
         ? request
         : { ...request, manifest: { ...request.manifest, provisioner }, state: innerState(request.state) };
     const work = (): Promise<Outcome> => worker.work(asked, provisioner, report, type);
-    const outcome = done(await this.#work(worker, request.job_id, work, signal), worker, signal);
+    const asking = { job_id: request.job_id, provisioner };
+    const outcome = done(await this.#work(worker, asking, work, signal), worker, signal);
     return { provisioner, worker, outcome };
   }
 
@@ -95,7 +99,7 @@ export class ExternalProvisioner implements Provisioner {
 
   async #work(
     worker: ConnectedWorker,
-    job_id: string,
+    { job_id, provisioner }: { readonly job_id: string; readonly provisioner: string },
     work: () => Promise<Outcome>,
     signal: AbortSignal,
   ): Promise<Outcome> {
@@ -104,7 +108,7 @@ export class ExternalProvisioner implements Provisioner {
       worker.cancel(job_id);
       // When the server stops nobody waits; the worker hears it by its connection, too.
       if ((signal.reason as Error | undefined)?.name === "ServerStopping") over.resolve({ kind: "canceled" });
-      else void this.#giveUp(worker, over.promise);
+      else void this.#giveUp(worker, over.promise, provisioner === TERRAFORM ? TERRAFORM_CANCEL_MS : CANCEL_MS);
     };
     signal.addEventListener("abort", cancel, { once: true });
     try {
@@ -116,8 +120,8 @@ export class ExternalProvisioner implements Provisioner {
     }
   }
 
-  async #giveUp(worker: ConnectedWorker, over: Promise<Outcome>): Promise<void> {
-    const ended = await Promise.race([over.then(() => true), pause(this.#clock, CANCEL_MS).then(() => false)]);
+  async #giveUp(worker: ConnectedWorker, over: Promise<Outcome>, after_ms: number): Promise<void> {
+    const ended = await Promise.race([over.then(() => true), pause(this.#clock, after_ms).then(() => false)]);
     if (ended) return;
     this.#workers.lost(worker, "it did not end a build that was cancelled");
     worker.close("a cancelled build was not ended");

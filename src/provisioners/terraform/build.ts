@@ -16,7 +16,7 @@ import type { PlanDocument } from "./mapping/document.ts";
 import { mapPlan, mapState } from "./mapping/map.ts";
 import { type Mask, secretsInState } from "./mask.ts";
 import type { Program } from "./program.ts";
-import { newerState, type Session, thingsIn } from "./session.ts";
+import { isState, newerState, type Session, thingsIn } from "./session.ts";
 import { tokensIn } from "./state-tokens.ts";
 import { variablesFile } from "./variables.ts";
 import type { TerraformWork } from "./work.ts";
@@ -45,6 +45,7 @@ export const build = async (run: BuildRun): Promise<Provisioned> => {
   const { request } = run;
   const work = request.terraform;
   if (!work) throw new ProvisionError("The template's own files are not at hand.");
+  checkReadable(request.state);
   const state = newerState(request.state, await stateLeft(run, request.state));
   try {
     if (request.transition === "delete" && thingsIn(state).length === 0) return { state: null };
@@ -52,6 +53,14 @@ export const build = async (run: BuildRun): Promise<Provisioned> => {
   } catch (error) {
     throw withState(error, (await stateLeft(run, state)) ?? state);
   }
+};
+
+/** Without this the build would begin as if nothing had been made, and a delete would remove nothing. */
+const checkReadable = (state: string | null): void => {
+  if (state === null || state === "" || isState(state)) return;
+  throw new ProvisionError(
+    "The state of the build before cannot be read, so nobody knows what is there. Push one that can, or delete the workspace as an orphan.",
+  );
 };
 
 /** What is in the folder. One that cannot be read is put aside, and whoever reads the log hears where. */
@@ -89,7 +98,7 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
   const planned = await plan(run, env);
   await run.report.charge(planned);
   await engine.apply(STAGES[transition], appliedWith(env));
-  const left = (await session.state()) ?? null;
+  const left = (await stateLeft(run, state)) ?? null;
   if (transition === "delete") return { state: null };
   const graph = await engine.graph();
   const document = await engine.stateNow();

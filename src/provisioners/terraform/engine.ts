@@ -75,9 +75,13 @@ export class Engine {
 
   async apply(stage: string, env: Readonly<Record<string, string>>): Promise<void> {
     const args = ["apply", "-no-color", "-auto-approve", "-input=false", "-json", this.#session.planFile];
+    let known = "";
     await this.#logged(args, this.#full(env), stage, "apply", this.#options.limits.apply, async (text) => {
       // Tokens that this very run makes are known as soon as they are in the state, which is before anything can print them.
-      if (UUID.test(text)) this.#mask.add(...secretsInState((await this.#session.state()) ?? ""));
+      if (!UUID.test(text)) return;
+      const stamp = await this.#session.stamp();
+      if (stamp !== known) this.#mask.add(...secretsInState((await this.#session.state()) ?? ""));
+      known = stamp;
     });
   }
 

@@ -104,6 +104,12 @@ export class Session {
     return newerState(usual, errored) ?? undefined;
   }
 
+  /** Another one when the state may have changed: what is large is not read for nothing. */
+  async stamp(): Promise<string> {
+    const found = await lstat(this.#stateFile).catch(() => undefined);
+    return found ? `${found.mtimeMs} ${found.size}` : "";
+  }
+
   /** Whether it holds no state, not even one that cannot be read. */
   async isEmpty(): Promise<boolean> {
     const files = [this.#stateFile, join(this.work, ERRORED)];
@@ -144,7 +150,8 @@ const stateIn = async (file: string): Promise<string | undefined> => {
 
 export type Serial = { readonly lineage: string; readonly serial: number };
 
-const isState = (text: string): boolean => serialOf(text) !== undefined;
+/** Whether Terraform could go on from it. */
+export const isState = (text: string): boolean => serialOf(text) !== undefined;
 
 export const serialOf = (state: string): Serial | undefined => {
   try {

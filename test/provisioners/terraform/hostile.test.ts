@@ -3,8 +3,11 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
+import { type BuildRun, build } from "#src/provisioners/terraform/build.ts";
 import { runCommand } from "#src/provisioners/terraform/command.ts";
+import { InitTurns } from "#src/provisioners/terraform/init-turns.ts";
 import { Session } from "#src/provisioners/terraform/session.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { processesWith } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
@@ -37,6 +40,12 @@ test("[TF-38] a state that cannot be read is put aside and never taken for one; 
   expect(aside).toStartWith(join(place.path, "unreadable", "run-"));
   expect(readFileSync(aside, "utf8")).toBe(STATE.slice(0, 20));
   expect(await session.isEmpty()).toBe(true);
+  // Nor does a build begin as if nothing had been made when such a one was pushed.
+  for (const transition of ["start", "delete"]) {
+    const request = { state: STATE.slice(0, 20), transition, terraform: {} };
+    const run = { session, request } as unknown as BuildRun;
+    await expect(build(run)).rejects.toThrow("cannot be read");
+  }
   const newer = STATE.replace("2}", "3}");
   writeFileSync(join(session.work, "errored.tfstate"), newer);
   expect(await session.state()).toBe(newer);
@@ -112,4 +121,21 @@ test("[TF-39] one that prints without end and does not hear that it shall stop f
   expect(lines).toBeGreaterThan(1);
   expect(statSync(join(folder, "stdout")).size).toBeLessThan(100_000_000);
   expect(longest).toBeLessThan(1_000);
+});
+
+test("[TF-39] one whose registry does not answer holds back others for half a minute and not for ever, and none that is cancelled", async () => {
+  const clock = new ManualClock(0);
+  const turns = new InitTurns();
+  const { signal } = new AbortController();
+  const end = await turns.take(clock, signal);
+  const cancelled = new AbortController();
+  const second = turns.take(clock, cancelled.signal);
+  const third = turns.take(clock, signal);
+  cancelled.abort(new Error("cancelled"));
+  await expect(second).rejects.toThrow("cancelled");
+  await clock.advance(30_000);
+  expect(await third).toBeUndefined();
+  end?.();
+  // Whoever comes when nobody is at it goes at once.
+  expect(await turns.take(clock, signal)).toBeDefined();
 });
