@@ -1,6 +1,8 @@
 // Takes secrets that the server knows out of what tools answer, before it is shown or stored: agent tokens, sessions and tokens of the
-// owner, tokens of linked accounts, keys of model providers (rule TO-21). Hides what is written as it is, not what was encoded. Pure.
+// owner, tokens of linked accounts, keys of model providers (rule TO-21). What is known as a text is hidden in the usual
+// encodings, too; what is known by its digest alone only as it is. Pure.
 import { sha256 } from "#base/ids.ts";
+import { spellingsOf } from "#base/secrets/spellings.ts";
 import type { ToolResult } from "./result.ts";
 
 /** Secrets by what the server has of them: texts, or only digests (SHA-256, hex). */
@@ -19,6 +21,10 @@ const LEAST = 8;
 /** Texts that are looked for, and characters of each: what one call may cost is bounded. */
 const MOST_TEXTS = 200;
 const MOST_LENGTH = 16_384;
+/** Longer ones are looked for as they are only: each line of their base64 would be a text of its own. */
+const MOST_ENCODED = 1_024;
+/** Texts with all encodings. */
+const MOST_SPELLINGS = 4_000;
 const KEY_ID = 10;
 const KEY_SECRET = 22;
 const KEY = KEY_ID + 1 + KEY_SECRET;
@@ -33,7 +39,10 @@ export class SecretMask {
     this.#secrets = secrets;
     const long = secrets.texts.filter(({ length }) => length >= LEAST && length <= MOST_LENGTH);
     // A secret may hold another: the longer one goes first.
-    this.#texts = [...new Set(long)].sort((a, b) => b.length - a.length).slice(0, MOST_TEXTS);
+    const plain = [...new Set(long)].sort((a, b) => b.length - a.length).slice(0, MOST_TEXTS);
+    const encoded = plain.filter(({ length }) => length <= MOST_ENCODED).flatMap(spellingsOf);
+    const all = new Set([...plain, ...encoded.filter(({ length }) => length >= LEAST)]);
+    this.#texts = [...all].slice(0, MOST_SPELLINGS).sort((a, b) => b.length - a.length);
   }
 
   /** The same text with every secret replaced by `[hidden]`. */

@@ -33,6 +33,28 @@ describe("a mask", () => {
     }
   });
 
+  test("[TO-21] hides a text that was encoded: base64 in whatever stands around it, JSON, addresses; also in pieces", () => {
+    const secret = 'pa$$ "word"/with+all=of&it%';
+    const own = new SecretMask({ texts: [secret], agent_tokens: new Set(), keys: new Map() });
+    const around = ["", "a", "ab"].map((before) => Buffer.from(`${before}${secret}:more`).toString("base64"));
+    const url = new URL("https://example.com");
+    url.password = secret;
+    url.searchParams.set("q", secret);
+    for (const written of [...around, JSON.stringify({ secret }), encodeURIComponent(secret), url.href]) {
+      const shown = own.text(written);
+      expect([written, shown]).toEqual([written, expect.stringContaining(HIDDEN)]);
+      const stream = own.stream();
+      expect([...written].map((one) => stream.push(one)).join("") + stream.end()).toBe(shown);
+    }
+    for (const written of around) {
+      // What the neighbours share at the borders tells nothing of the secret but a few bits.
+      expect(Buffer.from(own.text(written).replace(HIDDEN, ""), "base64").toString("latin1")).not.toContain("word");
+    }
+    expect(own.text(Buffer.from("something else entirely").toString("base64"))).toBe(
+      "c29tZXRoaW5nIGVsc2UgZW50aXJlbHk=",
+    );
+  });
+
   test("[TO-21] leaves alone what is no secret, though it looks like one", () => {
     const other = `${uuid()} AbCdEf1234-0123456789abcdefghijXX ${KEY.slice(0, 30)} short ${"-".repeat(50)}`;
     expect(mask.text(other)).toBe(other);
@@ -76,7 +98,7 @@ describe("a mask", () => {
 
   test("[TO-21] holds back no more than the beginning of a secret", () => {
     const stream = mask.stream();
-    expect(stream.push("50 % done, zzz")).toBe("50 % done, zzz");
+    expect(stream.push("50 % done, !!!")).toBe("50 % done, !!!");
     expect(stream.push(` ${LINKED.slice(0, 12)}`)).toBe(" ");
     expect(stream.push("?")).toBe(`${LINKED.slice(0, 12)}?`);
   });

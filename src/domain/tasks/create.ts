@@ -37,7 +37,7 @@ export const createTask = async (
   await checkUsageLimit(ctx, owner.id);
   const id = uuid();
   const now = clock.now();
-  const name = body.name || nameFor(prompt, id);
+  const name = body.name || nameFor(id);
   const { template_id, template_version_id, template_version_preset_id, rich_parameter_values } = body;
   const workspace = { name, template_id, template_version_id, template_version_preset_id, rich_parameter_values };
   let task: TaskRow | undefined;

@@ -1,6 +1,6 @@
 // Takes secrets out of texts before anybody sees them, as they are and as programs write them. Every line of a text is a secret of its own,
 // because logs come in lines (rule TF-11).
-import { spellingsOf } from "./spellings.ts";
+import { spellingsOf } from "#base/secrets/spellings.ts";
 
 /** Shorter ones would hide ordinary words. */
 const SHORTEST = 6;

@@ -86,7 +86,7 @@ const begun = async (input: string): Promise<{ task: Task; chat: string }> => {
   return { task, chat: idIn(task.chat_id) };
 };
 
-test("[TK-1] [TK-4] a task is made with its workspace, named after its prompt, and waits for it", async () => {
+test("[TK-1] [TK-4] a task is made with its workspace, named without a word of its prompt, and waits for it", async () => {
   const task = await create("Fix the *login* page, please!\nIt is slow.");
   expect(task).toMatchObject({
     display_name: "Fix the *login* page, please!",
@@ -96,7 +96,7 @@ test("[TK-1] [TK-4] a task is made with its workspace, named after its prompt, a
     chat_id: { valid: false },
     current_state: null,
   });
-  expect(task.name).toMatch(/^fix-the-login-page-please-[0-9a-f]{4}$/);
+  expect(task.name).toBe(`task-${task.id.slice(0, 8)}`);
   const workspace = await ada.get<Workspace>(`/api/v2/workspaces/${workspaceOf(task)}`);
   expect(workspace).toMatchObject({ name: task.name, task_id: { uuid: task.id, valid: true } });
   await awaitBuild(ada, workspace.id);
