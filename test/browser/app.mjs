@@ -65,6 +65,17 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("heading", { name: "Recent workspaces" }).waitFor();
   await look("home");
 
+  // What is not there, or not theirs, says so and is not tried for ever.
+  const none = "00000000-0000-4000-8000-000000000000";
+  const sockets = [];
+  page.on("websocket", (socket) => sockets.push(socket.url()));
+  await page.goto(at(`/workspaces/${none}`));
+  await page.getByText("There is no such workspace").waitFor();
+  await page.goto(at(`/chats/${none}`));
+  await page.getByText("There is no such chat").waitFor();
+  result.tried = sockets.filter((address) => address.includes(none));
+  result.writable = await page.getByRole("textbox", { name: "Message" }).count();
+
   // Each page once more, opened anew: its data is asked for with it.
   result.asked = await badlyAsked(page, at, JSON.parse(pages));
 });

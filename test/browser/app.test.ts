@@ -82,6 +82,8 @@ testNeeding(
       filtered: ["alpha"],
       address: "owner:me alph",
       asked: [],
+      tried: [],
+      writable: 0,
     });
     expect(told.names).toEqual(expect.arrayContaining(["alpha", "beta"]));
     expect(told.command).toMatch(/^slipway workspaces stop admin\/(alpha|beta)$/);

@@ -1,9 +1,9 @@
 // One workspace whole, live, as long as its page is open.
 import { type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { call } from "./api.ts";
+import { call, Problem } from "./api.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 export type Shown = { readonly workspace?: Workspace; readonly error?: unknown };
@@ -13,28 +13,38 @@ type Message = { type: "ping"; data: null } | { type: "data"; data: Workspace } 
 /** The workspace now and after each change; an error when there is none to see. */
 export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => void } => {
   const shown = useMemo(() => signal<Shown>({}), [id]);
-  // Asked once by itself: a WebSocket that is refused does not say why.
+  const follow = useRef<() => void>(() => {});
+  // Asked once by itself: a WebSocket that is refused does not say why, and one that there is nothing for would try for ever.
   const again = (): void => {
     call("GET /workspaces/:workspace", { path: { workspace: id } }).then(
       (workspace) => {
         if (!shown.value.workspace) shown.value = { workspace };
+        follow.current();
       },
       (error) => {
         shown.value = { ...shown.value, error };
+        // Not a refusal: it comes back with the line.
+        if (!(error instanceof Problem) || error.status === 0 || error.status >= 500) follow.current();
       },
     );
   };
   useEffect(() => {
+    let socket: LiveSocket | undefined;
+    follow.current = () => {
+      socket ??= new LiveSocket({
+        address: () => `/api/v2/workspaces/${encodeURIComponent(id)}/watch-ws`,
+        pings: true,
+        message: (text) => {
+          const message = JSON.parse(text) as Message;
+          if (message.type === "data") shown.value = { workspace: message.data };
+        },
+      });
+    };
     again();
-    const socket = new LiveSocket({
-      address: () => `/api/v2/workspaces/${encodeURIComponent(id)}/watch-ws`,
-      pings: true,
-      message: (text) => {
-        const message = JSON.parse(text) as Message;
-        if (message.type === "data") shown.value = { workspace: message.data };
-      },
-    });
-    return () => socket.end();
+    return () => {
+      follow.current = () => {};
+      socket?.end();
+    };
   }, [id]);
   return { shown, again };
 };

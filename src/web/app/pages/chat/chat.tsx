@@ -2,11 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
-import { call } from "../../data/api.ts";
+import { call, Problem } from "../../data/api.ts";
 import { chats } from "../../data/chats.ts";
 import { useTitle } from "../../data/face.ts";
 import { me } from "../../data/session.ts";
-import { Failed } from "../../parts/empty.tsx";
+import { ButtonLink } from "../../parts/button.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { failed } from "../../shell/toasts.tsx";
@@ -62,6 +63,7 @@ const OneChat = ({ id }: { id: string }) => {
     else shows.value = shows.value === "aside" ? undefined : "aside";
   };
   const failure = chat.failure.value;
+  const isRefused = failure instanceof Problem && /^40[0-4]$/.test(String(failure.status)) && !chat.isLoaded.value;
   return (
     <>
       <h1 class="vh">Chat: {title}</h1>
@@ -83,7 +85,13 @@ const OneChat = ({ id }: { id: string }) => {
               shows.value = "list";
             }}
           />
-          {failure !== undefined && !chat.isLoaded.value ? (
+          {isRefused ? (
+            <Empty icon="chat" title="There is no such chat" text="It was deleted, or it is not shared with you.">
+              <ButtonLink look="primary" href="/chats">
+                All chats
+              </ButtonLink>
+            </Empty>
+          ) : failure !== undefined && !chat.isLoaded.value ? (
             <Failed what="This chat cannot be read" error={failure} again={() => location.reload()} />
           ) : chat.isLoaded.value ? (
             <Flow chat={chat} isOwner={isOwner}>
@@ -101,7 +109,7 @@ const OneChat = ({ id }: { id: string }) => {
               <Skeleton lines={6} />
             </div>
           )}
-          <Dock chat={chat} isOwner={isOwner} isArchived={known?.archived ?? false} />
+          {!isRefused && <Dock chat={chat} isOwner={isOwner} isArchived={known?.archived ?? false} />}
         </section>
         {(hasAside.value || shows.value === "aside") && (
           <Aside chat={chat} known={known} isOwner={isOwner} onClose={toggleAside} />
