@@ -1,5 +1,6 @@
 // `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the
 // last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster]; ends with 1 when a check failed.
+// With SLIPWAY_TEST_DATABASE=postgres those that are of both databases run on the PostgreSQL of SLIPWAY_TEST_POSTGRES, in rows of their own.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -7,6 +8,7 @@ import { describeMachine } from "#test/bench/machine.ts";
 import { checks as apiFuzz } from "#test/fuzz/api-fuzz.ts";
 import { checks as apiSequences } from "#test/fuzz/api-sequences.ts";
 import { checks as tokenTiming } from "#test/security/token-timing.ts";
+import { onPostgres } from "#test/support/postgres-server.ts";
 import { checks as serverBuilds } from "./builds/server-builds.ts";
 import { checks as serverPrebuilds } from "./builds/server-prebuilds.ts";
 import { checks as serverTerraform } from "./builds/server-terraform.ts";
@@ -83,6 +85,20 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "API fuzz: lives of things", numbers: "38", rounds: 1_000, full: 10_000 },
 ];
 
+/** What holds whichever database a server has. The others are about the files of a data directory, or about the HTTP edge alone. */
+const OF_BOTH = [
+  "server: kill -9",
+  "server: claims of prebuilds",
+  "server: builds by people and by the clock",
+  "server: chats",
+  "server: hooks",
+  "server: families of chats",
+  "chats: random commands",
+  "chats: race for one queue",
+  "server: failpoints",
+];
+const onThere = (name: string): string => `${name}, on PostgreSQL`;
+
 /** What a check answers, if anything, is one line about what was seen. */
 type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 
@@ -129,7 +145,9 @@ const { values } = parseArgs({
   },
 });
 const only = values.cluster ? "cluster:" : values.only;
-const wanted = PLAN.filter(({ name }) => only === undefined || name.includes(only));
+const wanted = PLAN.filter(({ name }) => only === undefined || name.includes(only)).filter(
+  ({ name }) => !onPostgres || OF_BOTH.includes(name),
+);
 if (wanted.length === 0) say(`no check is called so; there are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
 
 const unplanned = CHECKS.filter(({ name }) => !PLAN.some((one) => one.name === name));
@@ -141,7 +159,8 @@ const run = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise
   const began = performance.now();
   const done = (outcome: Result["outcome"], said: string): Result => {
     const seconds = (performance.now() - began) / 1000;
-    return { name, numbers, rounds, seed, outcome, said, seconds, date: new Date().toISOString().slice(0, 10) };
+    const date = new Date().toISOString().slice(0, 10);
+    return { name: onPostgres ? onThere(name) : name, numbers, rounds, seed, outcome, said, seconds, date };
   };
   const check = CHECKS.find((one) => one.name === name);
   if (!check) return done("skipped", "this machine lacks what it needs");
@@ -165,7 +184,7 @@ for (const one of wanted) {
     README,
     withRows(
       readFileSync(README, "utf8"),
-      PLAN.map(({ name }) => name),
+      PLAN.flatMap(({ name }) => [name, onThere(name)]),
       results,
       describeMachine(),
     ),
