@@ -1,4 +1,5 @@
 // The store on PostgreSQL: one group-committing writer, a few readers. Reads go to the primary, so they see every commit that resolved.
+import type { SQL } from "bun";
 import { Sequences } from "../engine/sequences.ts";
 import type { Query, Statement } from "../engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
@@ -7,10 +8,13 @@ import { queryText } from "./bind.ts";
 import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
 import { Primary } from "./primary.ts";
-import { refusalOf } from "./refusal.ts";
+import { isAnswer, refusalOf } from "./refusal.ts";
 import { PgReports } from "./reports.ts";
 import { storableValue, storedValue } from "./stored-value.ts";
 import { PgWriter } from "./writer.ts";
+
+/** How often a read is done again whose connection failed. */
+const READ_REPEATS = 2;
 
 export type PgStoreOptions = {
   /** postgres://user:password@host:port[,host:port...]/database. Holds a password: never logged. */
@@ -81,22 +85,31 @@ export class PgStore implements Store {
   }
 
   async all<T>(query: Query<T>): Promise<T[]> {
-    if (this.#closing) throw new CommitError("closed", "the store is closing");
-    try {
-      const readers = await this.#primary.readers();
-      const rows = await readers.unsafe(queryText(query.sql), query.params.map(storableValue) as never[]).values();
-      return (rows as unknown as unknown[][]).map((row) => query.map(row.map(storedValue)));
-    } catch (error) {
-      throw refusalOf(error);
-    }
+    const rows = await this.#read((readers) =>
+      readers.unsafe(queryText(query.sql), query.params.map(storableValue) as never[]).values(),
+    );
+    return (rows as unknown as unknown[][]).map((row) => query.map(row.map(storedValue)));
   }
 
   async scan<T>(query: Query<T>): Promise<T[]> {
     const { report, params } = query;
     if (!report) return this.all(query);
-    if (this.#closing) throw new CommitError("closed", "the store is closing");
     this.#reports ??= new PgReports();
-    return [query.map([await this.#reports.run(await this.#primary.readers(), report, String(params[0]))])];
+    const reports = this.#reports;
+    return [query.map([await this.#read((readers) => reports.run(readers, report, String(params[0])))])];
+  }
+
+  /** A connection that broke, or was not made in time because this process stood still, says nothing of the next one: reads are repeated. */
+  async #read<T>(read: (readers: SQL) => Promise<T>): Promise<T> {
+    for (let repeats = 0; ; repeats++) {
+      if (this.#closing) throw new CommitError("closed", "the store is closing");
+      const readers = await this.#primary.readers();
+      try {
+        return await read(readers);
+      } catch (error) {
+        if (isAnswer(error) || repeats >= READ_REPEATS) throw refusalOf(error);
+      }
+    }
   }
 
   async reserve(sequence: SequenceName, count: number): Promise<number> {

@@ -288,7 +288,7 @@ testInside(
     const names = new Map<string, string>();
     const first = Promise.withResolvers<void>();
     const all = Promise.withResolvers<void>();
-    let renamed = 0;
+    const renamed = new Set<string>();
     const viewer = { user_id: template_id, compat: false };
     for (const id of many.workspaces) {
       watchers.watch(id, {
@@ -296,7 +296,8 @@ testInside(
         data: (json) => {
           names.set(id, (JSON.parse(json) as Shown).template_name);
           if (names.size === MANY) first.resolve();
-          if (names.get(id) === "renamed" && ++renamed === MANY) all.resolve();
+          // Once a second the clock looks at the times of workspaces whose template has changed: some are shown again.
+          if (names.get(id) === "renamed" && renamed.add(id).size === MANY) all.resolve();
         },
         failed: () => all.reject(new Error(`${id} cannot be read`)),
       });
@@ -312,7 +313,6 @@ testInside(
     await admin.patch(`/api/v2/templates/${template_id}`, { name: "renamed" });
     await all.promise;
     isOver = true;
-    expect(renamed).toBe(MANY);
     expect(turns).toBeGreaterThan(MANY / 2);
   },
 );

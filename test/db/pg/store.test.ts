@@ -154,6 +154,17 @@ describe("two nodes on one database", () => {
   );
 });
 
+testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is done again", async () => {
+  const made = await database();
+  const store = await open(made.url);
+  const slowly = { sql: "select 7 from pg_sleep(1)", params: [], map: ([seven]: unknown[]) => seven };
+  const reading = Promise.all([store.get(slowly), store.get(slowly)]);
+  const asleep = "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+  await until(async () => (await ask(made.url, asleep)).length === 2);
+  await made.cutConnections();
+  expect(await reading).toEqual([7, 7]);
+});
+
 testNeeding(
   [needs.postgres],
   "[PQ-9] two reports run at once, also when one comes while another's turn is on its way",
