@@ -55,11 +55,18 @@ interface Tally {
   skipped: number;
 }
 
-/** What is run a second time on PostgreSQL: lists, searches, reports and changes of every kind; `bun run test:postgres` runs all. */
+/**
+ * What is run a second time on PostgreSQL: what asks most of a database's dialect and of what happens at once (lists, searches, reports,
+ * guards on other rows, timers, queues), and servers that are killed. `bun run test:postgres` runs every test of the API.
+ */
 const ON_POSTGRES = [
   ...["organizations", "template-versions", "insights/reports.test.ts", "insights/figures.test.ts"],
-  ...["templates/story.test.ts", "chats/list.test.ts"],
-].map((path) => `test/api/${path}`);
+  ...["audit/trail.test.ts", "connections/reported.test.ts", "notifications/inbox.test.ts", "users/users.test.ts"],
+  ...["groups/quota.test.ts", "workspaces/list.test.ts", "workspaces/dormancy.test.ts", "templates/story.test.ts"],
+  ...["chats/list.test.ts", "chats/search.test.ts", "chats/costs.test.ts", "chats/races.test.ts", "chats/random"],
+]
+  .map((path) => `test/api/${path}`)
+  .concat("test/crash/server-kills.test.ts", "test/crash/chats/server-chats.test.ts");
 
 const { values: options } = parseArgs({
   options: {
