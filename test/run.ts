@@ -63,7 +63,7 @@ const ON_POSTGRES = [
   ...["organizations", "template-versions", "insights/reports.test.ts", "insights/figures.test.ts"],
   ...["audit/trail.test.ts", "connections/reported.test.ts", "notifications/inbox.test.ts", "users/users.test.ts"],
   ...["groups/quota.test.ts", "workspaces/list.test.ts", "workspaces/dormancy.test.ts", "templates/story.test.ts"],
-  ...["chats/list.test.ts", "chats/search.test.ts", "chats/costs.test.ts", "chats/races.test.ts", "chats/random"],
+  ...["chats/list.test.ts", "chats/costs.test.ts", "chats/races.test.ts", "chats/random"],
 ]
   .map((path) => `test/api/${path}`)
   .concat("test/crash/server-kills.test.ts", "test/crash/chats/server-chats.test.ts");

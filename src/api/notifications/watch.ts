@@ -27,7 +27,7 @@ export class InboxSocket implements SocketHandler {
 
   /** Follows from now on: what comes before the socket is open is told, too. */
   static async from(ctx: ApiContext, user_id: string, filter: InboxFilter): Promise<InboxSocket> {
-    const key = (await ctx.store.get(findNewestNotification({ user_id })))?.key ?? 0;
+    const key = await newestKey(ctx, user_id);
     return new InboxSocket(ctx, user_id, filter, { key, unread: await unreadOf(ctx, user_id) });
   }
 
@@ -66,6 +66,15 @@ export class InboxSocket implements SocketHandler {
       const rows = await store.all(listNotificationsAfter({ user_id: this.#user, after: this.#cursor }));
       // Behind them: a count without what is told would be corrected by a message of its own.
       const unread_count = await unreadOf(this.#ctx, this.#user);
+      // What came between the two is told with its words, and not first as a count.
+      if (
+        rows.length === 0 &&
+        unread_count !== this.#unread &&
+        (await newestKey(this.#ctx, this.#user)) > this.#cursor
+      ) {
+        this.#isAsked = true;
+        continue;
+      }
       this.#cursor = rows.at(-1)?.key ?? this.#cursor;
       const wanted = rows.filter((row) => isWanted(row, this.#filter));
       for (const row of wanted) socket.send(JSON.stringify({ notification: presentNotification(row), unread_count }));
@@ -75,3 +84,6 @@ export class InboxSocket implements SocketHandler {
     }
   }
 }
+
+const newestKey = async ({ store }: ApiContext, user_id: string): Promise<number> =>
+  (await store.get(findNewestNotification({ user_id })))?.key ?? 0;
