@@ -20,6 +20,7 @@ import {
   type TerraformWorld,
   terraformServer,
 } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
 const wanted = [needs.terraform];
@@ -120,7 +121,7 @@ testNeeding(
     const row = await store.get(findBuild({ id: failed.latest_build.id }));
     expect(row?.state).toStartWith('{"sealed":"v1.');
     // Nothing of it lies about in the clear.
-    expect(existsSync(join(world.server.directory, "terraform", "builds", id))).toBe(false);
+    await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
     place.drop("fail");
     const gone = await deleted(admin, id);
     expect(gone.latest_build.status).toBe("deleted");
@@ -316,7 +317,7 @@ testNeeding(
       expect([phase, readFileSync(join(place.path, "first"), "utf8")]).toEqual([phase, "made\n"]);
       expect((await deleted(client, id)).latest_build.status).toBe("deleted");
       expect([place.has("first"), place.has("second")]).toEqual([false, false]);
-      expect(readdirSync(join(server.directory, "terraform", "builds"))).toEqual([]);
+      await until(() => readdirSync(join(server.directory, "terraform", "builds")).length === 0);
     }
     await server.stop();
     expect(processesWith(folder.path)).toEqual([]);

@@ -13,6 +13,7 @@ import {
   processesWith,
   type TerraformWorld,
 } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { TEMPLATES } from "./comparison.ts";
@@ -144,7 +145,7 @@ testNeeding(
     expect(processesWith(home)).toEqual([]);
     // The template keeps its folder in the machine's own temp folder.
     rmSync(home, { recursive: true, force: true });
-    expect(existsSync(join(world.server.directory, "terraform", "builds", id))).toBe(false);
+    await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
   },
   180_000,
 );
