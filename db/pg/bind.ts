@@ -28,14 +28,44 @@ export const queryText = (sql: string): string => textOf(sql, undefined);
 
 /** From this many rows on, one statement with an array for each column is cheaper than one statement a row. */
 const MANY_ROWS = 8;
-const PLAIN_INSERT = /^insert into "?(\w+)"? \(([^)]*)\) values \((?:\?, )*\?\)$/;
+const PLAIN_INSERT = /^insert into "?(\w+)"? \(([^)]*)\) values \((?:\?, )*\?\)((?:, \((?:\?, )*\?\))*)$/;
 
 /** What one statement of a batch sends: one text, or one for each row. */
-export const sentOf = ({ sql, rows, expect }: Statement): Sent[] => {
-  const whole = rows.length >= MANY_ROWS && expect === undefined ? unnested(sql, rows) : undefined;
+export const sentOf = (statement: Statement): Sent[] => {
+  const { sql, rows, expect } = statement;
+  const inserted = expect === undefined ? insertedRows(statement) : undefined;
+  const whole =
+    inserted && inserted.rows.length >= MANY_ROWS
+      ? unnested(inserted.table, inserted.columns, inserted.rows)
+      : undefined;
   if (whole) return [whole];
   const text = textOf(sql, expect);
   return rows.map((row) => ({ text, params: row.map(storableValue) }));
+};
+
+type InsertedRows = { readonly table: string; readonly columns: string; readonly rows: readonly Value[][] };
+type PlainInsert = { readonly table: string; readonly columns: string; readonly width: number };
+
+const plainInserts = new Map<string, PlainInsert | null>();
+const plainInsertOf = (sql: string): PlainInsert | null => {
+  let found = plainInserts.get(sql);
+  if (found === undefined) {
+    const [, table = "", columns = ""] = PLAIN_INSERT.exec(sql) ?? [];
+    found = table === "" ? null : { table, columns, width: columns.split(",").length };
+    plainInserts.set(sql, found);
+  }
+  return found;
+};
+
+/** The rows that a plain insert brings, however many each run of its text takes; undefined for other statements. */
+export const insertedRows = ({ sql, rows }: Statement): InsertedRows | undefined => {
+  const plain = plainInsertOf(sql);
+  if (!plain) return undefined;
+  const { table, columns, width } = plain;
+  const single = rows.flatMap((row) =>
+    Array.from({ length: row.length / width }, (_, i) => row.slice(i * width, (i + 1) * width)),
+  );
+  return { table, columns, rows: single };
 };
 
 /** Types of columns by table. */
@@ -56,8 +86,8 @@ const ARRAY_TYPES: Readonly<Record<string, string>> = {
   real: "double precision[]",
 };
 
-const unnested = (sql: string, rows: Statement["rows"]): Sent | undefined => {
-  const [, table = "", names = ""] = PLAIN_INSERT.exec(sql) ?? [];
+/** One statement with an array for each column; undefined for a table that is none of db/schema. `names`: as in the insert. */
+export const unnested = (table: string, names: string, rows: readonly (readonly Value[])[]): Sent | undefined => {
   const known = typesOf(table);
   if (!known) return undefined;
   const columns = names.split(",").map((name) => name.trim().replaceAll('"', ""));

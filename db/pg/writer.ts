@@ -1,13 +1,14 @@
 // The single writer of a node. While one group of batches is on its way, what comes meanwhile is the next group, so the window adapts
 // itself to the database. BEGIN, the guard of ownership, all statements and COMMIT go out in one pipeline (rules ST-1 to ST-7).
 import type { ReservedSQL } from "bun";
-import { failpoint } from "#base/failpoint.ts";
+import { failpoint, isArmed } from "#base/failpoint.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitTrace } from "../engine/commit-trace.ts";
 import { type CommitFigures, type Pending, sizeOf } from "../engine/pending.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
 import { type Sent, sentOf } from "./bind.ts";
+import { outgoingOf } from "./gather.ts";
 import type { Primary } from "./primary.ts";
 import { isAnswer, isWorthRepeating, refusalOf } from "./refusal.ts";
 
@@ -115,15 +116,16 @@ export class PgWriter {
     const taking = this.#trace.begin();
     const began = this.watch?.now() ?? 0;
     let left = group;
+    let isGathered = true;
     for (let repeats = 0; left.length > 0; ) {
       const connection = await this.#options.primary.writer();
-      let failed: Refused | undefined;
+      let failed: Refused | "gathered" | undefined;
       try {
         if (refused.length >= REFUSALS_IN_ONE_GO) {
           refused.push(...(await this.#carefully(connection, left)));
           break;
         }
-        failed = await this.#inOneGo(connection, left);
+        failed = await this.#inOneGo(connection, left, isGathered);
       } catch (error) {
         if (!isAnswer(error)) this.#options.primary.lost();
         if (!isWorthRepeating(error) || ++repeats > REPEATS) throw error;
@@ -131,12 +133,17 @@ export class PgWriter {
         continue;
       }
       if (!failed) break;
+      if (failed === "gathered") {
+        isGathered = false;
+        continue;
+      }
+      const { pending: refusedOne } = failed;
       if (isWorthRepeating(failed.error) && ++repeats <= REPEATS) {
         this.counts.repeats++;
         continue;
       }
       refused.push(failed);
-      left = left.filter((pending) => pending !== failed.pending);
+      left = left.filter((pending) => pending !== refusedOne);
     }
     failpoint("after_commit");
     this.counts.groups++;
@@ -153,8 +160,15 @@ export class PgWriter {
     }
   }
 
-  /** One pipeline. Answers the batch that was refused, with which nothing was written; throws where the group as a whole failed. */
-  async #inOneGo(connection: ReservedSQL, group: readonly Pending[]): Promise<Refused | undefined> {
+  /**
+   * One pipeline. Answers the batch that was refused, with which nothing was written, or that rows of several were; throws where the
+   * group as a whole failed.
+   */
+  async #inOneGo(
+    connection: ReservedSQL,
+    group: readonly Pending[],
+    isGathered: boolean,
+  ): Promise<Refused | "gathered" | undefined> {
     const sent: { readonly of?: Pending; readonly answer: Promise<{ command?: string }> }[] = [];
     const send = ({ text, params }: Sent, of?: Pending) =>
       sent.push({
@@ -164,7 +178,12 @@ export class PgWriter {
       });
     send(BEGIN);
     send(this.#options.guard);
-    for (const pending of group) for (const one of pending.batch.flatMap(sentOf)) send(one, pending);
+    if (isArmed("after_guard")) {
+      await Promise.allSettled(sent.map(({ answer }) => answer));
+      failpoint("after_guard");
+    }
+    const begun = sent.length;
+    for (const { sent: one, of } of outgoingOf(group, isGathered)) send(one, of);
     failpoint("before_commit");
     send(COMMIT);
     const answers = await Promise.allSettled(sent.map(({ answer }) => answer));
@@ -175,11 +194,16 @@ export class PgWriter {
     }
     const error = (answers[first] as PromiseRejectedResult).reason;
     const pending = sent[first]?.of;
+    const isOfSeveral = !pending && first >= begun && first < sent.length - 1;
     // A connection that broke leaves open whether COMMIT arrived.
-    if (!pending || !isAnswer(error) || answers.some((one) => one.status === "rejected" && !isAnswer(one.reason))) {
+    if (
+      (!pending && !isOfSeveral) ||
+      !isAnswer(error) ||
+      answers.some((one) => one.status === "rejected" && !isAnswer(one.reason))
+    ) {
       throw error;
     }
-    return { pending, error };
+    return pending ? { pending, error } : "gathered";
   }
 
   /** One transaction in which each batch has its savepoint. Answers those that were refused. */

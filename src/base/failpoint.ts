@@ -20,7 +20,13 @@ export const BUILD_FAILPOINTS = [
   "build_forget",
 ] as const;
 
-export type Failpoint = (typeof FAILPOINTS)[number] | (typeof BUILD_FAILPOINTS)[number];
+/** Of a node of a cluster alone: there it stands still (SIGSTOP) with a commit half sent, until somebody lets it go on. */
+export const STOPPOINTS = ["after_guard"] as const;
+
+export type Failpoint =
+  | (typeof FAILPOINTS)[number]
+  | (typeof BUILD_FAILPOINTS)[number]
+  | (typeof STOPPOINTS)[number];
 
 let armed: Failpoint | undefined;
 let remaining = 0;
@@ -28,9 +34,9 @@ let remaining = 0;
 /** Arms `name[:n]`: the process kills itself the n-th time (default 1) it passes there. Throws for an unknown name. */
 export const armFailpoint = (text: string): void => {
   const [name, count] = text.split(":");
-  const known = [...FAILPOINTS, ...BUILD_FAILPOINTS];
-  const found = known.find((point) => point === name);
-  if (!found) throw new Error(`unknown failpoint ${name}; known: ${known.join(", ")}`);
+  const all: readonly Failpoint[] = [...FAILPOINTS, ...BUILD_FAILPOINTS, ...STOPPOINTS];
+  const found = all.find((point) => point === name);
+  if (!found) throw new Error(`unknown failpoint ${name}; known: ${all.join(", ")}`);
   armed = found;
   remaining = Number(count ?? 1);
 };
@@ -38,9 +44,15 @@ export const armFailpoint = (text: string): void => {
 /** What is armed, in the form `armFailpoint` takes, for a Worker that must arm the same. */
 export const armedFailpoint = (): string | undefined => armed && `${armed}:${remaining}`;
 
-/** Dies here, as if by `kill -9`, when this point is armed and its turn has come. */
+/** True when this point is armed, for one that is reached only by waiting. */
+export const isArmed = (name: Failpoint): boolean => armed === name;
+
+/** Dies here, as if by `kill -9`, or stands still, when this point is armed and its turn has come. It stands still once. */
 export const failpoint = (name: Failpoint): void => {
   if (armed === undefined || armed !== name) return;
   remaining -= 1;
-  if (remaining <= 0) process.kill(process.pid, "SIGKILL");
+  if (remaining > 0) return;
+  if (name !== "after_guard") process.kill(process.pid, "SIGKILL");
+  armed = undefined;
+  process.kill(process.pid, "SIGSTOP");
 };

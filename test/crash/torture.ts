@@ -19,6 +19,7 @@ import { checks as serverFamilies } from "./chats/server-families.ts";
 import { checks as serverHooks } from "./chats/server-hooks.ts";
 import { checks as serverCluster } from "./cluster/server-cluster.ts";
 import { checks as serverNetworks } from "./cluster/server-networks.ts";
+import { checks as serverNodes } from "./cluster/server-nodes.ts";
 import { checks as serverBackup } from "./disk/server-backup.ts";
 import { checks as serverConnections } from "./server-connections.ts";
 import { checks as serverCrash } from "./server-crash.ts";
@@ -79,7 +80,11 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "workspaces: model and transitions", numbers: "-", rounds: 5_000, full: 50_000 },
   { name: "workspaces: model and a server", numbers: "-", rounds: 60, full: 1_000 },
   { name: "cluster: killed, stopped and cut off", numbers: "40", rounds: 10, full: 50 },
+  { name: "cluster: each node killed", numbers: "40", rounds: 10, full: 50 },
   { name: "cluster: cut networks", numbers: "40", rounds: 3, full: 20 },
+  { name: "cluster: stopped in a commit", numbers: "40", rounds: 3, full: 20 },
+  { name: "cluster: wrong clocks", numbers: "40", rounds: 3, full: 20 },
+  { name: "cluster: rolling upgrade", numbers: "40", rounds: 3, full: 20 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
   { name: "API fuzz: lives of things", numbers: "38", rounds: 1_000, full: 10_000 },
@@ -119,6 +124,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...[...serverBackup, ...serverSignals, ...serverSlow, ...serverStreams, ...serverDownloads, ...serverSoak],
   ...serverCluster,
   ...serverNetworks,
+  ...serverNodes,
   ...workspaceModel,
   ...tokenTiming,
   ...apiFuzz,

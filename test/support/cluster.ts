@@ -22,7 +22,10 @@ export type NodeProcess = {
 export type TestCluster = AsyncDisposable & {
   readonly database: TestDatabase;
   /** Starts node number `n`, or starts it again. `until`: what it has to say first. */
-  start(n: number, options?: { env?: Record<string, string>; waits?: RegExp }): Promise<NodeProcess>;
+  start(
+    n: number,
+    options?: { env?: Record<string, string>; waits?: RegExp; program?: readonly string[] | undefined },
+  ): Promise<NodeProcess>;
   /** The node that answers as the active one. */
   active(): Promise<NodeProcess>;
 };
@@ -42,6 +45,8 @@ type ClusterPlaces = {
   readonly database?: TestDatabase;
   /** Where node number `n` runs. */
   place?(n: number): NetworkPlace;
+  /** The addresses of all nodes, where they have different ones: what comes to one is answered by another. */
+  readonly hosts?: readonly string[];
 };
 
 export const startCluster = async (places: ClusterPlaces = {}): Promise<TestCluster> => {
@@ -49,12 +54,12 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
   const place = tempDirectory();
   const nodes = new Map<number, NodeProcess>();
   const ports = new Map<number, number>();
-  const start: TestCluster["start"] = async (n, { env = {}, waits = READY } = {}) => {
+  const start: TestCluster["start"] = async (n, { env = {}, waits = READY, program = programCommand() } = {}) => {
     const port = ports.get(n) ?? freePort();
     ports.set(n, port);
     const { address, through } = places.place?.(n) ?? { address: "127.0.0.1", through: [] };
     const id = `${address}:${port}`;
-    const child = Bun.spawn([...through, ...programCommand(), "serve"], {
+    const child = Bun.spawn([...through, ...program, "serve"], {
       cwd: place.path,
       env: {
         PATH: process.env.PATH ?? "",
@@ -71,6 +76,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
         SLIPWAY_ADMIN_USERNAME: ADMIN.username,
         SLIPWAY_ADMIN_PASSWORD: ADMIN.password,
         SLIPWAY_CHAT_TITLES: "false",
+        ...(places.hosts ? { SLIPWAY_ALLOWED_HOSTS: places.hosts.join(",") } : {}),
         ...env,
       },
       stdout: "pipe",
@@ -101,8 +107,12 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
   };
   const active = async (): Promise<NodeProcess> => {
     for (const node of nodes.values()) {
-      const answer = await fetch(new URL("/readyz", node.url)).catch(() => undefined);
-      if (answer?.ok && ((await answer.json()) as { node?: string }).node === "active") return node;
+      const signal = AbortSignal.timeout(2000);
+      const answer = await fetch(new URL("/readyz", node.url), { signal }).catch(() => undefined);
+      if (!answer?.ok) continue;
+      const { node: what, message } = (await answer.json()) as { node?: string; message: string };
+      // A build before this one says it in the message alone.
+      if (what === "active" || message === "Ready.") return node;
     }
     throw new Error("no node is active");
   };

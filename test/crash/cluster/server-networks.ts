@@ -4,21 +4,37 @@ import { findPrimary } from "#db/pg/find-primary.ts";
 import { hostsOf } from "#db/pg/hosts.ts";
 import { makeNetworks } from "#test/support/cluster/networks.ts";
 import { startPair } from "#test/support/cluster/postgres-pair.ts";
-import { LEASE_MS, startCluster } from "#test/support/cluster.ts";
+import { startCluster } from "#test/support/cluster.ts";
 import { needs } from "#test/support/needs.ts";
-import { randomFrom } from "#test/support/random.ts";
+import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
-import { type Fault, type TortureResult, torture } from "./server-cluster.ts";
+import { type Seen, type TortureResult, torture, tortureRounds } from "./server-cluster.ts";
 
 export const NETWORK_FAULTS = [
-  ...["node-database", "database-node", "node-database-both", "node-node", "node-node-both"],
-  ...["stop-2", "stop-6", "stop-20"],
+  ...["node-database", "database-node", "node-database-both", "node-node", "spare-node", "node-node-both"],
+  ...["node-client", "client-node", "standby", "stop-2", "stop-6", "stop-20"],
 ] as const;
-/** Once, and last: the pair has no standby afterwards. */
-const LAST = "primary";
+/** Once, and last: the pair has no standby afterwards. The old primary comes back beside the new one, and the nodes have to choose. */
+const LAST = ["primary", "primary-back", "kill"] as const;
+/** Milliseconds for which nothing may be acknowledged without a standby. */
+const WITHOUT_MS = 2000;
+
+/** Waits until the nodes miss the standby, and throws when a write is acknowledged meanwhile. */
+const withoutStandby = async ({ nodes, active, acknowledged }: Seen): Promise<void> => {
+  const url = new URL("/readyz", nodes.get(active)?.url);
+  const readyz = async () => {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(2000) }).catch(() => undefined);
+    return { ok: answer?.ok, said: (await answer?.json()) as { standby?: string } | undefined };
+  };
+  await until(async () => (await readyz()).said?.standby === "missing", { what: "the standby to be missed" });
+  if (!(await readyz()).ok) throw new Error("a node is not ready while the standby is away");
+  const before = acknowledged();
+  await Bun.sleep(WITHOUT_MS);
+  if (acknowledged() > before) throw new Error(`${acknowledged() - before} writes were acknowledged without a standby`);
+};
 
 /** These faults in this order, and the loss of the primary behind them. */
-export const tortureNetworks = async (faults: readonly (string | Fault)[], seed: number): Promise<TortureResult> => {
+export const tortureNetworks = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   using networks = makeNetworks();
   const [first, second] = [networks.add(), networks.add()];
   const places = new Map([1, 2, 3].map((n) => [n, networks.add()]));
@@ -30,6 +46,7 @@ export const tortureNetworks = async (faults: readonly (string | Fault)[], seed:
   await using pair = await startPair({ places: [first, second] });
   await using cluster = await startCluster({
     place: at,
+    hosts: [...places.values()].map(({ address }) => address),
     database: { name: "postgres", url: pair.url, cutConnections: async () => {}, remove: async () => {} },
   });
   const end = (): void => networks.heal();
@@ -37,39 +54,35 @@ export const tortureNetworks = async (faults: readonly (string | Fault)[], seed:
     {
       cluster,
       truth: async () => (await findPrimary(hostsOf(pair.url))).host,
-      async fault(name, active, spare) {
+      async fault(name, seen) {
+        const { active, spare } = seen;
         const both = name.endsWith("-both");
         if (name.startsWith("node-database")) networks.cut(at(active), first, { both });
         else if (name === "database-node") networks.cut(first, at(active));
         else if (name.startsWith("node-node")) networks.cut(at(active), at(spare), { both });
-        else if (name === LAST) {
+        else if (name === "spare-node") networks.cut(at(spare), at(active));
+        else if (name === "node-client") networks.cut(at(active), networks.here);
+        else if (name === "client-node") networks.cut(networks.here, at(active));
+        else if (name === "standby") {
+          networks.cut(first, second, { both: true });
+          await withoutStandby(seen).finally(end);
+        } else if (name === "primary-back") await pair.primary.start();
+        else if (name === "primary") {
           pair.primary.kill();
           await pair.standby.promote();
         } else return undefined;
         return { end };
       },
     },
-    [...faults, LAST],
+    [...faults, ...LAST],
     seed,
   );
 };
 
-const serverNetworks = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  let [acknowledged, unknown, refused, longest_ms] = [0, 0, 0, 0];
-  for (let round = 0; round < rounds; round++) {
-    const random = randomFrom(seed + round);
-    const order = NETWORK_FAULTS.map((fault) => [random(), fault] as const).sort(([a], [b]) => a - b);
-    const faults = order.map(([, fault]) => fault);
-    const result = await tortureNetworks(faults, seed + round);
-    if (result.wrong.length > 0) throw new Error(`seed ${seed + round}: ${result.wrong.slice(0, 5).join("; ")}`);
-    acknowledged += result.acknowledged;
-    unknown += result.unknown;
-    refused += result.refused;
-    longest_ms = Math.max(longest_ms, result.longest_ms);
-    log(`round ${round}: ${result.acknowledged} acknowledged, longest pause ${Math.round(result.longest_ms)} ms`);
-  }
-  const faults = rounds * (NETWORK_FAULTS.length + 1);
-  return `${faults} faults (ways cut, nodes stopped for 2 to 20 s, ${rounds} primaries killed) on three nodes and two databases in namespaces, ${acknowledged} writes acknowledged, none lost; ${refused} refused, none there; ${unknown} unknown, none twice; longest pause ${(longest_ms / 1000).toFixed(1)} s with a lease of ${LEASE_MS / 1000} s`;
+const serverNetworks = async (options: CheckOptions): Promise<string> => {
+  const said = await tortureRounds(options, { faults: NETWORK_FAULTS, run: tortureNetworks });
+  const count = options.rounds * (NETWORK_FAULTS.length + LAST.length);
+  return `${count} faults (every way cut, one way and both; nodes stopped for 2, 6 and 20 s; the standby away; ${options.rounds} primaries killed and back) on three nodes and two databases in namespaces, ${said}`;
 };
 
 export const checks: readonly Check[] =

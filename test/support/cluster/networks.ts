@@ -13,6 +13,8 @@ export type NetworkPlace = {
 };
 
 export type Networks = Disposable & {
+  /** Where the test itself is. */
+  readonly here: NetworkPlace;
   /** A new place. */
   add(): NetworkPlace;
   /** Nothing that `from` sends comes to `to` any more; `both`: nor the other way. */
@@ -39,6 +41,7 @@ export const makeNetworks = (): Networks => {
   ip("addr", "add", `10.213.${net}.1/24`, "dev", own);
   ip("link", "set", own, "up");
   return {
+    here: { address: `10.213.${net}.1`, through: [] },
     add() {
       const n = names.length + 2;
       const name = `sln${process.pid}-${n}`;
@@ -55,7 +58,8 @@ export const makeNetworks = (): Networks => {
     },
     cut(from, to, { both = false } = {}) {
       for (const [here, there] of both ? [[from, to] as const, [to, from] as const] : [[from, to] as const]) {
-        const route = ["-n", here.through.at(-1) ?? "", "route"];
+        const name = here.through.at(-1);
+        const route = name === undefined ? ["route"] : ["-n", name, "route"];
         ip(...route, "add", "blackhole", `${there.address}/32`);
         cuts.push([...route, "del", "blackhole", `${there.address}/32`]);
       }

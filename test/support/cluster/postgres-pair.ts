@@ -8,7 +8,13 @@ import { until } from "../until.ts";
 import type { NetworkPlace } from "./networks.ts";
 
 const PLACE = "/usr/lib/postgresql";
-const SETTINGS = { listen_addresses: "*", max_connections: "100", autovacuum: "off", wal_sender_timeout: "2s" };
+const SETTINGS = {
+  listen_addresses: "*",
+  max_connections: "100",
+  autovacuum: "off",
+  wal_sender_timeout: "2s",
+  wal_receiver_timeout: "2s",
+};
 
 /** The programs of the newest version on this machine. */
 const programs = (): string => {

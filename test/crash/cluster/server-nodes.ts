@@ -1,0 +1,136 @@
+// Nodes of a cluster that stand still in the middle of a commit, whose clocks are wrong, and that are replaced by the next version.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { startCluster } from "#test/support/cluster.ts";
+import { needs } from "#test/support/needs.ts";
+import { randomFrom } from "#test/support/random.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+import { FAULTS, type Seen, type TortureResult, torture, tortureRounds } from "./server-cluster.ts";
+
+/** Milliseconds for which a node stands still between its guard and its COMMIT; the database ends the transaction after 2 s. */
+const STANDS_MS: Readonly<Record<string, number>> = {
+  "in-commit-2": 2000,
+  "in-commit-6": 6000,
+  "in-commit-20": 20_000,
+};
+
+/** The node that has stopped itself; undefined while none has. */
+const stopped = ({ nodes }: Seen): number | undefined => {
+  for (const [n, { pid }] of nodes) if (stateOf(pid) === "T") return n;
+  return undefined;
+};
+
+const stateOf = (pid: number): string => {
+  try {
+    return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, "latin1"))?.[1] ?? "";
+  } catch {
+    return "";
+  }
+};
+
+/** Each node stops itself once, at a commit that the seed chooses, and goes on after a while. */
+export const tortureCommits = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
+  const random = randomFrom(seed);
+  await using cluster = await startCluster();
+  return await torture<string>(
+    {
+      cluster,
+      start: () => ({ env: { SLIPWAY_FAILPOINT: `after_guard:${20 + Math.floor(random() * 100)}` } }),
+      async fault(name, seen) {
+        const stands = STANDS_MS[name];
+        if (stands === undefined) return undefined;
+        const n = await until(() => stopped(seen), { what: "a node to stop itself in a commit", patience: 60_000 });
+        await Bun.sleep(stands);
+        seen.nodes.get(n)?.signal("SIGCONT");
+        return undefined;
+      },
+    },
+    // Whoever has stopped once is started anew, so that each node can do so again.
+    faults.flatMap((fault) => [fault, "kill-1", "kill-2", "kill-3"]),
+    seed,
+  );
+};
+
+const HOUR_MS = 3_600_000;
+
+/** The usual faults on three nodes, of which one is an hour late and one an hour early. */
+const tortureClocks = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
+  using place = tempDirectory();
+  const library = join(place.path, "clock.so");
+  const source = join(import.meta.dir, "../faults/clock.c");
+  const { exitCode, stderr } = Bun.spawnSync([needs.cc.file, "-O2", "-shared", "-fPIC", "-o", library, source]);
+  if (exitCode !== 0) throw new Error(stderr.toString());
+  const offsets = new Map([
+    [2, HOUR_MS],
+    [3, -HOUR_MS],
+  ]);
+  await using cluster = await startCluster();
+  return await torture<string>(
+    {
+      cluster,
+      start: (n) => ({ env: { LD_PRELOAD: library, CLOCK_OFFSET: `${(offsets.get(n) ?? 0) / 1000}` } }),
+      async fault(name) {
+        if (name !== "look") return undefined;
+        await using sql = new SQL(cluster.database.url, { max: 1 });
+        const [{ spread }] = await sql.unsafe(
+          "select (max(created_at) - min(created_at))::float8 as spread from api_keys where token_name like 'w-%'",
+        );
+        if (spread < HOUR_MS * 0.9) throw new Error(`the clocks were only ${spread} ms apart`);
+        return undefined;
+      },
+    },
+    [...faults, "hand-over", "hand-over", "hand-over", "look"],
+    seed,
+  );
+};
+
+const PREVIOUS = process.env.SLIPWAY_TEST_PREVIOUS_PROGRAM ?? "";
+
+/** Three nodes of the program before, which are replaced by this one, one after the other, under load. */
+const tortureUpgrade = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
+  await using cluster = await startCluster();
+  return await torture<string>(
+    {
+      cluster,
+      start: (_, time) => ({ program: time === 0 ? [PREVIOUS] : undefined }),
+      async fault(name, { nodes }) {
+        if (name !== "look") return undefined;
+        await using sql = new SQL(cluster.database.url, { max: 1 });
+        const ids = [...nodes.values()].map(({ id }) => id);
+        const rows = (await sql.unsafe("select id, version from nodes")) as { id: string; version: string }[];
+        const versions = new Set(rows.filter(({ id }) => ids.includes(id)).map(({ version }) => version));
+        if (versions.size !== 1) throw new Error(`after the upgrade there are nodes of ${[...versions].join(", ")}`);
+        return undefined;
+      },
+    },
+    [...faults, "look", "kill"],
+    seed,
+  );
+};
+
+const inCommits = async (options: CheckOptions): Promise<string> => {
+  const faults = Object.keys(STANDS_MS);
+  const said = await tortureRounds(options, { faults, run: tortureCommits });
+  return `${options.rounds * faults.length} nodes stood still between guard and COMMIT, for 2, 6 and 20 s, and ${options.rounds * faults.length * 3} were killed, ${said}`;
+};
+
+const wrongClocks = async (options: CheckOptions): Promise<string> => {
+  const said = await tortureRounds(options, { faults: FAULTS, run: tortureClocks });
+  return `${options.rounds * (FAULTS.length + 3)} faults on three nodes whose clocks are two hours apart, ${said}`;
+};
+
+const upgrades = async (options: CheckOptions): Promise<string> => {
+  const said = await tortureRounds(options, { faults: ["replace-1", "replace-2", "replace-3"], run: tortureUpgrade });
+  return `${options.rounds} upgrades of three nodes under load, ${said}`;
+};
+
+export const checks: readonly Check[] = needs.postgres.found
+  ? [
+      { name: "cluster: stopped in a commit", run: inCommits },
+      ...(needs.cc.found ? [{ name: "cluster: wrong clocks", run: wrongClocks }] : []),
+      ...(PREVIOUS ? [{ name: "cluster: rolling upgrade", run: upgrades }] : []),
+    ]
+  : [];

@@ -1,0 +1,75 @@
+// What a group of batches sends: log lines of many agents in one statement, and never where that could change what happens.
+import { expect, test } from "bun:test";
+import { SQL } from "bun";
+import { insertAgentLogs } from "#db/agents/logs.ts";
+import type { Pending } from "#db/engine/pending.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { outgoingOf } from "#db/pg/gather.ts";
+import { openPgStore } from "#db/pg/store.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase } from "#test/support/postgres.ts";
+import { outcomeOf } from "../contract.ts";
+
+const lines = (first: number, count: number): Statement[] =>
+  insertAgentLogs(
+    first,
+    1,
+    2,
+    Array.from({ length: count }, (_, i) => ({ created_at: 0, level: 2, output: `line ${first + i}` })),
+  );
+const counted: Statement = { sql: "update agents set logs_length = ? where id = ?", rows: [[1, "a"]], expect: 1 };
+const pending = (...batch: Statement[]): Pending => ({ batch, rows: 0, bytes: 0, resolve() {}, reject() {} });
+const many = (): Pending[] => Array.from({ length: 10 }, (_, i) => pending(counted, ...lines(i * 100, i < 5 ? 1 : 30)));
+
+test("[PQ-11] lines of many batches go behind everything else in one statement, in their order", () => {
+  const group = many();
+  const outgoing = outgoingOf(group, true);
+  expect(outgoing.map(({ of }) => of && group.indexOf(of))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, undefined]);
+  const { text = "", params = [] } = outgoing.at(-1)?.sent ?? {};
+  expect(text).toStartWith(
+    'insert into "agent_logs" (id, agent, source, created_at, level, output) select * from unnest(',
+  );
+  const ids = String(params[0]).slice(1, -1).split(",").map(Number);
+  expect(ids).toHaveLength(5 + 5 * 30);
+  expect(ids).toEqual([...ids].sort((a, b) => a - b));
+  expect(String(params[5])).toContain('"line 929"}');
+});
+
+test("[PQ-11] where another statement names their table, where they are few, and after a refusal each is in its place", () => {
+  const inPlace = (group: readonly Pending[], isGathered = true): boolean =>
+    outgoingOf(group, isGathered).every(({ of }) => of !== undefined);
+  expect(inPlace(many(), false)).toBe(true);
+  const deletes: Statement = { sql: "delete from agent_logs where agent = ?", rows: [[1]] };
+  expect(inPlace([...many(), pending(deletes)])).toBe(true);
+  const reads: Statement = { sql: "update agents set n = (select count(*) from agent_logs)", rows: [[]] };
+  expect(inPlace([...many(), pending(reads)])).toBe(true);
+  expect(inPlace([pending(counted, ...lines(1, 3))])).toBe(true);
+  expect(inPlace(many())).toBe(false);
+});
+
+testNeeding(
+  [needs.postgres],
+  "[PQ-11] of lines that went together only those of the refused batch are missing",
+  async () => {
+    const database = await createDatabase();
+    const store = await openPgStore({ url: database.url, now: 0, fatal: () => {} });
+    await using sql = new SQL(database.url, { max: 1 });
+    // Lines of no agent, so that nothing else has to be there.
+    const keys = await sql.unsafe(
+      "select conname as name from pg_constraint where conrelid = 'agent_logs'::regclass and contype = 'f'",
+    );
+    for (const { name } of keys) await sql.unsafe(`alter table agent_logs drop constraint "${name}"`);
+    const starts = Array.from({ length: 20 }, (_, i) => i * 10);
+    // The eighth brings a number that the third has taken.
+    starts[7] = 20;
+    const outcomes = await Promise.all(starts.map((first) => outcomeOf(store.commit(lines(first, 2)))));
+    expect(outcomes.map((outcome, i) => (outcome === "done" ? "" : `${i}: ${outcome}`)).filter(Boolean)).toEqual([
+      "7: constraint",
+    ]);
+    const found = (await sql.unsafe("select id::int as id from agent_logs order by id")) as { id: number }[];
+    const kept = starts.filter((_, i) => i !== 7).flatMap((first) => [first, first + 1]);
+    expect(found.map(({ id }) => id)).toEqual(kept.sort((a, b) => a - b));
+    await store.close();
+    await database.remove();
+  },
+);
