@@ -77,7 +77,8 @@ export class ClusterNode {
       await checkDatabase(connection);
       await migratePostgres(connection, { now: options.clock.now() });
       const node = new ClusterNode(options, primary);
-      await node.#look(connection);
+      await node.#show(connection);
+      node.#view = await viewCluster(connection);
       node.#logChanges();
       node.#plan(LOOK_MS);
       return node;
@@ -186,12 +187,19 @@ export class ClusterNode {
 
   async #beat(): Promise<void> {
     if (this.#left) return;
+    let hasAnswered = false;
     try {
-      await this.#within((sql) => (this.#role === "active" ? this.#renew(sql) : this.#try(sql)));
+      await this.#within(async (sql) => {
+        // First, since it only reads: what is written waits for a standby that is away, and then it has to be known why.
+        this.#view = await viewCluster(sql);
+        hasAnswered = true;
+        await (this.#role === "active" ? this.#renew(sql) : this.#try(sql));
+        if (!this.#isFollowed) await this.#show(sql);
+      });
       this.#isSilent = false;
       if (!this.#isFollowed) this.#logChanges();
     } catch (error) {
-      this.#isSilent = true;
+      this.#isSilent = !hasAnswered;
       this.#logChanges(error);
       this.#primary.lost();
       // Its connection hangs in the same way, and after a failover another database has to be found.
@@ -224,11 +232,9 @@ export class ClusterNode {
     }
     this.#hold(asked_at + lease_ms);
     this.#wasServing = true;
-    await this.#look(sql);
   }
 
   async #try(sql: ReservedSQL): Promise<void> {
-    await this.#look(sql);
     if (this.#waiting.length === 0 || this.leader) return;
     const { clock, lease_ms } = this.#options;
     const asked_at = clock.monotonic();
@@ -241,10 +247,10 @@ export class ClusterNode {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  async #look(sql: ReservedSQL): Promise<void> {
+  /** Tells the others that it is alive. */
+  async #show(sql: ReservedSQL): Promise<void> {
     const { id, version } = this.#options;
     await seeNode(sql, { id, address: id, version });
-    this.#view = await viewCluster(sql);
   }
 
   /** A line of the log for each thing that has changed. */

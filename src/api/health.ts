@@ -43,7 +43,12 @@ export const health = (ctx: ApiContext) =>
 
 /** What keeps a node of a cluster from its work; undefined for a server without a cluster. */
 const whyNotServing = ({ cluster }: ApiContext): string | undefined =>
-  cluster && cluster.serves_ms <= 0 ? "The database does not confirm that this node is the active one." : undefined;
+  cluster && cluster.serves_ms <= 0 ? LAPSED[cluster.state.standby === "missing" ? "missing" : "other"] : undefined;
+
+const LAPSED = {
+  missing: "No synchronous standby of the database is connected, so this node cannot renew its lease.",
+  other: "The database does not confirm that this node is the active one.",
+} as const;
 
 /** What a node is in; nothing of a server without a cluster. */
 const nodeState = ({ cluster }: ApiContext): Partial<NodeState> => {
