@@ -23,10 +23,7 @@ export const BUILD_FAILPOINTS = [
 /** Of a node of a cluster alone: there it stands still (SIGSTOP) with a commit half sent, until somebody lets it go on. */
 export const STOPPOINTS = ["after_guard"] as const;
 
-export type Failpoint =
-  | (typeof FAILPOINTS)[number]
-  | (typeof BUILD_FAILPOINTS)[number]
-  | (typeof STOPPOINTS)[number];
+export type Failpoint = (typeof FAILPOINTS)[number] | (typeof BUILD_FAILPOINTS)[number] | (typeof STOPPOINTS)[number];
 
 let armed: Failpoint | undefined;
 let remaining = 0;
