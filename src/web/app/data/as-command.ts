@@ -76,6 +76,12 @@ const VERBS: Partial<Record<Route, (sent: Sent) => string>> = {
   "POST /deployment/backups/:backup/check": ({ path }) => `slipway restore ${quoted(segment(path, 3))} --check`,
   "GET /templates": () => "slipway templates list",
   "GET /chats": () => "slipway chats list",
+  "GET /tasks": () => "slipway tasks list",
+  "POST /tasks/:user/:task/pause": ({ path }) => `slipway tasks pause ${quoted(segment(path, 3))}`,
+  "POST /tasks/:user/:task/resume": ({ path }) => `slipway tasks resume ${quoted(segment(path, 3))}`,
+  "DELETE /tasks/:user/:task": ({ path }) => `slipway tasks delete ${quoted(segment(path, 3))} --yes`,
+  "GET /organizations/:organization/groups": ({ path }) =>
+    `slipway groups list --organization ${quoted(segment(path, 2))}`,
 };
 
 /** Undefined where the command line has no verb for it. */
