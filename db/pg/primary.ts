@@ -49,8 +49,9 @@ export class Primary {
     return this.#readers as SQL;
   }
 
-  /** The writer's connection broke: the next use makes another. */
-  lost(): void {
+  /** The writer's connection broke, or `readers`, where they are still those in use: the next use makes another. */
+  lost(readers?: SQL): void {
+    if (readers && readers !== this.#readers) return;
     this.#writer = undefined;
     const old = [this.#sql, this.#readers];
     this.#sql = undefined;

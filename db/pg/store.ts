@@ -107,7 +107,10 @@ export class PgStore implements Store {
       try {
         return await read(readers);
       } catch (error) {
-        if (isAnswer(error) || repeats >= READ_REPEATS) throw refusalOf(error);
+        if (isAnswer(error)) throw refusalOf(error);
+        // The second time the host itself may be gone: then another one has to be looked for, before anything is written.
+        if (repeats > 0) this.#primary.lost(readers);
+        if (repeats >= READ_REPEATS) throw refusalOf(error);
       }
     }
   }
