@@ -126,7 +126,7 @@ testInside(
       }
     }
   },
-  30_000,
+  120_000,
 );
 
 testInside("[WL-3] each caller sees and counts what is theirs to see, in the same order as everybody", async () => {

@@ -112,7 +112,8 @@ test("[TI-31] a required stop comes in the owner's quiet hours, in their zone; w
   expect(await set("", time.admin, "ada")).toBe("ok");
   expect(await time.owner.get<object>(path)).toMatchObject({ user_set: false });
   const told = await time.admin.get<{ audit_logs: { diff: object }[] }>("/api/v2/audit?q=resource_type:user&limit=5");
-  expect(told.audit_logs[0]?.diff).toEqual({
+  // The clock stands still, so that the order of entries says nothing.
+  expect(told.audit_logs.map(({ diff }) => diff)).toContainEqual({
     quiet_hours_schedule: { old: "CRON_TZ=UTC 0 1 * * *", new: "", secret: false },
   });
 });
