@@ -39,6 +39,7 @@ import { api } from "./api/index.ts";
 import { registerFigures } from "./api/metrics/figures.ts";
 import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
+import { oauth2Protocol } from "./api/oauth2/protocol.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
 import type { Context } from "./context/context.ts";
@@ -106,6 +107,7 @@ export const createApp = (ctx: Context): AnyElysia => {
   const app: AnyElysia = withRoutes(base, ctx)
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
+    .use(oauth2Protocol(ctx))
     .use(swaggerPage(() => withRoutes(new Elysia(), ctx), web))
     .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face)));
   const operations = operationsOf(app);

@@ -20,6 +20,7 @@ export * from "./mcp.ts";
 export * from "./model-spend.ts";
 export * from "./models.ts";
 export * from "./notifications.ts";
+export * from "./oauth2.ts";
 export * from "./oidc-links.ts";
 export * from "./port-shares.ts";
 export * from "./provisioners.ts";

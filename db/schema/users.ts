@@ -92,7 +92,7 @@ export const api_keys = callerTable(
     /** SHA-256 of the secret, hex. */
     secret_hash: text().notNull(),
     token_name: text().notNull().default(""),
-    /** password (a sign-in) | token (made on the tokens page) */
+    /** password, oidc (a sign-in) | token (made on the tokens page) | oauth2_provider_app (granted to an application) */
     login_type: text().notNull(),
     /** all | application_connect | limited: see `scopes`. */
     scope: text().notNull(),

@@ -1,5 +1,5 @@
 // API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
-import { and, asc, desc, eq, exists, gt, ne, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, gt, ne, notInArray, or, sql } from "drizzle-orm";
 import { build, deleteBy, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { passkeys, totp_factors } from "../schema/second-factors.ts";
 import { api_keys, users } from "../schema/users.ts";
@@ -119,7 +119,9 @@ export const isKeyStill = statement<{ id: string; now: number }>(
 
 export const deleteKey = deleteBy(api_keys, api_keys.id);
 
-const isSession = and(ne(api_keys.login_type, "token"), eq(api_keys.scope, "all"));
+/** Neither made on the tokens page nor granted to an application. */
+const isOfSignIn = notInArray(api_keys.login_type, ["token", "oauth2_provider_app"]);
+const isSession = and(isOfSignIn, eq(api_keys.scope, "all"));
 
 /** Sign-ins of a user that count now, the last used first. Those of single apps' hosts are part of the sign-in they came from. */
 export const listSessions = query(
@@ -131,13 +133,9 @@ export const listSessions = query(
     .limit(1000),
 );
 
-/** Ends every sign-in of a user but `except`; tokens stay. */
+/** Ends every sign-in of a user but `except`; tokens and what applications were granted stay. */
 export const deleteSessionsOf = statement<{ user_id: string; except: string }>(
-  build
-    .delete(api_keys)
-    .where(
-      sql`${api_keys.user_id} = ${sql.placeholder("user_id")} and ${api_keys.login_type} <> 'token' and ${api_keys.id} <> ${sql.placeholder("except")}`,
-    ),
+  build.delete(api_keys).where(and(given(api_keys.user_id), isOfSignIn, ne(api_keys.id, sql.placeholder("except")))),
 );
 
 /** Ends every key of a user, such as after a new password; `except` stays. */

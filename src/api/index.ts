@@ -21,6 +21,9 @@ import { insights } from "./insights/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { notifications } from "./notifications/index.ts";
 import { notificationsOfUser } from "./notifications/of-user.ts";
+import { oauth2Apps } from "./oauth2/apps.ts";
+import { oauth2Authorize } from "./oauth2/authorize.ts";
+import { oauth2Grants } from "./oauth2/grants.ts";
 import { organizations } from "./organizations/index.ts";
 import { provisionerDaemons } from "./provisioner-daemons/index.ts";
 import { derpMaps } from "./tailnet/derp-map.ts";
@@ -54,6 +57,9 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
   users,
   userSkills,
   userSecrets,
+  oauth2Apps,
+  oauth2Authorize,
+  oauth2Grants,
   notifications,
   notificationsOfUser,
   externalAuth,

@@ -576,6 +576,44 @@ create table "notifications" (
   "dispatched_at" bigint
 );
 --> statement-breakpoint
+create table "oauth2_app_secrets" (
+  "id" text primary key,
+  "app_id" text not null,
+  "secret_hash" text not null,
+  "last_characters" text not null,
+  "created_at" bigint not null,
+  "last_used_at" bigint
+);
+--> statement-breakpoint
+create table "oauth2_apps" (
+  "id" text primary key,
+  "name" text not null,
+  "icon" text not null default '',
+  "redirect_uris" text not null,
+  "scopes" text not null default '[]',
+  "auth_method" text not null,
+  "self_registered" bigint not null default 0,
+  "created_at" bigint not null,
+  "updated_at" bigint not null
+);
+--> statement-breakpoint
+create table "oauth2_grants" (
+  "key_id" text primary key,
+  "app_id" text not null,
+  "user_id" text not null,
+  "scopes" text not null,
+  "redirect_uri" text not null,
+  "code_hash" text not null,
+  "code_challenge" text not null,
+  "code_expires_at" bigint not null,
+  "redeemed_at" bigint,
+  "family_hash" text,
+  "refresh_hash" text,
+  "refresh_expires_at" bigint,
+  "created_at" bigint not null,
+  "updated_at" bigint not null
+);
+--> statement-breakpoint
 create table "oidc_links" (
   "issuer" text not null,
   "subject" text not null,
@@ -1007,6 +1045,14 @@ alter table "notification_preferences" add foreign key ("user_id") references "u
 --> statement-breakpoint
 alter table "notifications" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
+alter table "oauth2_app_secrets" add foreign key ("app_id") references "oauth2_apps" ("id") on delete cascade deferrable;
+--> statement-breakpoint
+alter table "oauth2_grants" add foreign key ("key_id") references "api_keys" ("id") on delete cascade deferrable;
+--> statement-breakpoint
+alter table "oauth2_grants" add foreign key ("app_id") references "oauth2_apps" ("id") on delete cascade deferrable;
+--> statement-breakpoint
+alter table "oauth2_grants" add foreign key ("user_id") references "users" ("id") deferrable;
+--> statement-breakpoint
 alter table "oidc_links" add foreign key ("user_id") references "users" ("id") deferrable;
 --> statement-breakpoint
 alter table "organization_members" add foreign key ("organization_id") references "organizations" ("id") deferrable;
@@ -1186,6 +1232,20 @@ create index "notifications_inbox" on "notifications" ("user_id", "key");
 create index "notifications_undispatched" on "notifications" ("key") where "notifications"."dispatched_at" is null;
 --> statement-breakpoint
 create index "notifications_created" on "notifications" ("created_at");
+--> statement-breakpoint
+create index "oauth2_app_secrets_app" on "oauth2_app_secrets" ("app_id");
+--> statement-breakpoint
+create unique index "oauth2_apps_name" on "oauth2_apps" ((lower("oauth2_apps"."name"))) where "oauth2_apps"."self_registered" = 0;
+--> statement-breakpoint
+create index "oauth2_apps_registered" on "oauth2_apps" ("self_registered", "updated_at");
+--> statement-breakpoint
+create unique index "oauth2_grants_code" on "oauth2_grants" ("code_hash");
+--> statement-breakpoint
+create unique index "oauth2_grants_family" on "oauth2_grants" ("family_hash") where "oauth2_grants"."family_hash" is not null;
+--> statement-breakpoint
+create index "oauth2_grants_user" on "oauth2_grants" ("user_id");
+--> statement-breakpoint
+create index "oauth2_grants_app" on "oauth2_grants" ("app_id");
 --> statement-breakpoint
 create index "oidc_links_user" on "oidc_links" ("user_id");
 --> statement-breakpoint

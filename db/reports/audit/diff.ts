@@ -79,6 +79,11 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     ...plain("model_intent", "allow_in_plan_mode"),
     sealed_secrets: { as: "secrets", kind: "secret" },
   },
+  oauth2_provider_app: plain("id", "name", "icon", "redirect_uris", "scopes", "auth_method", "self_registered"),
+  oauth2_provider_app_secret: {
+    ...plain("id", "app_id", "last_characters"),
+    secret_hash: { as: "secret", kind: "secret" },
+  },
   provisioner_key: { ...plain("id", "organization_id", "name", "tags"), secret_hash: { as: "key", kind: "secret" } },
   file: plain("id", "hash", "mimetype", "size", "created_by"),
 };

@@ -5,6 +5,7 @@ import { isUuid, NIL_UUID } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findMcpServer } from "#db/models/mcp-servers.ts";
+import { findOAuth2App, findOAuth2Secret } from "#db/oauth2/apps.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { findTask, findTaskByName } from "#db/tasks/tasks.ts";
 import { findProvisionerKeyByName } from "#db/templates/provisioners.ts";
@@ -112,6 +113,20 @@ const keyOf =
   };
 export const apiKey = keyOf("key");
 export const session = keyOf("session");
+
+export const oauth2Grant = keyOf("grant");
+
+export const oauth2App: Find = async ({ store, params }) => {
+  const found = await store.get(findOAuth2App({ id: idIn(params, "app") }));
+  return found && { resource_type: "oauth2_provider_app", resource_id: found.id, target: found.name, icon: found.icon };
+};
+
+export const oauth2Secret: Find = async (asked) => {
+  const app = await oauth2App(asked);
+  const [app_id, id] = [idIn(asked.params, "app"), idIn(asked.params, "secret")];
+  const found = app && (await asked.store.get(findOAuth2Secret({ app_id, id })));
+  return found && { ...app, resource_type: "oauth2_provider_app_secret", resource_id: found.id };
+};
 
 export const namedToken: Find = async (asked) => {
   const owner = await userIn(asked);

@@ -110,6 +110,7 @@ const RULES: readonly Rule[] = [
   // A session is a key for everything.
   ["users/*/keys", {}],
   ["users/*/keys/**", { GET: "api_key:read", PATCH: "api_key:update", DELETE: "api_key:delete" }],
+  ["users/*/oauth2-grants/**", { GET: "api_key:read", DELETE: "api_key:delete" }],
   ["users/*/sessions/**", { GET: "api_key:read", DELETE: "api_key:delete" }],
   ["users/*/gitsshkey", personal],
   ["users/*/skills/**", personal],

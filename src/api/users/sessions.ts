@@ -6,6 +6,7 @@ import { type ApiKey, listSessions } from "#db/users/api-keys.ts";
 import { keyAt, keysOwnerAt } from "#domain/users/api-key.ts";
 import { deviceOf } from "#domain/users/device.ts";
 import { userPath as params } from "#domain/users/find.ts";
+import { isSignIn } from "#domain/users/keys.ts";
 import { endOtherSessions, removeKey } from "#domain/users/keys-change.ts";
 import { Session } from "#schema/users/api-key.ts";
 import * as target from "../audit/targets.ts";
@@ -78,7 +79,7 @@ export const sessions = (ctx: ApiContext) =>
       async ({ caller, params, status }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
         const key = await keyAt(ctx, owner, params.session);
-        if (key.login_type === "token") throw notFound();
+        if (!isSignIn(key)) throw notFound();
         await removeKey(ctx, key);
         return status(204, undefined);
       },

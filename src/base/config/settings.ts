@@ -26,6 +26,7 @@ import {
 import { LOCAL_SETTINGS } from "./local-settings.ts";
 import { logLevels } from "./log-levels.ts";
 import { NOTIFICATION_SETTINGS } from "./notification-settings.ts";
+import { OAUTH2_SETTINGS } from "./oauth2-settings.ts";
 import { OIDC_SETTINGS } from "./oidc-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
@@ -126,6 +127,7 @@ export const SERVER_SETTINGS = {
   }),
   ...LOCAL_SETTINGS,
   ...SIGN_IN_SETTINGS,
+  ...OAUTH2_SETTINGS,
   ...OIDC_SETTINGS,
   provisioner_slots: setting(whole(1, 64), 2, {
     group: "Workspaces",

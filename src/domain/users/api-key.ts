@@ -10,7 +10,7 @@ import type { DomainContext } from "../context.ts";
 import { areWithin, networksOf } from "./allowed-addresses.ts";
 import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
-import { scopesOf } from "./keys.ts";
+import { GRANTED, scopesOf } from "./keys.ts";
 
 /** The user whose keys the path speaks of: 404 when not visible, 403 when the caller may not handle them. */
 export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
@@ -58,7 +58,7 @@ export const scopesNamed = (scope: string | undefined, scopes: readonly string[]
 
 /**
  * The networks for a key that this caller makes or changes: never more than the caller's own key may. 403 when more is asked for, also
- * for scopes, else a narrow key would be a way to a wide one (rule ID-22).
+ * for scopes, else a narrow key would be a way to a wide one (rule ID-22); nothing for an application, whose keys would outlive its grant.
  */
 export const withinOwn = async (
   ctx: Pick<DomainContext, "store">,
@@ -67,7 +67,9 @@ export const withinOwn = async (
 ): Promise<string[]> => {
   const beyond = wanted.scopes.find((scope) => !allows(caller.scopes, scope));
   if (beyond !== undefined) throw forbidden(`The key of this request cannot give the scope ${beyond}.`);
-  const own = (await ctx.store.get(findKey({ id: caller.key_id })))?.allowed_addresses ?? [];
+  const ownKey = await ctx.store.get(findKey({ id: caller.key_id }));
+  if (ownKey?.login_type === GRANTED) throw forbidden("What an application was granted makes no other keys.");
+  const own = ownKey?.allowed_addresses ?? [];
   const networks = networksOf(wanted.allowed_addresses);
   if (networks.length === 0) return own;
   if (!areWithin(networks, own)) throw forbidden("The key of this request counts from fewer addresses.");

@@ -9,7 +9,7 @@ import type { DomainContext } from "../context.ts";
 import { scopesNamed, withinOwn } from "./api-key.ts";
 import { keyChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
-import { LOGIN_SECONDS, newKey, scopeColumns, scopesOf } from "./keys.ts";
+import { GRANTED, LOGIN_SECONDS, newKey, scopeColumns, scopesOf } from "./keys.ts";
 import { lifetimeSeconds } from "./lifetime.ts";
 import type { Seen } from "./sign-in.ts";
 import { takenOr } from "./taken.ts";
@@ -86,8 +86,10 @@ export const changeToken = async (
   return changed;
 };
 
-/** It stays in the list of expired tokens. */
-export const expireKey = async ({ store, clock, topics }: DomainContext, key: ApiKey): Promise<void> => {
+/** It stays in the list of expired tokens; what an application was granted is gone, else it would come back with its next refresh. */
+export const expireKey = async (ctx: DomainContext, key: ApiKey): Promise<void> => {
+  if (key.login_type === GRANTED) return removeKey(ctx, key);
+  const { store, clock, topics } = ctx;
   const now = clock.now();
   const patch = { expires_at: now, updated_at: now };
   if (key.expires_at > now) {

@@ -7,10 +7,17 @@ import { insertKey } from "#db/users/api-keys.ts";
 /** A sign-in lasts a day and is extended by use. */
 export const LOGIN_SECONDS = 86_400;
 
+/** The login type of keys that people have granted to applications (src/domain/oauth2). */
+export const GRANTED = "oauth2_provider_app";
+
+/** True for the key of a sign-in: it is extended by use, and ended with the other sign-ins. */
+export const isSignIn = ({ login_type }: Pick<ApiKey, "login_type">): boolean =>
+  login_type !== "token" && login_type !== GRANTED;
+
 export type NewKey = {
   user_id: string;
-  /** `password` is a sign-in, `token` was made on the tokens page. */
-  login_type: "password" | "token" | "oidc";
+  /** `password` is a sign-in, `token` was made on the tokens page, `oauth2_provider_app` was granted to an application. */
+  login_type: "password" | "token" | "oidc" | typeof GRANTED;
   token_name?: string;
   /** What it may be used for; default everything. */
   scopes?: readonly string[];

@@ -8,7 +8,7 @@ import { touchUser, type User } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { wokenUp } from "./audit.ts";
-import { LOGIN_SECONDS, newKey } from "./keys.ts";
+import { isSignIn, LOGIN_SECONDS, newKey } from "./keys.ts";
 import { rememberedAddress } from "./known-address.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock">;
@@ -120,7 +120,7 @@ type UsedKey = Pick<ApiKey, "login_type" | "lifetime_seconds" | "expires_at" | "
 
 /** Notes the use of a key, which wakes up its user. Nobody waits for it, and a failure only means that it is noted later. */
 export const noteKeyUse = ({ store }: Pick<Deps, "store">, key: UsedKey, now: number, seen: Seen): void => {
-  const expires = key.login_type !== "token" ? now + key.lifetime_seconds * 1000 : key.expires_at;
+  const expires = isSignIn(key) ? now + key.lifetime_seconds * 1000 : key.expires_at;
   const writes = [
     touchKey({
       id: key.key_id,

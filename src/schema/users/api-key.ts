@@ -15,7 +15,9 @@ export const ApiKey = namedObject("ApiKey", {
   user_id: t.String({ format: "uuid" }),
   username: t.String({ description: "Whose key this is." }),
   token_name: t.String({ description: "Empty for sign-ins." }),
-  login_type: t.String({ description: "token, or password for a sign-in." }),
+  login_type: t.String({
+    description: "token; password or oidc for a sign-in; oauth2_provider_app for what an application was granted.",
+  }),
   scope: t.String({ description: "The scope, or `limited` where there are several." }),
   scopes: t.Array(t.String(), { description: "What the key may be used for; `all` is everything." }),
   allowed_addresses: t.Array(t.String(), {

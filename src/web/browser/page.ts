@@ -66,7 +66,10 @@ export const mustBeSignedIn = async (): Promise<User> => {
   return new Promise(() => {});
 };
 
-const signInAgain = (): void => location.replace(`/login?redirect=${encodeURIComponent(location.pathname)}`);
+/** What a program asks for stands in the query of its page, and is asked for again afterwards. */
+const here = (): string => location.pathname + (location.pathname.startsWith("/oauth2/") ? location.search : "");
+
+const signInAgain = (): void => location.replace(`/login?redirect=${encodeURIComponent(here())}`);
 
 /** Says what went wrong, where it is seen. When it is that the session has ended, the person signs in and comes back. */
 export const showProblem = (error: unknown, id = "problem"): void => {

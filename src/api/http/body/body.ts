@@ -19,7 +19,7 @@ export const tooLarge = (limit: number): AppError =>
   new AppError("too_large", "Request body too large.", { detail: `Maximum request body size is ${limit} bytes.` });
 
 /** The body's bytes. 413 as soon as more than `limit` have come in. */
-const readBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
+export const readBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity") {
     throw new AppError("unsupported_media", "Compressed request bodies are not supported.", {

@@ -10,6 +10,7 @@ export const TAGS: { name: string; description: string }[] = [
     name: "Secrets",
     description: "What people keep for their workspaces to find in variables and files; never returned.",
   },
+  { name: "OAuth 2", description: "Programs that ask people for access, and what people have granted them." },
   { name: "External accounts", description: "Accounts at git hosts and other services that people link." },
   { name: "Organizations", description: "Who owns templates and workspaces together." },
   { name: "Groups", description: "Members who are given access together, and what their workspaces may cost." },

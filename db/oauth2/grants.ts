@@ -1,0 +1,107 @@
+// What people have granted to applications. A grant lives as long as its key: whoever deletes the key ends it.
+import { and, desc, eq, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
+import { build, findBy, given, insertInto, query, statement } from "../engine/sql.ts";
+import { oauth2_apps, oauth2_grants } from "../schema/oauth2.ts";
+import { api_keys } from "../schema/users.ts";
+
+export type OAuth2GrantRow = typeof oauth2_grants.$inferSelect;
+
+export const insertOAuth2Grant = insertInto(oauth2_grants);
+export const findGrant = findBy(oauth2_grants, oauth2_grants.key_id);
+export const findGrantByCode = findBy(oauth2_grants, oauth2_grants.code_hash);
+export const findGrantByFamily = findBy(oauth2_grants, oauth2_grants.family_hash);
+
+/** Of a user, with their applications, the newest first; those whose code was never redeemed are none: {user_id}. */
+export const listGrants = query(
+  build
+    .select({ grant: oauth2_grants, app: oauth2_apps, key: api_keys })
+    .from(oauth2_grants)
+    .innerJoin(oauth2_apps, eq(oauth2_apps.id, oauth2_grants.app_id))
+    .innerJoin(api_keys, eq(api_keys.id, oauth2_grants.key_id))
+    .where(and(given(oauth2_grants.user_id), isNotNull(oauth2_grants.redeemed_at)))
+    .orderBy(desc(oauth2_grants.created_at), desc(oauth2_grants.key_id))
+    .limit(200),
+);
+
+/** All of a user, also those that wait for their code: {user_id}. */
+export const listGrantIds = query(
+  build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(given(oauth2_grants.user_id)).limit(1000),
+);
+
+/** {app_id} */
+export const listKeysOfApp = query(
+  build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(given(oauth2_grants.app_id)).limit(100_000),
+);
+
+/** A code becomes tokens, once. Refused as `stale` the second time. */
+export const redeemGrant = statement<{
+  key_id: string;
+  now: number;
+  family_hash: string;
+  refresh_hash: string;
+  refresh_expires_at: number;
+}>(
+  build
+    .update(oauth2_grants)
+    .set({
+      redeemed_at: sql.placeholder("now") as never,
+      updated_at: sql.placeholder("now") as never,
+      family_hash: sql.placeholder("family_hash") as never,
+      refresh_hash: sql.placeholder("refresh_hash") as never,
+      refresh_expires_at: sql.placeholder("refresh_expires_at") as never,
+    })
+    .where(and(given(oauth2_grants.key_id), isNull(oauth2_grants.redeemed_at))),
+  { expect: 1 },
+);
+
+/** The next refresh token takes the place of the known one. Refused as `stale` when that was replaced meanwhile. */
+export const rotateGrant = statement<{
+  key_id: string;
+  now: number;
+  known_hash: string;
+  refresh_hash: string;
+  refresh_expires_at: number;
+}>(
+  build
+    .update(oauth2_grants)
+    .set({
+      updated_at: sql.placeholder("now") as never,
+      refresh_hash: sql.placeholder("refresh_hash") as never,
+      refresh_expires_at: sql.placeholder("refresh_expires_at") as never,
+    })
+    .where(and(given(oauth2_grants.key_id), eq(oauth2_grants.refresh_hash, sql.placeholder("known_hash")))),
+  { expect: 1 },
+);
+
+/** The keys, and so the grants, that an application has. */
+export const deleteKeysOfApp = statement<{ app_id: string }>(
+  build
+    .delete(api_keys)
+    .where(
+      inArray(
+        api_keys.id,
+        build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(given(oauth2_grants.app_id)),
+      ),
+    ),
+);
+
+/** Grants of a user that nothing can come of any more: the code was not redeemed in time, or nobody came back to refresh. */
+export const deleteLapsedGrants = statement<{ user_id: string; now: number }>(
+  build.delete(api_keys).where(
+    inArray(
+      api_keys.id,
+      build
+        .select({ key_id: oauth2_grants.key_id })
+        .from(oauth2_grants)
+        .where(
+          and(
+            given(oauth2_grants.user_id),
+            or(
+              and(isNull(oauth2_grants.redeemed_at), lt(oauth2_grants.code_expires_at, sql.placeholder("now"))),
+              lt(oauth2_grants.refresh_expires_at, sql.placeholder("now")),
+            ),
+          ),
+        ),
+    ),
+  ),
+);

@@ -1,0 +1,190 @@
+// Applications that ask people for access with OAuth 2, and their secrets, for owners (rules OA-1 to OA-3).
+import { Elysia, t } from "elysia";
+import { rfc3339 } from "#base/clock.ts";
+import { listOAuth2Apps, listOAuth2Secrets, type OAuth2AppRow, type OAuth2SecretRow } from "#db/oauth2/apps.ts";
+import {
+  changeApp,
+  createApp,
+  createAppSecret,
+  findApp,
+  mustManageApps,
+  removeApp,
+  removeAppSecret,
+} from "#domain/oauth2/apps.ts";
+import {
+  type AuthMethod,
+  CreateOAuth2App,
+  NewOAuth2Secret,
+  OAuth2App,
+  OAuth2Secret,
+  UpdateOAuth2App,
+} from "#schema/oauth2/app.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent } from "../http/responses.ts";
+
+const tags = ["OAuth 2"];
+const user = true;
+const params = t.Object({ app: t.String({ format: "uuid", description: "The application." }) });
+const secretPath = t.Object({
+  app: params.properties.app,
+  secret: t.String({ format: "uuid", description: "Id of the secret." }),
+});
+
+const presentSecret = ({ id, last_characters, created_at, last_used_at }: OAuth2SecretRow): OAuth2Secret => ({
+  id,
+  client_secret_truncated: last_characters,
+  created_at: rfc3339(created_at),
+  last_used_at: last_used_at === null ? null : rfc3339(last_used_at),
+});
+
+export const oauth2Apps = (ctx: ApiContext) => {
+  const present = (row: OAuth2AppRow): OAuth2App => ({
+    id: row.id,
+    name: row.name,
+    icon: row.icon,
+    callback_url: row.redirect_uris[0] ?? "",
+    redirect_uris: row.redirect_uris,
+    scopes: row.scopes,
+    token_endpoint_auth_method: row.auth_method as AuthMethod,
+    self_registered: row.self_registered,
+    created_at: rfc3339(row.created_at),
+    updated_at: rfc3339(row.updated_at),
+    endpoints: {
+      authorization: new URL("/oauth2/authorize", ctx.accessUrl).href,
+      token: new URL("/oauth2/token", ctx.accessUrl).href,
+    },
+  });
+  return new Elysia({ prefix: "/oauth2-provider/apps" })
+    .use(callers)
+    .get(
+      "",
+      async ({ caller }) => {
+        mustManageApps(caller);
+        return (await ctx.store.all(listOAuth2Apps())).map(present);
+      },
+      {
+        user,
+        response: { 200: t.Array(OAuth2App), ...fails(401, 403) },
+        detail: {
+          tags,
+          operationId: "listOAuth2Apps",
+          summary: "List applications",
+          description: "Those that owners have made, by name, then those that registered themselves.",
+        },
+      },
+    )
+    .post(
+      "",
+      async ({ caller, body, status }) => {
+        mustManageApps(caller);
+        return status(201, present(await createApp(ctx, body)));
+      },
+      {
+        user,
+        body: CreateOAuth2App,
+        response: { 201: OAuth2App, ...fails(400, 401, 403, 409, 413) },
+        detail: operation({
+          tags,
+          operationId: "createOAuth2App",
+          summary: "Make an application",
+          description: "Which may ask people for access. It proves itself with a secret, made apart.",
+          example: { name: "Review board", callback_url: "https://reviews.example.com/callback" },
+        }),
+      },
+    )
+    .get("/:app", async ({ caller, params }) => present(await findApp(ctx, params.app, caller)), {
+      user,
+      params,
+      response: { 200: OAuth2App, ...fails(401, 403, 404) },
+      detail: { tags, operationId: "getOAuth2App", summary: "Get an application" },
+    })
+    .put(
+      "/:app",
+      async ({ caller, params, body }) => present(await changeApp(ctx, await findApp(ctx, params.app, caller), body)),
+      {
+        user,
+        params,
+        body: UpdateOAuth2App,
+        response: { 200: OAuth2App, ...fails(400, 401, 403, 404, 409, 413) },
+        detail: operation({
+          tags,
+          operationId: "updateOAuth2App",
+          summary: "Change an application",
+          description: "What is left out stays, and so does what people have granted.",
+          audit: target.writes(target.oauth2App),
+        }),
+      },
+    )
+    .delete(
+      "/:app",
+      async ({ caller, params, status }) => {
+        await removeApp(ctx, await findApp(ctx, params.app, caller));
+        return status(204, undefined);
+      },
+      {
+        user,
+        params,
+        response: { 204: NoContent, ...fails(401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "deleteOAuth2App",
+          summary: "Delete an application",
+          description: "What people have granted to it ends at once, with what it has open.",
+          audit: target.deletes(target.oauth2App),
+        }),
+      },
+    )
+    .get(
+      "/:app/secrets",
+      async ({ caller, params }) => {
+        const { id } = await findApp(ctx, params.app, caller);
+        return (await ctx.store.all(listOAuth2Secrets({ app_id: id }))).map(presentSecret);
+      },
+      {
+        user,
+        params,
+        response: { 200: t.Array(OAuth2Secret), ...fails(401, 403, 404) },
+        detail: { tags, operationId: "listOAuth2AppSecrets", summary: "List secrets of an application" },
+      },
+    )
+    .post(
+      "/:app/secrets",
+      async ({ caller, params, status }) => {
+        const { id, text } = await createAppSecret(ctx, await findApp(ctx, params.app, caller));
+        return status(201, { id, client_secret_full: text });
+      },
+      {
+        user,
+        params,
+        response: { 201: NewOAuth2Secret, ...fails(401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "createOAuth2AppSecret",
+          summary: "Make a secret of an application",
+          description: "Shown this once; the others go on to count.",
+        }),
+      },
+    )
+    .delete(
+      "/:app/secrets/:secret",
+      async ({ caller, params, status }) => {
+        await removeAppSecret(ctx, await findApp(ctx, params.app, caller), params.secret);
+        return status(204, undefined);
+      },
+      {
+        user,
+        params: secretPath,
+        response: { 204: NoContent, ...fails(401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "deleteOAuth2AppSecret",
+          summary: "Delete a secret of an application",
+          description: "It proves nothing any more; what people have granted stays.",
+          audit: target.deletes(target.oauth2Secret),
+        }),
+      },
+    );
+};

@@ -1,0 +1,85 @@
+// What the page /oauth2/authorize asks for and sends: what an application wants, and the person's answer (rules OA-5 to OA-9). The answer is
+// a write like any other: a page of another site cannot send it.
+import { Elysia } from "elysia";
+import { notFound } from "#base/errors.ts";
+import { answerTo, appOfRequest, approve, problemTo, scopesOfRequest } from "#domain/oauth2/authorize.ts";
+import { OAuth2Problem } from "#domain/oauth2/problem.ts";
+import { placeOf } from "#domain/oauth2/redirects.ts";
+import {
+  AuthorizationAnswer,
+  AuthorizationParameters,
+  AuthorizationRedirect,
+  AuthorizationRequest,
+} from "#schema/oauth2/grant.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { seenOf } from "../http/identify.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+
+const tags = ["OAuth 2"];
+const user = true;
+const PATH = "/oauth2-provider/authorize";
+
+export const oauth2Authorize = (ctx: ApiContext) => {
+  const mustBeOn = (): void => {
+    if (!ctx.config.oauth2_provider) throw notFound();
+  };
+  return new Elysia()
+    .use(callers)
+    .get(
+      PATH,
+      async ({ query }): Promise<AuthorizationRequest> => {
+        mustBeOn();
+        const { id, name, icon, ...app } = await appOfRequest(ctx, query);
+        const known = { id, name, icon, self_registered: app.self_registered };
+        const about = { app: known, sends_to: placeOf(query.redirect_uri) };
+        try {
+          return { ...about, scopes: scopesOfRequest(ctx, { id, name, icon, ...app }, query) };
+        } catch (error) {
+          if (!(error instanceof OAuth2Problem)) throw error;
+          return { ...about, scopes: [], error_redirect: problemTo(ctx, query, error) };
+        }
+      },
+      {
+        user,
+        query: AuthorizationParameters,
+        response: { 200: AuthorizationRequest, ...fails(400, 401, 403, 404) },
+        detail: {
+          tags,
+          operationId: "getOAuth2AuthorizationRequest",
+          summary: "What an application asks a person for",
+          description: "404 where the setting oauth2_provider is off.",
+        },
+      },
+    )
+    .post(
+      PATH,
+      async ({ caller, body, request }) => {
+        mustBeOn();
+        const { approve: isApproved, ...asked } = body;
+        const app = await appOfRequest(ctx, asked);
+        try {
+          const scopes = scopesOfRequest(ctx, app, asked);
+          if (!isApproved) throw new OAuth2Problem("access_denied", "The person has said no.");
+          const code = await approve(ctx, caller, asked, { app, scopes, seen: seenOf(request, ctx.addresses) });
+          return { redirect_to: answerTo(ctx, asked, { code }) };
+        } catch (error) {
+          if (!(error instanceof OAuth2Problem)) throw error;
+          return { redirect_to: problemTo(ctx, asked, error) };
+        }
+      },
+      {
+        user,
+        body: AuthorizationAnswer,
+        response: { 200: AuthorizationRedirect, ...fails(400, 401, 403, 404, 409, 413) },
+        detail: operation({
+          tags,
+          operationId: "answerOAuth2AuthorizationRequest",
+          summary: "Say whether an application may act for oneself",
+          description: "For the page that asks: whoever agrees has signed in, a token cannot. 404 as above.",
+          limit: 65_536,
+        }),
+      },
+    );
+};

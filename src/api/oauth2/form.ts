@@ -1,0 +1,53 @@
+// What clients send to the token endpoint: a form, with each field once (RFC 6749 3.2), and who they are.
+import type { ClientProof } from "#domain/oauth2/clients.ts";
+import { OAuth2Problem } from "#domain/oauth2/problem.ts";
+import { readBytes } from "../http/body/body.ts";
+
+export const FORM_LIMIT = 65_536;
+
+export type Form = ReadonlyMap<string, string>;
+
+/** Throws `invalid_request`; 413. */
+export const readForm = async (request: Request): Promise<Form> => {
+  const type = request.headers.get("content-type") ?? "";
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
+    throw new OAuth2Problem("invalid_request", "Send a form: application/x-www-form-urlencoded.");
+  }
+  const text = new TextDecoder().decode(await readBytes(request, FORM_LIMIT));
+  const form = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (form.has(name)) throw new OAuth2Problem("invalid_request", "A field was sent twice.");
+    form.set(name, value);
+  }
+  return form;
+};
+
+/** The field; throws `invalid_request` when it is missing or empty. */
+export const fieldOf = (form: Form, name: string): string => {
+  const value = form.get(name);
+  if (!value) throw new OAuth2Problem("invalid_request", `${name} is missing.`);
+  return value;
+};
+
+/** What the client proves itself with; one way only. Throws `invalid_request`, `invalid_client`. */
+export const proofIn = (request: Request, form: Form): ClientProof => {
+  const header = request.headers.get("authorization") ?? "";
+  if (!/^basic /i.test(header)) return { client_id: fieldOf(form, "client_id"), secret: form.get("client_secret") };
+  if (form.has("client_secret")) throw new OAuth2Problem("invalid_request", "Send the secret in one way only.");
+  const [client_id = "", ...rest] = Buffer.from(header.slice(6).trim(), "base64").toString().split(":");
+  const proof = { client_id: unescaped(client_id), secret: unescaped(rest.join(":")) };
+  const named = form.get("client_id");
+  if (named !== undefined && named !== proof.client_id) {
+    throw new OAuth2Problem("invalid_request", "client_id is another than that of the header.");
+  }
+  return proof;
+};
+
+/** Both are escaped as in forms (RFC 6749 2.3.1). */
+const unescaped = (text: string): string => {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw new OAuth2Problem("invalid_client", "The header cannot be read.");
+  }
+};

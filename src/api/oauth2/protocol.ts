@@ -1,0 +1,137 @@
+// What OAuth 2 clients call, at the paths and in the bodies of the standards: metadata (RFC 8414, RFC 9728), registration (RFC 7591), tokens
+// (RFC 6749) and giving them back (RFC 7009). None of it asks who is signed in. Nothing of it is there where the setting oauth2_provider is off.
+import { type AnyElysia, Elysia } from "elysia";
+import { clientOf } from "#domain/oauth2/clients.ts";
+import { giveBack } from "#domain/oauth2/grants.ts";
+import { OAuth2Problem } from "#domain/oauth2/problem.ts";
+import { type Metadata, registerApp } from "#domain/oauth2/register.ts";
+import { redeemCode, refresh, type Tokens } from "#domain/oauth2/tokens.ts";
+import { networkOf, Throttle } from "#domain/users/throttle.ts";
+import { AUTH_METHODS } from "#schema/oauth2/app.ts";
+import { SCOPES } from "#schema/users/scopes.ts";
+import type { ApiContext } from "../context.ts";
+import { COMMON_HEADERS } from "../http/errors.ts";
+import { operation } from "../http/operation.ts";
+import { FORM_LIMIT, type Form, fieldOf, proofIn, readForm } from "./form.ts";
+
+/** Of one network, in a minute. */
+const REGISTRATIONS = 10;
+const CALLS = 300;
+
+const hidden = { detail: { ...operation({ reads: "stream", limit: FORM_LIMIT }), hide: true } };
+const hiddenJson = { detail: { ...operation({ reads: "public", limit: FORM_LIMIT }), hide: true } };
+
+/** JSON that nobody keeps: there are tokens in it. */
+const answer = (body: object, status = 200, more: Record<string, string> = {}): Response =>
+  Response.json(body, { status, headers: { ...COMMON_HEADERS, pragma: "no-cache", ...more } });
+
+/** A problem in the words of the standard; other errors are answered as everywhere. */
+const told = (error: unknown): Response => {
+  if (!(error instanceof OAuth2Problem)) throw error;
+  const body = { error: error.code, error_description: error.message };
+  if (error.code === "invalid_client") return answer(body, 401, { "www-authenticate": 'Basic realm="oauth2"' });
+  return answer(body, error.code === "temporarily_unavailable" ? 503 : 400);
+};
+
+export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
+  const registrations = new Throttle(ctx.clock, REGISTRATIONS);
+  const calls = new Throttle(ctx.clock, CALLS);
+  const at = (path: string): string => new URL(path, ctx.accessUrl).href;
+  const counted = (throttle: Throttle, request: Request): void => throttle.count(networkOf(ctx.addresses.of(request)));
+
+  const metadata = () => ({
+    issuer: ctx.accessUrl.origin,
+    authorization_endpoint: at("/oauth2/authorize"),
+    token_endpoint: at("/oauth2/token"),
+    revocation_endpoint: at("/oauth2/revoke"),
+    ...(ctx.config.oauth2_registration ? { registration_endpoint: at("/oauth2/register") } : {}),
+    scopes_supported: SCOPES,
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: ["authorization_code", "refresh_token"],
+    token_endpoint_auth_methods_supported: AUTH_METHODS,
+    revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+    code_challenge_methods_supported: ["S256"],
+    authorization_response_iss_parameter_supported: true,
+  });
+
+  const tokensFor = async (request: Request, form: Form): Promise<Tokens> => {
+    const client = await clientOf(ctx, proofIn(request, form));
+    const type = fieldOf(form, "grant_type");
+    if (type === "authorization_code") {
+      const [code, redirect_uri] = [fieldOf(form, "code"), fieldOf(form, "redirect_uri")];
+      return redeemCode(ctx, client, { code, redirect_uri, code_verifier: fieldOf(form, "code_verifier") });
+    }
+    if (type === "refresh_token") {
+      return refresh(ctx, client, { refresh_token: fieldOf(form, "refresh_token"), scope: form.get("scope") });
+    }
+    throw new OAuth2Problem("unsupported_grant_type", "grant_type must be authorization_code or refresh_token.");
+  };
+
+  const resource = () => ({
+    resource: ctx.accessUrl.origin,
+    authorization_servers: [ctx.accessUrl.origin],
+    scopes_supported: SCOPES,
+    bearer_methods_supported: ["header"],
+  });
+
+  const registration = (): AnyElysia =>
+    new Elysia().post(
+      "/oauth2/register",
+      async ({ request, body }) => {
+        counted(registrations, request);
+        try {
+          const { app, secret } = await registerApp(ctx, body as Metadata);
+          const registered = {
+            client_id: app.id,
+            client_id_issued_at: Math.floor(app.created_at / 1000),
+            ...(secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
+            client_name: app.name,
+            redirect_uris: app.redirect_uris,
+            token_endpoint_auth_method: app.auth_method,
+            grant_types: ["authorization_code", "refresh_token"],
+            response_types: ["code"],
+            ...(app.icon === "" ? {} : { logo_uri: app.icon }),
+            ...(app.scopes.length === 0 ? {} : { scope: app.scopes.join(" ") }),
+          };
+          return answer(registered, 201);
+        } catch (error) {
+          return told(error);
+        }
+      },
+      hiddenJson,
+    );
+
+  if (!ctx.config.oauth2_provider) return new Elysia();
+  return new Elysia()
+    .use(ctx.config.oauth2_registration ? registration() : new Elysia())
+    .get("/.well-known/oauth-authorization-server", () => answer(metadata()), { detail: { hide: true } })
+    .get("/.well-known/oauth-protected-resource", () => answer(resource()), { detail: { hide: true } })
+    .post(
+      "/oauth2/token",
+      async ({ request }) => {
+        counted(calls, request);
+        try {
+          return answer(await tokensFor(request, await readForm(request)));
+        } catch (error) {
+          return told(error);
+        }
+      },
+      hidden,
+    )
+    .post(
+      "/oauth2/revoke",
+      async ({ request }) => {
+        counted(calls, request);
+        try {
+          const form = await readForm(request);
+          const client = await clientOf(ctx, proofIn(request, form));
+          await giveBack(ctx, client, fieldOf(form, "token"));
+          return answer({});
+        } catch (error) {
+          return told(error);
+        }
+      },
+      hidden,
+    );
+};

@@ -1,0 +1,155 @@
+// Applications that owners make, and their secrets (rules OA-1 to OA-3). Whoever registers itself is in register.ts.
+import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { isUuid, linkToken, sha256, uuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import {
+  countOAuth2Apps,
+  deleteOAuth2App,
+  deleteOAuth2Secret,
+  findOAuth2App,
+  findOAuth2Secret,
+  insertOAuth2App,
+  insertOAuth2Secret,
+  listOAuth2Secrets,
+  type OAuth2AppRow,
+  type OAuth2SecretRow,
+  updateOAuth2App,
+} from "#db/oauth2/apps.ts";
+import { deleteKeysOfApp, listKeysOfApp } from "#db/oauth2/grants.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { type CreateOAuth2App, MOST_REDIRECTS, type UpdateOAuth2App } from "#schema/oauth2/app.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { isOwner } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { scopesNamed } from "../users/api-key.ts";
+import { takenOr } from "../users/taken.ts";
+import { redirectProblem } from "./redirects.ts";
+
+const MOST_APPS = 500;
+const MOST_SECRETS = 10;
+const SHOWN = 6;
+
+/** 403 for everybody but owners. */
+export const mustManageApps = (caller: UserCaller): void => {
+  if (!isOwner(caller)) throw forbidden("Only an owner may manage applications.");
+};
+
+/** 403, 404. */
+export const findApp = async ({ store }: DomainContext, id: string, caller: UserCaller): Promise<OAuth2AppRow> => {
+  mustManageApps(caller);
+  const row = isUuid(id) ? await store.get(findOAuth2App({ id: id.toLowerCase() })) : undefined;
+  if (!row) throw notFound();
+  return row;
+};
+
+/** 400 for an address that it may not have. */
+const redirectsOf = (first: string, more: readonly string[], isSelfRegistered: boolean): string[] => {
+  const all = [...new Set([first, ...more])].slice(0, MOST_REDIRECTS + 1);
+  for (const one of all) {
+    const problem = redirectProblem(one, isSelfRegistered);
+    if (problem !== undefined) throw invalidField(one === first ? "callback_url" : "redirect_uris", problem);
+  }
+  return all;
+};
+
+const limitsOf = (scopes: readonly string[] | undefined): string[] =>
+  scopes === undefined || scopes.length === 0 ? [] : scopesNamed(undefined, scopes);
+
+const about = ({ id, name, icon }: OAuth2AppRow, now: number) =>
+  ({ now, resource_type: "oauth2_provider_app", resource_id: id, target: name, icon }) as const;
+
+/** 400, 409 for a name that is taken and when there are too many. */
+export const createApp = async ({ store, clock }: DomainContext, input: CreateOAuth2App): Promise<OAuth2AppRow> => {
+  const now = clock.now();
+  const row: OAuth2AppRow = {
+    id: uuid(),
+    name: input.name,
+    icon: input.icon ?? "",
+    redirect_uris: redirectsOf(input.callback_url, input.redirect_uris ?? [], false),
+    scopes: limitsOf(input.scopes),
+    auth_method: input.token_endpoint_auth_method ?? "client_secret_basic",
+    self_registered: false,
+    created_at: now,
+    updated_at: now,
+  };
+  const { count = 0 } = (await store.get(countOAuth2Apps())) ?? {};
+  if (count >= MOST_APPS) throw conflict(`${MOST_APPS} applications are the most.`);
+  await store
+    .commit([insertOAuth2App(row), audited({ ...about(row, now), action: "create", after: row })])
+    .catch((error) => Promise.reject(takenOr(error, { oauth2_apps_name: "name" })));
+  return row;
+};
+
+/** What it was granted stays as it was. 400, 404, 409. */
+export const changeApp = async (
+  { store, clock }: DomainContext,
+  before: OAuth2AppRow,
+  input: UpdateOAuth2App,
+): Promise<OAuth2AppRow> => {
+  const now = clock.now();
+  const [first = "", ...more] = before.redirect_uris;
+  const patch = {
+    name: input.name ?? before.name,
+    icon: input.icon ?? before.icon,
+    redirect_uris: redirectsOf(input.callback_url ?? first, input.redirect_uris ?? more, before.self_registered),
+    scopes: input.scopes === undefined ? before.scopes : limitsOf(input.scopes),
+    updated_at: now,
+  };
+  const after = { ...before, ...patch };
+  const entry = audited({ ...about(after, now), action: "write", before, after });
+  await store.commit([updateOAuth2App(before.id, patch, { expect: 1 }), entry]).catch((error) => {
+    if (error instanceof CommitError && error.reason === "stale") throw notFound();
+    throw takenOr(error, { oauth2_apps_name: "name" });
+  });
+  return after;
+};
+
+/** What it was granted ends at once. */
+export const removeApp = async ({ store, clock, topics }: DomainContext, row: OAuth2AppRow): Promise<void> => {
+  const keys = await store.all(listKeysOfApp({ app_id: row.id }));
+  await store.commit([
+    deleteKeysOfApp({ app_id: row.id }),
+    deleteOAuth2App(row.id),
+    audited({ ...about(row, clock.now()), action: "delete", before: row }),
+  ]);
+  for (const { key_id } of keys) topics.publish("key_gone", key_id, {});
+};
+
+const aboutSecret = (app: OAuth2AppRow, secret: OAuth2SecretRow, now: number) =>
+  ({ ...about(app, now), resource_type: "oauth2_provider_app_secret", resource_id: secret.id }) as const;
+
+/** A secret and the row that keeps its hash. */
+export const newSecret = (app_id: string, now: number): { readonly text: string; readonly row: OAuth2SecretRow } => {
+  const text = linkToken();
+  const hashes = { secret_hash: sha256(text), last_characters: text.slice(-SHOWN) };
+  return { text, row: { id: uuid(), app_id, ...hashes, created_at: now, last_used_at: null } };
+};
+
+/** The secret, shown this once. 409 for an application that has none, and when there are too many. */
+export const createAppSecret = async (
+  { store, clock }: DomainContext,
+  app: OAuth2AppRow,
+): Promise<{ readonly id: string; readonly text: string }> => {
+  if (app.auth_method === "none") throw conflict("This application proves itself without a secret.");
+  const known = await store.all(listOAuth2Secrets({ app_id: app.id }));
+  if (known.length >= MOST_SECRETS) throw conflict(`${MOST_SECRETS} secrets are the most.`);
+  const now = clock.now();
+  const { text, row } = newSecret(app.id, now);
+  await store.commit([
+    insertOAuth2Secret(row),
+    audited({ ...aboutSecret(app, row, now), action: "create", after: row }),
+  ]);
+  return { id: row.id, text };
+};
+
+/** 404. What was granted with it stays. */
+export const removeAppSecret = async (
+  { store, clock }: DomainContext,
+  app: OAuth2AppRow,
+  id: string,
+): Promise<void> => {
+  const secret = isUuid(id) ? await store.get(findOAuth2Secret({ app_id: app.id, id: id.toLowerCase() })) : undefined;
+  if (!secret) throw notFound();
+  const entry = audited({ ...aboutSecret(app, secret, clock.now()), action: "delete", before: secret });
+  await store.commit([deleteOAuth2Secret(secret.id), entry]);
+};

@@ -1,0 +1,126 @@
+// Asking a person whether an application may act for them, and what becomes of their answer (rules OA-5 to OA-9). What is wrong with the
+// application or with where the answer would go is told to the person alone; everything else goes back to the application.
+import { conflict, forbidden, invalid } from "#base/errors.ts";
+import { isUuid, linkToken, sha256 } from "#base/ids.ts";
+import { findOAuth2App, type OAuth2AppRow, updateOAuth2App } from "#db/oauth2/apps.ts";
+import { deleteLapsedGrants, insertOAuth2Grant, listGrantIds } from "#db/oauth2/grants.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { findKey, isKeyStill } from "#db/users/api-keys.ts";
+import type { AuthorizationParameters } from "#schema/oauth2/grant.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { DomainContext } from "../context.ts";
+import { withinOwn } from "../users/api-key.ts";
+import { GRANTED, isSignIn, newKey } from "../users/keys.ts";
+import type { Seen } from "../users/sign-in.ts";
+import { OAuth2Problem } from "./problem.ts";
+import { isRegistered, withParameters } from "./redirects.ts";
+import { scopesAsked } from "./scopes.ts";
+
+const CODE_SECONDS = 300;
+/** What one person may have granted at a time. */
+const MOST_GRANTS = 100;
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
+
+/** The application, when the answer may go where it asks for. 400: nobody is sent anywhere. */
+export const appOfRequest = async (
+  { store }: DomainContext,
+  { client_id, redirect_uri }: Pick<AuthorizationParameters, "client_id" | "redirect_uri">,
+): Promise<OAuth2AppRow> => {
+  const app = isUuid(client_id) ? await store.get(findOAuth2App({ id: client_id.toLowerCase() })) : undefined;
+  if (!app) throw invalid("This application is not known here.");
+  if (!isRegistered(redirect_uri, app.redirect_uris)) {
+    throw invalid("This application may not send you where it asks for.");
+  }
+  return app;
+};
+
+/** What is asked for. Throws OAuth2Problem for what the application has done wrong. */
+export const scopesOfRequest = (ctx: DomainContext, app: OAuth2AppRow, asked: AuthorizationParameters): string[] => {
+  if (asked.response_type !== "code") {
+    const isMissing = asked.response_type === undefined;
+    throw new OAuth2Problem(isMissing ? "invalid_request" : "unsupported_response_type", "response_type must be code.");
+  }
+  if (asked.response_mode !== undefined && asked.response_mode !== "query") {
+    throw new OAuth2Problem("invalid_request", "response_mode must be query.");
+  }
+  if (asked.code_challenge_method !== "S256" || !CHALLENGE.test(asked.code_challenge ?? "")) {
+    throw new OAuth2Problem("invalid_request", "PKCE with code_challenge_method S256 is needed.");
+  }
+  if (asked.resource !== undefined && !isOurs(asked.resource, ctx.accessUrl)) {
+    throw new OAuth2Problem("invalid_target", "resource is no address of this server.");
+  }
+  return scopesAsked(asked.scope, app.scopes);
+};
+
+const isOurs = (resource: string, accessUrl: URL): boolean =>
+  URL.canParse(resource) && new URL(resource).origin === accessUrl.origin;
+
+/** Where the browser goes with what came of it; `iss` says who has answered (RFC 9207). */
+export const answerTo = (
+  { accessUrl }: DomainContext,
+  { redirect_uri, state }: AuthorizationParameters,
+  values: Readonly<Record<string, string>>,
+): string => withParameters(redirect_uri, { ...values, state, iss: accessUrl.origin });
+
+export const problemTo = (ctx: DomainContext, asked: AuthorizationParameters, problem: OAuth2Problem): string =>
+  answerTo(ctx, asked, { error: problem.code, error_description: problem.message });
+
+type Approval = { readonly app: OAuth2AppRow; readonly scopes: readonly string[]; readonly seen: Seen };
+
+/**
+ * The code. The key of the grant is made now, with a secret that nobody knows, and lasts as long as the code: whatever ends the keys of a
+ * person ends this, too. 403 unless they have signed in themselves, 409 when they have granted too much.
+ */
+export const approve = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  asked: AuthorizationParameters,
+  { app, scopes, seen }: Approval,
+): Promise<string> => {
+  const { store, clock } = ctx;
+  const now = clock.now();
+  const own = await store.get(findKey({ id: caller.key_id }));
+  if (!own || !isSignIn(own)) throw forbidden("Only who has signed in agrees to this, and no token.");
+  const allowed_addresses = await withinOwn(ctx, caller, { scopes, allowed_addresses: [] });
+  const user_id = caller.user_id;
+  await store.commit([deleteLapsedGrants({ user_id, now })]);
+  if ((await store.all(listGrantIds({ user_id }))).length >= MOST_GRANTS) {
+    throw conflict(`You have granted access ${MOST_GRANTS} times. Revoke what you do not need.`);
+  }
+  const { id, statement, row } = newKey({
+    user_id,
+    login_type: GRANTED,
+    scopes,
+    allowed_addresses,
+    lifetime_seconds: CODE_SECONDS,
+    seen,
+    now,
+  });
+  const code = linkToken();
+  await store.commit([
+    isKeyStill({ id: caller.key_id, now }),
+    statement,
+    insertOAuth2Grant({
+      key_id: id,
+      app_id: app.id,
+      user_id,
+      scopes: [...scopes],
+      redirect_uri: asked.redirect_uri,
+      code_hash: sha256(code),
+      code_challenge: asked.code_challenge ?? "",
+      code_expires_at: row.expires_at,
+      created_at: now,
+      updated_at: now,
+    }),
+    updateOAuth2App(app.id, { updated_at: now }, { expect: 1 }),
+    audited({
+      now,
+      action: "create",
+      resource_type: "api_key",
+      target: app.name,
+      additional: { key_id: id, application: app.id },
+      after: row,
+    }),
+  ]);
+  return code;
+};

@@ -1,0 +1,37 @@
+// Which application calls the token endpoint (RFC 6749 2.3): by basic authentication, by fields of the form, or by its name alone where it
+// proves itself by PKCE (rule OA-10).
+import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { findOAuth2App, listOAuth2Secrets, type OAuth2AppRow, updateOAuth2Secret } from "#db/oauth2/apps.ts";
+import type { DomainContext } from "../context.ts";
+import { OAuth2Problem } from "./problem.ts";
+
+const TOUCH_MS = 3_600_000;
+
+/** What a client has sent to prove who it is. */
+export type ClientProof = { readonly client_id: string; readonly secret: string | undefined };
+export type Client = {
+  readonly app: OAuth2AppRow;
+  /** Notes the use of its secret. */
+  readonly noted: readonly Statement[];
+};
+
+/** Throws `invalid_client`, in the same words for whatever is wrong. */
+export const clientOf = async (ctx: DomainContext, { client_id, secret }: ClientProof): Promise<Client> => {
+  const app = isUuid(client_id) ? await ctx.store.get(findOAuth2App({ id: client_id.toLowerCase() })) : undefined;
+  if (!app) throw refused();
+  if (app.auth_method === "none") {
+    if (secret !== undefined && secret !== "") throw refused();
+    return { app, noted: [] };
+  }
+  const digest = sha256(secret ?? "");
+  const known = await ctx.store.all(listOAuth2Secrets({ app_id: app.id }));
+  const used = known.find(({ secret_hash }) => sameDigest(secret_hash, digest));
+  if (!used) throw refused();
+  const now = ctx.clock.now();
+  const isNoted = used.last_used_at !== null && now - used.last_used_at < TOUCH_MS;
+  return { app, noted: isNoted ? [] : [updateOAuth2Secret(used.id, { last_used_at: now })] };
+};
+
+const refused = (): OAuth2Problem =>
+  new OAuth2Problem("invalid_client", "The client is not known, or its secret is wrong.");

@@ -1,0 +1,51 @@
+// What people have granted: listing it, and ending it at once, with everything that it has opened (rules OA-15, OA-16).
+import { notFound } from "#base/errors.ts";
+import { sameDigest, sha256 } from "#base/ids.ts";
+import { findOAuth2App } from "#db/oauth2/apps.ts";
+import { findGrant, findGrantByFamily } from "#db/oauth2/grants.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import { deleteKey, findKey } from "#db/users/api-keys.ts";
+import type { DomainContext } from "../context.ts";
+import type { Client } from "./clients.ts";
+
+/** Ends a grant, and what was opened with it. Nothing when it has ended already. `additional` is for the audit log. */
+export const endGrant = async (
+  { store, clock, topics }: DomainContext,
+  key_id: string,
+  additional: Readonly<Record<string, string>> = {},
+): Promise<void> => {
+  const [grant, key] = [await store.get(findGrant({ key_id })), await store.get(findKey({ id: key_id }))];
+  if (!grant || !key) return;
+  const app = await store.get(findOAuth2App({ id: grant.app_id }));
+  await store.commit([
+    deleteKey(key_id),
+    audited({
+      now: clock.now(),
+      action: "delete",
+      resource_type: "api_key",
+      target: app?.name ?? key_id,
+      additional: { key_id, application: grant.app_id, ...additional },
+      before: key,
+    }),
+  ]);
+  topics.publish("key_gone", key_id, {});
+};
+
+/** A grant of this person. 404. */
+export const endGrantOf = async (ctx: DomainContext, user_id: string, key_id: string): Promise<void> => {
+  const grant = await ctx.store.get(findGrant({ key_id }));
+  if (!grant || grant.user_id !== user_id) throw notFound();
+  await endGrant(ctx, key_id);
+};
+
+/** An application gives back a token of its own, of either kind: the grant ends. Nothing for what is none (RFC 7009 2.2). */
+export const giveBack = async (ctx: DomainContext, { app }: Client, token: string): Promise<void> => {
+  const [id = "", secret = ""] = token.split("-");
+  const key = secret === "" ? undefined : await ctx.store.get(findKey({ id }));
+  const isAccess = key !== undefined && sameDigest(sha256(secret), key.secret_hash);
+  const [family = ""] = token.split(".");
+  const grant = await ctx.store.get(
+    isAccess ? findGrant({ key_id: id }) : findGrantByFamily({ family_hash: sha256(family) }),
+  );
+  if (grant?.app_id === app.id) await endGrant(ctx, grant.key_id);
+};

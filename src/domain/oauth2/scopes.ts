@@ -1,0 +1,20 @@
+// The scopes that applications ask for: names of src/schema/users/scopes.ts with blanks between them. Pure.
+import { allows, scopeNamed } from "#schema/users/scopes.ts";
+import { OAuth2Problem } from "./problem.ts";
+
+/** What was asked for, within the most there is (empty: anything); nothing asked for is that most. Throws `invalid_scope`. */
+export const scopesAsked = (text: string | undefined, most: readonly string[]): string[] => {
+  const names = (text ?? "").split(" ").filter((one) => one !== "");
+  if (names.length === 0 && most.length === 0) throw new OAuth2Problem("invalid_scope", "Name the scopes.");
+  const asked = names.length === 0 ? [...most] : names.map(known);
+  const beyond = most.length === 0 ? undefined : asked.find((scope) => !allows(most, scope));
+  if (beyond !== undefined) throw new OAuth2Problem("invalid_scope", `The scope ${beyond} is more than there is.`);
+  return asked.includes("all") ? ["all"] : [...new Set(asked)];
+};
+
+const known = (name: string): string => {
+  const scope = scopeNamed(name);
+  // Not with the name: it may be anything.
+  if (scope === undefined) throw new OAuth2Problem("invalid_scope", "One of the scopes is not known here.");
+  return scope;
+};

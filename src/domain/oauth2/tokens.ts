@@ -1,0 +1,133 @@
+// Codes and refresh tokens become access tokens (rules OA-10 to OA-14). An access token is a key of the person, which the next refresh gives
+// another secret: connections that it has opened go on, and the token before counts no more.
+import { createHash } from "node:crypto";
+import { keySecret, linkToken, sha256 } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import {
+  findGrantByCode,
+  findGrantByFamily,
+  type OAuth2GrantRow,
+  redeemGrant,
+  rotateGrant,
+} from "#db/oauth2/grants.ts";
+import { isKeyStill, updateKey } from "#db/users/api-keys.ts";
+import { findUser, type User } from "#db/users/users.ts";
+import type { DomainContext } from "../context.ts";
+import { scopeColumns } from "../users/keys.ts";
+import { maxSeconds } from "../users/lifetime.ts";
+import type { Client } from "./clients.ts";
+import { endGrant } from "./grants.ts";
+import { OAuth2Problem } from "./problem.ts";
+import { scopesAsked } from "./scopes.ts";
+
+/** How long an access token lasts, and a grant that nobody uses. */
+const ACCESS_SECONDS = 3600;
+const UNUSED_SECONDS = 30 * 24 * 3600;
+const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
+
+export type Tokens = {
+  readonly access_token: string;
+  readonly token_type: "Bearer";
+  readonly expires_in: number;
+  readonly refresh_token: string;
+  readonly scope: string;
+};
+
+const refused = (description = "It does not count, or no longer."): OAuth2Problem =>
+  new OAuth2Problem("invalid_grant", description);
+
+/** The person of a grant. Throws `invalid_grant` for one who may not act now. */
+const personOf = async ({ store }: DomainContext, { user_id }: OAuth2GrantRow): Promise<User> => {
+  const user = await store.get(findUser({ id: user_id }));
+  if (!user || user.deleted || user.status === "suspended") throw refused();
+  return user;
+};
+
+/** New secrets of a grant, and what keeps them. */
+const secretsFor = (
+  grant: OAuth2GrantRow,
+  user: User,
+  scopes: readonly string[],
+  now: number,
+  family = linkToken(),
+) => {
+  const secret = keySecret();
+  const refresh_token = `${family}.${keySecret()}`;
+  const lasts = Math.min(UNUSED_SECONDS, maxSeconds(user.roles));
+  const patch = {
+    secret_hash: sha256(secret),
+    ...scopeColumns(scopes),
+    lifetime_seconds: ACCESS_SECONDS,
+    updated_at: now,
+    expires_at: now + ACCESS_SECONDS * 1000,
+  };
+  const tokens: Tokens = {
+    access_token: `${grant.key_id}-${secret}`,
+    token_type: "Bearer",
+    expires_in: ACCESS_SECONDS,
+    refresh_token,
+    scope: scopes.join(" "),
+  };
+  return {
+    tokens,
+    family_hash: sha256(family),
+    refresh_hash: sha256(refresh_token),
+    refresh_expires_at: now + lasts * 1000,
+    keeps: updateKey(grant.key_id, patch, { expect: 1 }),
+  };
+};
+
+/** Ends the grant of something that was used twice, by whoever has it: what was made from it may be in other hands. */
+const usedTwice = async (ctx: DomainContext, grant: OAuth2GrantRow): Promise<never> => {
+  await endGrant(ctx, grant.key_id, { reason: "a code or refresh token was used twice" });
+  throw refused("It was used before: everything that came of it has ended.");
+};
+
+const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
+
+export type CodeProof = { readonly code: string; readonly redirect_uri: string; readonly code_verifier: string };
+
+/** Throws `invalid_grant`. A second use ends what the first has made. */
+export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, proof: CodeProof): Promise<Tokens> => {
+  const now = ctx.clock.now();
+  const grant = await ctx.store.get(findGrantByCode({ code_hash: sha256(proof.code) }));
+  if (!grant || grant.app_id !== app.id) throw refused();
+  if (grant.redeemed_at !== null) return usedTwice(ctx, grant);
+  if (grant.code_expires_at <= now) throw refused();
+  if (grant.redirect_uri !== proof.redirect_uri) throw refused("redirect_uri is another than that of the request.");
+  if (!VERIFIER.test(proof.code_verifier) || challengeOf(proof.code_verifier) !== grant.code_challenge) {
+    throw refused("code_verifier does not fit.");
+  }
+  const user = await personOf(ctx, grant);
+  const { tokens, keeps, ...hashes } = secretsFor(grant, user, grant.scopes, now);
+  const { key_id } = grant;
+  const redeems = redeemGrant({ key_id, now, ...hashes });
+  await ctx.store
+    .commit([isKeyStill({ id: key_id, now }), redeems, keeps, ...noted])
+    .catch((error) => (isStale(error) ? usedTwice(ctx, grant) : Promise.reject(error)));
+  return tokens;
+};
+
+const challengeOf = (verifier: string): string => createHash("sha256").update(verifier).digest("base64url");
+
+export type RefreshProof = { readonly refresh_token: string; readonly scope: string | undefined };
+
+/** Throws `invalid_grant`, `invalid_scope`. One that was replaced ends the grant. */
+export const refresh = async (ctx: DomainContext, { app, noted }: Client, proof: RefreshProof): Promise<Tokens> => {
+  const now = ctx.clock.now();
+  const [family = ""] = proof.refresh_token.split(".");
+  const grant = await ctx.store.get(findGrantByFamily({ family_hash: sha256(family) }));
+  if (!grant || grant.app_id !== app.id) throw refused();
+  const known_hash = sha256(proof.refresh_token);
+  if (grant.refresh_hash !== known_hash) return usedTwice(ctx, grant);
+  if ((grant.refresh_expires_at ?? 0) <= now) throw refused();
+  const scopes = scopesAsked(proof.scope, grant.scopes);
+  const user = await personOf(ctx, grant);
+  const { tokens, keeps, refresh_hash, refresh_expires_at } = secretsFor(grant, user, scopes, now, family);
+  const { key_id } = grant;
+  const rotates = rotateGrant({ key_id, now, known_hash, refresh_hash, refresh_expires_at });
+  await ctx.store
+    .commit([rotates, keeps, ...noted])
+    .catch((error) => (isStale(error) ? usedTwice(ctx, grant) : Promise.reject(error)));
+  return tokens;
+};

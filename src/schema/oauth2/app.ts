@@ -1,0 +1,82 @@
+// Wire shapes of applications that ask people for access with OAuth 2, and of their secrets. A secret is returned once.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
+import { named, namedObject } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
+import { iconText, trimmedText } from "../text.ts";
+
+/** How an application proves at the token endpoint who it is; `none`: by PKCE alone. */
+export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"] as const;
+export type AuthMethod = (typeof AUTH_METHODS)[number];
+
+/** As many addresses, and scopes, as an application may have. */
+export const MOST_REDIRECTS = 10;
+export const MOST_SCOPES = 64;
+
+export const OAuth2App = namedObject("OAuth2ProviderApp", {
+  id: uuid("Its `client_id`."),
+  name: t.String(),
+  icon: t.String(),
+  callback_url: t.String({ description: "The first of `redirect_uris`." }),
+  redirect_uris: t.Array(t.String(), { description: "Where people may be sent back to." }),
+  scopes: t.Array(t.String(), { description: "The most that it may ask for; empty: anything." }),
+  token_endpoint_auth_method: oneOf(AUTH_METHODS, "How it proves who it is; `none`: by PKCE alone."),
+  self_registered: t.Boolean({ description: "It has registered itself: nobody has looked at its name." }),
+  created_at: time(),
+  updated_at: time("Also when somebody last granted it something."),
+  endpoints: t.Object({ authorization: t.String(), token: t.String() }, { description: "Where it asks." }),
+});
+export type OAuth2App = Static<typeof OAuth2App>;
+
+const name = trimmedText({ minLength: 1, maxLength: 64 });
+const address = t.String({
+  maxLength: 1024,
+  description: "https, http on this machine (`http://127.0.0.1`, any port), or a scheme of one's own.",
+});
+const redirect_uris = t.Array(address, { maxItems: MOST_REDIRECTS, description: "More of them." });
+const scopes = t.Array(t.String({ maxLength: 64 }), {
+  maxItems: MOST_SCOPES,
+  description: "The most that it may ask for, by the names of `GET /auth/scopes`; empty: anything.",
+});
+const icon = iconText({ maxLength: 8_192 });
+
+export const CreateOAuth2App = named(
+  "CreateOAuth2ProviderAppRequest",
+  strictObject({
+    name,
+    callback_url: address,
+    redirect_uris: t.Optional(redirect_uris),
+    icon: t.Optional(icon),
+    scopes: t.Optional(scopes),
+    token_endpoint_auth_method: t.Optional(oneOf(AUTH_METHODS, "Default `client_secret_basic`.")),
+  }),
+);
+export type CreateOAuth2App = Static<typeof CreateOAuth2App>;
+
+export const UpdateOAuth2App = named(
+  "UpdateOAuth2ProviderAppRequest",
+  strictObject({
+    name: t.Optional(name),
+    callback_url: t.Optional(address),
+    redirect_uris: t.Optional(redirect_uris),
+    icon: t.Optional(icon),
+    scopes: t.Optional(scopes),
+  }),
+);
+export type UpdateOAuth2App = Static<typeof UpdateOAuth2App>;
+
+export const OAuth2Secret = namedObject("OAuth2ProviderAppSecret", {
+  id: uuid(),
+  client_secret_truncated: t.String({ description: "Its last characters." }),
+  created_at: time(),
+  last_used_at: t.Union([t.String({ format: "date-time" }), t.Null()], {
+    description: "Written at most once an hour; null: never.",
+  }),
+});
+export type OAuth2Secret = Static<typeof OAuth2Secret>;
+
+export const NewOAuth2Secret = namedObject("NewOAuth2ProviderAppSecret", {
+  id: uuid(),
+  client_secret_full: t.String({ description: "It is shown only this once." }),
+});

@@ -1,0 +1,57 @@
+// Wire shapes of what a person is asked for by an application, and of what they have granted.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
+import { named, namedObject } from "../named.ts";
+import { strictObject } from "../strict.ts";
+
+const parameter = (maxLength: number) => t.Optional(t.String({ maxLength }));
+
+/** The parameters of an authorization request (RFC 6749 4.1.1, RFC 7636, RFC 8707). What is wrong with them is told by redirect. */
+const parameters = {
+  client_id: t.String({ maxLength: 64, description: "The application." }),
+  redirect_uri: t.String({ maxLength: 1024, description: "One of its addresses." }),
+  response_type: parameter(64),
+  response_mode: parameter(64),
+  scope: parameter(4096),
+  state: parameter(4096),
+  code_challenge: parameter(256),
+  code_challenge_method: parameter(16),
+  resource: parameter(1024),
+} as const;
+
+export const AuthorizationParameters = t.Object(parameters);
+export type AuthorizationParameters = Static<typeof AuthorizationParameters>;
+
+export const AuthorizationAnswer = named(
+  "OAuth2AuthorizationAnswer",
+  strictObject({ ...parameters, approve: t.Boolean({ description: "Whether the person agrees." }) }),
+);
+
+export const AuthorizationRequest = namedObject("OAuth2AuthorizationRequest", {
+  app: t.Object({
+    id: uuid(),
+    name: t.String(),
+    icon: t.String(),
+    self_registered: t.Boolean({ description: "Nobody has looked at its name." }),
+  }),
+  scopes: t.Array(t.String(), { description: "What it asks for; `all` is everything." }),
+  sends_to: t.String({ description: "Where the answer goes, for people to read: a host, or a program's scheme." }),
+  error_redirect: t.Optional(
+    t.String({ description: "Instead of asking: the request is wrong, and the browser goes there with the reason." }),
+  ),
+});
+export type AuthorizationRequest = Static<typeof AuthorizationRequest>;
+
+export const AuthorizationRedirect = namedObject("OAuth2AuthorizationRedirect", {
+  redirect_to: t.String({ description: "Where the browser goes now." }),
+});
+
+export const OAuth2Grant = namedObject("OAuth2Grant", {
+  id: t.String({ description: "The ten characters before the hyphen of its access token." }),
+  app: t.Object({ id: uuid(), name: t.String(), icon: t.String(), self_registered: t.Boolean() }),
+  scopes: t.Array(t.String()),
+  created_at: time(),
+  last_used: time("Written at most once an hour."),
+  expires_at: time("Unless it is used until then."),
+});
+export type OAuth2Grant = Static<typeof OAuth2Grant>;

@@ -1,0 +1,84 @@
+// Asks whether a program may act for whoever is signed in, and sends the browser back to it with the answer. Nothing is granted by opening
+// the page.
+import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
+import { call, Problem } from "./api.ts";
+import { busyWith, make, mustBeSignedIn, run, the } from "./page.ts";
+
+const PATH = "/oauth2-provider/authorize";
+const KNOWN = [
+  ...["client_id", "redirect_uri", "response_type", "response_mode", "scope", "state"],
+  ...["code_challenge", "code_challenge_method", "resource"],
+];
+
+const say = (words: string): void => {
+  the("state").textContent = words;
+};
+
+/** The parameters of the request; what is not known is left out, as the standard says, and nothing may stand there twice. */
+const asked = (): Record<string, string> => {
+  const query = new URLSearchParams(location.search);
+  const given = KNOWN.filter((name) => query.has(name));
+  if (given.some((name) => query.getAll(name).length > 1)) throw new Error("The program has asked in a wrong way.");
+  return Object.fromEntries(given.map((name) => [name, query.get(name) ?? ""]));
+};
+
+const ACTIONS: Readonly<Record<string, string>> = {
+  all: "Everything that you may do, with all of your workspaces, chats and settings",
+  application_connect: "Open the apps of your workspaces",
+};
+
+/** A scope such as `workspace:read`, for people. */
+const wordsOf = (scope: string): string => {
+  const known = ACTIONS[scope];
+  if (known !== undefined) return known;
+  const [resource = "", action = ""] = scope.split(":").map((part) => part.replaceAll(/[_.]/g, " "));
+  return `${resource.charAt(0).toUpperCase()}${resource.slice(1)}: ${action === "*" ? "everything" : action}`;
+};
+
+const show = (request: AuthorizationRequest, username: string): void => {
+  const { app, scopes, sends_to } = request;
+  the("title").textContent = `Allow access to ${app.name}?`;
+  document.title = `Allow ${app.name} · Slipway`;
+  the("app").textContent = app.name;
+  the("user").textContent = username;
+  the("unknown").hidden = !app.self_registered;
+  the("place").textContent = sends_to;
+  the("scopes").replaceChildren(...scopes.map((scope) => make("li", { title: scope }, wordsOf(scope))));
+  say("");
+  the("request").hidden = false;
+};
+
+/** Sends the answer; the browser leaves, to the program. */
+const answer = async (parameters: Record<string, string>, approve: boolean): Promise<void> => {
+  const { redirect_to } = await call<{ redirect_to: string }>("POST", PATH, { ...parameters, approve });
+  the("request").hidden = true;
+  say(
+    approve
+      ? "Allowed. Go back to the program; you can close this page."
+      : "Nothing was allowed. You can close this page.",
+  );
+  location.replace(redirect_to);
+};
+
+run(async () => {
+  const { username } = await mustBeSignedIn();
+  const parameters = asked();
+  const request = await call<AuthorizationRequest>("GET", `${PATH}?${new URLSearchParams(parameters)}`).catch(
+    (error) => {
+      say(
+        error instanceof Problem && error.status === 404
+          ? "Programs cannot ask for access on this server."
+          : "Nothing was allowed.",
+      );
+      throw error;
+    },
+  );
+  if (request.error_redirect !== undefined) {
+    say("The program has asked in a wrong way, and is told so. You can close this page.");
+    location.replace(request.error_redirect);
+    return;
+  }
+  show(request, username);
+  the("allow").onclick = () => void busyWith(the("allow"), () => answer(parameters, true));
+  the("refuse").onclick = () => void busyWith(the("refuse"), () => answer(parameters, false));
+});

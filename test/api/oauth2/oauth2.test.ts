@@ -1,0 +1,513 @@
+// Applications that ask people for access: the whole way of a client, and everything that somebody could try on it.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { createHash } from "node:crypto";
+import type { AuditLogs } from "#schema/audit.ts";
+import type { OAuth2App } from "#schema/oauth2/app.ts";
+import type { AuthorizationRequest, OAuth2Grant } from "#schema/oauth2/grant.ts";
+import type { Session } from "#schema/users/api-key.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
+import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
+import { storedTexts } from "#test/support/stored.ts";
+import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
+
+setDefaultTimeout(30_000);
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const APPS = "/api/v2/oauth2-provider/apps";
+const AUTHORIZE = "/api/v2/oauth2-provider/authorize";
+const GRANTS = "/api/v2/users/me/oauth2-grants";
+const SCOPES = "workspace:read user:read";
+const VERIFIER = "a-verifier-of-at-least-43-characters-as-rfc-7636-wants";
+const CHALLENGE = createHash("sha256").update(VERIFIER).digest("base64url");
+const LOCAL = "http://127.0.0.1/callback";
+
+const clock = new ManualClock();
+let server: TestServer;
+let admin: Client;
+/** Of ada, as a browser has it. */
+let session: string;
+let ada: Client;
+let bob: Client;
+let seeded: Seeded;
+/** A public program that registered itself, and one of the owner's with a secret. */
+let editor: string;
+let board: OAuth2App;
+let boardSecret: string;
+
+const BOARD = "https://reviews.example.com/callback";
+
+beforeAll(async () => {
+  server = await startTestServer({ clock, env: { SLIPWAY_OAUTH2_PROVIDER: "true" } });
+  admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  seeded = await seedAgent(server);
+  session = (await admin.as(seeded.owner_token).post<{ key: string }>("/api/v2/users/me/keys")).key;
+  ada = admin.as(session);
+  bob = (await newPerson(admin, "bob")).client;
+  editor = (await registered({ client_name: "Editor", redirect_uris: [LOCAL, "editor://back"] })).client_id;
+  board = await admin.post<OAuth2App>(APPS, { name: "Board", callback_url: BOARD });
+  const { client_secret_full } = await admin.post<{ client_secret_full: string }>(`${APPS}/${board.id}/secrets`);
+  boardSecret = client_secret_full;
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+type Tokens = { access_token: string; refresh_token: string; expires_in: number; scope: string };
+type Refused = { error: string; error_description: string };
+type Registered = { client_id: string; client_secret?: string };
+
+const register = (body: object): Promise<Response> => admin.as(undefined).fetch("POST", "/oauth2/register", body);
+const registered = async (body: object): Promise<Registered> => {
+  const response = await register({ token_endpoint_auth_method: "none", ...body });
+  expect(response.status).toBe(201);
+  return (await response.json()) as Registered;
+};
+
+/** An authorization request of the editor that is right; `undefined` takes a parameter out. */
+const asking = (more: Record<string, string | undefined> = {}): Record<string, string> => {
+  const all = {
+    client_id: editor,
+    redirect_uri: "http://127.0.0.1:49152/callback",
+    response_type: "code",
+    scope: SCOPES,
+    state: "a state & more",
+    code_challenge: CHALLENGE,
+    code_challenge_method: "S256",
+    ...more,
+  };
+  return Object.fromEntries(Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined));
+};
+
+/** What the page asks for. */
+const asked = (client: Client, request: Record<string, string>): Promise<AuthorizationRequest> =>
+  client.get<AuthorizationRequest>(`${AUTHORIZE}?${new URLSearchParams(request)}`);
+
+/** Where the browser goes after a yes. */
+const agree = async (client: Client, request: Record<string, string>): Promise<URL> => {
+  const body = { ...request, approve: true };
+  return new URL((await client.post<{ redirect_to: string }>(AUTHORIZE, body)).redirect_to);
+};
+
+const codeFor = async (request = asking(), client = ada): Promise<string> => {
+  const code = (await agree(client, request)).searchParams.get("code");
+  if (!code) throw new Error("there is no code");
+  return code;
+};
+
+/** A call as clients make it: a form without any sign-in. */
+const send = (path: string, form: Record<string, string>, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(new URL(path, server.url), { method: "POST", body: new URLSearchParams(form), headers });
+
+const redeeming = (code: string, more: Record<string, string> = {}): Record<string, string> => ({
+  grant_type: "authorization_code",
+  client_id: editor,
+  redirect_uri: "http://127.0.0.1:49152/callback",
+  code,
+  code_verifier: VERIFIER,
+  ...more,
+});
+const refreshing = (refresh_token: string, more: Record<string, string> = {}): Record<string, string> => ({
+  grant_type: "refresh_token",
+  client_id: editor,
+  refresh_token,
+  ...more,
+});
+
+const tokens = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<Tokens> => {
+  const response = await send("/oauth2/token", form, headers);
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+  expect(response.headers.get("cache-control")).toBe("no-store");
+  return (await response.json()) as Tokens;
+};
+const granted = async (request = asking(), client = ada): Promise<Tokens> =>
+  tokens(redeeming(await codeFor(request, client), { redirect_uri: request.redirect_uri ?? "" }));
+
+/** Status and error of a refusal. */
+const refusal = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<string> => {
+  const response = await send("/oauth2/token", form, headers);
+  return `${response.status} ${((await response.json()) as Refused).error}`;
+};
+
+const works = (token: string, path = "/users/me"): Promise<number> => statusOf(admin.as(token), "GET", path);
+const basic = (id: string, secret: string): Record<string, string> => ({
+  authorization: `Basic ${btoa(`${id}:${secret}`)}`,
+});
+
+test("[OA-4] [OA-6] [OA-12] a program registers itself, asks, and acts within its scopes for an hour", async () => {
+  const found = await fetch(new URL("/.well-known/oauth-authorization-server", server.url));
+  const issuer = server.url.origin;
+  expect(await found.json()).toMatchObject({
+    issuer,
+    authorization_endpoint: `${issuer}/oauth2/authorize`,
+    token_endpoint: `${issuer}/oauth2/token`,
+    registration_endpoint: `${issuer}/oauth2/register`,
+    response_types_supported: ["code"],
+    code_challenge_methods_supported: ["S256"],
+  });
+  const resource = await fetch(new URL("/.well-known/oauth-protected-resource", server.url));
+  expect(await resource.json()).toMatchObject({ resource: issuer, authorization_servers: [issuer] });
+  expect(await asked(ada, asking())).toEqual({
+    app: { id: editor, name: "Editor", icon: "", self_registered: true },
+    scopes: ["workspace:read", "user:read"],
+    sends_to: "a program on this machine (127.0.0.1:49152)",
+  });
+  const back = await agree(ada, asking());
+  expect(back.origin + back.pathname).toBe("http://127.0.0.1:49152/callback");
+  expect(Object.fromEntries(back.searchParams)).toEqual({
+    code: expect.stringMatching(/^[A-Za-z0-9]{43}$/),
+    state: "a state & more",
+    iss: issuer,
+  });
+  const made = await tokens(redeeming(back.searchParams.get("code") ?? ""));
+  expect(made).toMatchObject({ token_type: "Bearer", expires_in: 3600, scope: SCOPES });
+  const bearer = await fetch(new URL("/api/v2/users/me", server.url), {
+    headers: { authorization: `Bearer ${made.access_token}` },
+  });
+  expect(bearer.status).toBe(200);
+  expect(await works(made.access_token, "/workspaces")).toBe(200);
+  // Beyond its scopes, and never a way to a key that stays.
+  expect(await works(made.access_token, "/users/me/gitsshkey")).toBe(403);
+  const whole = await granted(asking({ scope: "coder:all" }));
+  expect(await works(whole.access_token, "/users/me/gitsshkey")).toBe(200);
+  for (const path of ["/users/me/keys/tokens", "/users/me/keys"]) {
+    expect(await statusOf(admin.as(whole.access_token), "POST", path, path.endsWith("s/tokens") ? {} : undefined)).toBe(
+      403,
+    );
+  }
+  // Neither a session nor a token: ending the other sessions leaves it, and it is in no list of them.
+  const id = made.access_token.slice(0, 10);
+  const sessions = await ada.get<Session[]>("/api/v2/users/me/sessions");
+  expect(sessions.map((one) => one.id)).not.toContain(whole.access_token.slice(0, 10));
+  expect(await statusOf(ada, "DELETE", `/users/me/sessions/${id}`)).toBe(404);
+  expect(await statusOf(ada, "DELETE", "/users/me/sessions")).toBe(204);
+  clock.advance(59 * MINUTE);
+  expect(await works(made.access_token)).toBe(200);
+  clock.advance(MINUTE);
+  expect(await works(made.access_token)).toBe(401);
+});
+
+test("[OA-5] an unknown application, or another address than its own, sends nobody anywhere", async () => {
+  const wrong = [
+    { client_id: board.id },
+    { client_id: "6ba7b810-9dad-41d1-80b4-00c04fd430c8" },
+    { client_id: "editor" },
+    { redirect_uri: "http://127.0.0.1:49152/callback/more" },
+    { redirect_uri: "http://127.0.0.1:49152/callback?x=1" },
+    { redirect_uri: "http://127.0.0.1:49152/callback#x" },
+    { redirect_uri: "http://user@127.0.0.1:49152/callback" },
+    { redirect_uri: "http://127.0.0.1.evil.example/callback" },
+    { redirect_uri: "http://localhost:49152/callback" },
+    { redirect_uri: "https://127.0.0.1/callback" },
+    { redirect_uri: "https://evil.example/callback" },
+    { redirect_uri: "//evil.example/callback" },
+    { redirect_uri: "javascript:alert(1)" },
+    { redirect_uri: "editor://back/" },
+    { client_id: board.id, redirect_uri: `${BOARD}/..` },
+    { client_id: board.id, redirect_uri: BOARD.replace("https", "http") },
+    { client_id: board.id, redirect_uri: BOARD.replace(".com", ".com:444") },
+  ];
+  for (const one of wrong) {
+    const request = asking(one);
+    const query = `/oauth2-provider/authorize?${new URLSearchParams(request)}`;
+    expect([one, await statusOf(ada, "GET", query)]).toEqual([one, 400]);
+    const body = { ...request, approve: true };
+    expect([one, await statusOf(ada, "POST", "/oauth2-provider/authorize", body)]).toEqual([one, 400]);
+  }
+  expect((await agree(ada, asking({ redirect_uri: "editor://back" }))).protocol).toBe("editor:");
+});
+
+test("[OA-6] [OA-8] every other mistake goes back to the application, and so does a no", async () => {
+  const mistakes = [
+    [{ response_type: "token" }, "unsupported_response_type"],
+    [{ response_type: undefined }, "invalid_request"],
+    [{ response_mode: "fragment" }, "invalid_request"],
+    [{ code_challenge: undefined }, "invalid_request"],
+    [{ code_challenge_method: "plain", code_challenge: VERIFIER }, "invalid_request"],
+    [{ code_challenge_method: undefined }, "invalid_request"],
+    [{ scope: undefined }, "invalid_scope"],
+    [{ scope: "workspace:read everything" }, "invalid_scope"],
+    [{ resource: "https://elsewhere.example/" }, "invalid_target"],
+  ] as const;
+  for (const [more, error] of mistakes) {
+    const request = asking(more);
+    const told = await asked(ada, request);
+    for (const to of [new URL(told.error_redirect ?? ""), await agree(ada, request)]) {
+      expect([more, Object.fromEntries(to.searchParams)]).toEqual([
+        more,
+        { error, error_description: expect.any(String), state: "a state & more", iss: server.url.origin },
+      ]);
+    }
+  }
+  const body = { ...asking(), approve: false };
+  const { redirect_to } = await ada.post<{ redirect_to: string }>(AUTHORIZE, body);
+  expect(new URL(redirect_to).searchParams.get("error")).toBe("access_denied");
+  const narrow = await registered({ redirect_uris: [LOCAL], scope: "workspace:read" });
+  const own = { client_id: narrow.client_id };
+  expect((await asked(ada, asking({ ...own, scope: undefined }))).scopes).toEqual(["workspace:read"]);
+  expect((await asked(ada, asking({ ...own, scope: "workspace:*" }))).error_redirect).toContain("invalid_scope");
+});
+
+test("[OA-7] [OA-9] only a person who has signed in agrees, from a page of this server", async () => {
+  const body = { ...asking(), approve: true };
+  const from = (origin: string): Promise<Response> =>
+    admin.as(undefined).fetch("POST", AUTHORIZE, body, {
+      headers: { cookie: `service_session_token=${session}`, origin },
+    });
+  expect((await from("https://evil.example")).status).toBe(403);
+  expect((await from("null")).status).toBe(403);
+  expect((await from(server.url.origin)).status).toBe(200);
+  expect((await admin.as(undefined).fetch("POST", AUTHORIZE, body)).status).toBe(401);
+  const { key } = await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+  expect(await statusOf(admin.as(key), "POST", "/oauth2-provider/authorize", body)).toBe(403);
+  const whole = await granted(asking({ scope: "all" }));
+  expect(await statusOf(admin.as(whole.access_token), "POST", "/oauth2-provider/authorize", body)).toBe(403);
+  const page = await fetch(new URL(`/oauth2/authorize?${new URLSearchParams(asking())}`, server.url));
+  expect(page.status).toBe(200);
+  expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+  // Looking at the page grants nothing.
+  expect(await page.text()).not.toContain("code=");
+});
+
+test("[OA-10] a client proves itself in the header, in the form, or by PKCE, as it was registered", async () => {
+  const request = asking({ client_id: board.id, redirect_uri: BOARD });
+  const form = async (): Promise<Record<string, string>> => {
+    const { client_id: _, ...rest } = redeeming(await codeFor(request), { redirect_uri: BOARD });
+    return rest;
+  };
+  const made = await tokens(await form(), basic(board.id, boardSecret));
+  expect(await works(made.access_token)).toBe(200);
+  await tokens({ ...(await form()), client_id: board.id, client_secret: boardSecret });
+  const wrong = [
+    [{}, basic(board.id, "wrong"), "401 invalid_client"],
+    [{}, basic(board.id, ""), "401 invalid_client"],
+    [{ client_id: board.id }, {}, "401 invalid_client"],
+    [{ client_id: board.id, client_secret: "wrong" }, {}, "401 invalid_client"],
+    [{ client_id: editor, client_secret: boardSecret }, {}, "401 invalid_client"],
+    [{ client_secret: boardSecret }, basic(board.id, boardSecret), "400 invalid_request"],
+    [{ client_id: editor }, basic(board.id, boardSecret), "400 invalid_request"],
+    [{}, {}, "400 invalid_request"],
+    [{ grant_type: "password" }, basic(board.id, boardSecret), "400 unsupported_grant_type"],
+  ] as const;
+  const rest = await form();
+  for (const [more, headers, is] of wrong) {
+    expect([more, await refusal({ ...rest, ...more }, headers)]).toEqual([more, is]);
+  }
+  const json = await fetch(new URL("/oauth2/token", server.url), {
+    method: "POST",
+    body: JSON.stringify(rest),
+    headers: { ...basic(board.id, boardSecret), "content-type": "application/json" },
+  });
+  expect([json.status, ((await json.json()) as Refused).error]).toEqual([400, "invalid_request"]);
+  const twice = await fetch(new URL("/oauth2/token", server.url), {
+    method: "POST",
+    body: `${new URLSearchParams(rest)}&code=x`,
+    headers: { ...basic(board.id, boardSecret), "content-type": "application/x-www-form-urlencoded" },
+  });
+  expect(((await twice.json()) as Refused).error).toBe("invalid_request");
+  // None of that has used up the code.
+  await tokens(rest, basic(board.id, boardSecret));
+});
+
+test("[OA-11] a code counts once, for its application, address and verifier, and for five minutes", async () => {
+  const code = await codeFor();
+  const other = await registered({ redirect_uris: [LOCAL] });
+  for (const more of [
+    { code_verifier: `${VERIFIER}x` },
+    { code_verifier: CHALLENGE },
+    { redirect_uri: "http://127.0.0.1:49153/callback" },
+    { client_id: other.client_id },
+    { code: `${code}x` },
+  ] as Record<string, string>[]) {
+    expect([more, await refusal(redeeming(code, more))]).toEqual([more, "400 invalid_grant"]);
+  }
+  const { code_verifier: _, ...without } = redeeming(code);
+  expect(await refusal(without)).toBe("400 invalid_request");
+  const made = await tokens(redeeming(code));
+  expect(await works(made.access_token)).toBe(200);
+  expect(await refusal(redeeming(code))).toBe("400 invalid_grant");
+  expect(await works(made.access_token)).toBe(401);
+  expect(await refusal(refreshing(made.refresh_token))).toBe("400 invalid_grant");
+  const race = await codeFor();
+  const both = await Promise.all([0, 1].map(() => send("/oauth2/token", redeeming(race))));
+  const answers = (await Promise.all(both.map((one) => one.json()))) as Partial<Tokens>[];
+  expect(answers.filter((one) => one.access_token !== undefined).length).toBeLessThanOrEqual(1);
+  for (const { access_token } of answers) if (access_token) expect(await works(access_token)).toBe(401);
+  const late = await codeFor();
+  clock.advance(5 * MINUTE);
+  expect(await refusal(redeeming(late))).toBe("400 invalid_grant");
+});
+
+test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and leaves open what is open; reuse ends all", async () => {
+  const first = await granted();
+  const watch = await admin.as(first.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
+  const second = await tokens(refreshing(first.refresh_token));
+  expect(second.access_token).not.toBe(first.access_token);
+  expect([await works(first.access_token), await works(second.access_token)]).toEqual([401, 200]);
+  expect(await refusal(refreshing(second.refresh_token, { scope: "workspace:*" }))).toBe("400 invalid_scope");
+  expect(await refusal(refreshing(second.refresh_token, { scope: "all" }))).toBe("400 invalid_scope");
+  expect(await refusal(refreshing(second.refresh_token, { client_id: board.id }))).toBe("401 invalid_client");
+  const other = await registered({ redirect_uris: [LOCAL] });
+  expect(await refusal(refreshing(second.refresh_token, other))).toBe("400 invalid_grant");
+  const narrow = await tokens(refreshing(second.refresh_token, { scope: "user:read" }));
+  expect(narrow.scope).toBe("user:read");
+  expect(await works(narrow.access_token, "/workspaces")).toBe(403);
+  const third = await tokens(refreshing(narrow.refresh_token));
+  expect(third.scope).toBe(SCOPES);
+  expect(await refusal(refreshing(second.refresh_token))).toBe("400 invalid_grant");
+  expect(await works(third.access_token)).toBe(401);
+  expect(await refusal(refreshing(third.refresh_token))).toBe("400 invalid_grant");
+  expect((await watch.closed).code).toBe(1008);
+});
+
+test("[OA-15] [OA-16] people see what they have granted and take it back, also what is open", async () => {
+  for (const { id } of await ada.get<OAuth2Grant[]>(GRANTS)) await ada.delete(`${GRANTS}/${id}`);
+  const made = await granted();
+  await codeFor();
+  const grants = await ada.get<OAuth2Grant[]>(GRANTS);
+  expect(grants).toEqual([
+    expect.objectContaining({
+      id: made.access_token.slice(0, 10),
+      app: { id: editor, name: "Editor", icon: "", self_registered: true },
+      scopes: SCOPES.split(" "),
+    }),
+  ]);
+  const watch = await admin.as(made.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
+  const id = grants[0]?.id ?? "";
+  expect(await statusOf(bob, "DELETE", `/users/me/oauth2-grants/${id}`)).toBe(404);
+  expect(await works(made.access_token)).toBe(200);
+  const began = performance.now();
+  await ada.delete(`${GRANTS}/${id}`);
+  expect((await watch.closed).code).toBe(1008);
+  expect(performance.now() - began).toBeLessThan(1000);
+  expect(await works(made.access_token)).toBe(401);
+  expect(await refusal(refreshing(made.refresh_token))).toBe("400 invalid_grant");
+  // Applications give tokens back, of either kind, and only their own.
+  const other = await registered({ redirect_uris: [LOCAL] });
+  for (const name of ["access_token", "refresh_token"] as const) {
+    const kept = await granted();
+    const form = { token: kept[name], client_id: editor };
+    expect((await send("/oauth2/revoke", { ...form, client_id: other.client_id })).status).toBe(200);
+    expect((await send("/oauth2/revoke", { ...form, client_id: board.id })).status).toBe(401);
+    expect(await works(kept.access_token)).toBe(200);
+    expect((await send("/oauth2/revoke", form)).status).toBe(200);
+    expect(await works(kept.access_token)).toBe(401);
+  }
+  expect((await send("/oauth2/revoke", { token: "nothing", client_id: editor })).status).toBe(200);
+});
+
+test("[OA-14] nobody acts for a person who is suspended, gone, or has a new password", async () => {
+  const made = await granted(asking(), bob);
+  const { id } = await bob.get<{ id: string }>("/api/v2/users/me");
+  await admin.put(`/api/v2/users/${id}/status/suspend`);
+  expect(await works(made.access_token)).toBe(401);
+  expect(await refusal(refreshing(made.refresh_token))).toBe("400 invalid_grant");
+  await admin.put(`/api/v2/users/${id}/status/activate`);
+  const again = await tokens(refreshing(made.refresh_token));
+  const code = await codeFor(asking(), bob);
+  const change = { old_password: PASSWORD, password: "another-long-enough-secret" };
+  expect(await statusOf(bob, "PUT", "/users/me/password", change)).toBe(204);
+  expect(await works(again.access_token)).toBe(401);
+  expect(await refusal(refreshing(again.refresh_token))).toBe("400 invalid_grant");
+  expect(await refusal(redeeming(code))).toBe("400 invalid_grant");
+  const { client: eve, user } = await newPerson(admin, "eve");
+  const hers = await granted(asking(), eve);
+  await admin.delete(`/api/v2/users/${user.id}`);
+  expect(await works(hers.access_token)).toBe(401);
+  expect(await refusal(refreshing(hers.refresh_token))).toBe("400 invalid_grant");
+  // By hand, as any key: what has expired so does not come back.
+  const expired = await granted();
+  await ada.put(`/api/v2/users/me/keys/${expired.access_token.slice(0, 10)}/expire`);
+  expect(await refusal(refreshing(expired.refresh_token))).toBe("400 invalid_grant");
+});
+
+test("[OA-1] [OA-2] [OA-3] owners make applications with addresses that may be, and secrets that are shown once", async () => {
+  expect(await statusOf(ada, "GET", "/oauth2-provider/apps")).toBe(403);
+  expect(await statusOf(ada, "GET", `/oauth2-provider/apps/${board.id}`)).toBe(403);
+  const post = (body: object): Promise<number> => statusOf(admin, "POST", "/oauth2-provider/apps", body);
+  expect(await post({ name: "board", callback_url: BOARD })).toBe(409);
+  expect(await post({ name: "Bad", callback_url: BOARD, scopes: ["everything"] })).toBe(400);
+  for (const callback_url of [
+    "http://reviews.example.com/callback",
+    "https://reviews.example.com/callback#x",
+    "https://user:pass@reviews.example.com/",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "/callback",
+    "",
+  ]) {
+    expect([callback_url, await post({ name: "Bad", callback_url })]).toEqual([callback_url, 400]);
+  }
+  const made = await admin.post<OAuth2App>(APPS, { name: "Cards", callback_url: "https://cards.example.com/" });
+  const path = `${APPS}/${made.id}`;
+  const changed = await admin.put<OAuth2App>(path, { name: "Maps", scopes: ["workspace:read"] });
+  expect(changed).toMatchObject({
+    name: "Maps",
+    callback_url: "https://cards.example.com/",
+    scopes: ["workspace:read"],
+  });
+  type Made = { id: string; client_secret_full: string };
+  const secrets = [await admin.post<Made>(`${path}/secrets`), await admin.post<Made>(`${path}/secrets`)];
+  const [one, two] = secrets as [Made, Made];
+  const listed = await admin.get<{ client_secret_truncated: string }[]>(`${path}/secrets`);
+  expect(listed.map((secret) => secret.client_secret_truncated).sort()).toEqual(
+    secrets.map(({ client_secret_full }) => client_secret_full.slice(-6)).sort(),
+  );
+  const request = asking({ client_id: made.id, redirect_uri: "https://cards.example.com/", scope: undefined });
+  const redeem = async ({ client_secret_full }: Made): Promise<Response> => {
+    const form = redeeming(await codeFor(request), { redirect_uri: "https://cards.example.com/", client_id: made.id });
+    return send("/oauth2/token", { ...form, client_secret: client_secret_full });
+  };
+  await admin.delete(`${path}/secrets/${one.id}`);
+  expect((await redeem(one)).status).toBe(401);
+  const kept = (await (await redeem(two)).json()) as Tokens;
+  expect(await works(kept.access_token, "/workspaces")).toBe(200);
+  // An application that is deleted has nothing any more.
+  const watch = await admin.as(kept.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
+  await admin.delete(path);
+  expect((await watch.closed).code).toBe(1008);
+  expect(await works(kept.access_token)).toBe(401);
+  expect((await redeem(two).catch(() => undefined))?.status).toBeUndefined();
+  const { audit_logs } = await admin.get<AuditLogs>(
+    `/api/v2/audit?q=${encodeURIComponent("resource_type:oauth2_provider_app")}&limit=50`,
+  );
+  expect(audit_logs.map(({ action }) => action)).toEqual(
+    expect.arrayContaining(["create", "write", "delete", "register"]),
+  );
+  const texts = (await storedTexts(server.directory)).join("\n");
+  for (const text of [two.client_secret_full, boardSecret, kept.refresh_token, kept.access_token.slice(11)]) {
+    expect(texts).not.toContain(text);
+  }
+});
+
+test("[OA-4] [OA-14] who registers itself is bounded and forgotten; nothing lasts that nobody uses", async () => {
+  clock.advance(MINUTE);
+  const is = async (body: object): Promise<string> => {
+    const response = await register(body);
+    return `${response.status} ${((await response.json()) as Refused).error}`;
+  };
+  expect(await is({ redirect_uris: ["https://evil.example/"] })).toBe("400 invalid_redirect_uri");
+  expect(await is({ redirect_uris: ["javascript:alert(1)"] })).toBe("400 invalid_redirect_uri");
+  expect(await is({ client_name: "None" })).toBe("400 invalid_redirect_uri");
+  expect(await is({ redirect_uris: [LOCAL], grant_types: ["password"] })).toBe("400 invalid_client_metadata");
+  expect(await is({ redirect_uris: [LOCAL], token_endpoint_auth_method: "tls" })).toBe("400 invalid_client_metadata");
+  expect(await is({ redirect_uris: [LOCAL], scope: "everything" })).toBe("400 invalid_client_metadata");
+  const secret = await (await register({ redirect_uris: [LOCAL], client_name: "With\nsecret" })).json();
+  expect(secret).toMatchObject({ client_name: "With secret", token_endpoint_auth_method: "client_secret_basic" });
+  expect((secret as Registered).client_secret).toHaveLength(43);
+  for (let i = 0; i < 3; i++) expect((await register({ redirect_uris: [LOCAL] })).status).toBe(201);
+  expect((await register({ redirect_uris: [LOCAL] })).status).toBe(429);
+  // Moved in the store: a month of this clock is a million ticks of everything else.
+  const { store } = contextOf(server);
+  const move = (sql: string, ms: number) => store.commit([{ sql, rows: [[clock.now() - ms]] }]);
+  await granted();
+  await move("update oauth2_apps set updated_at = ?1", 31 * DAY);
+  clock.advance(MINUTE);
+  await registered({ redirect_uris: [LOCAL], client_name: "New" });
+  const names = (await admin.get<OAuth2App[]>(APPS)).map(({ name }) => name);
+  expect(names).toEqual(["Board", "Editor", "New"]);
+  const kept = await granted();
+  await move("update oauth2_grants set refresh_expires_at = ?1", 0);
+  expect(await refusal(refreshing(kept.refresh_token))).toBe("400 invalid_grant");
+  expect(await ada.get<OAuth2Grant[]>(GRANTS)).toEqual([]);
+});
