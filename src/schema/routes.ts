@@ -64,6 +64,13 @@ import type {
   WebpushSubscription,
 } from "./notifications/notification.ts";
 import type {
+  CreateOAuth2App as CreateOAuth2ProviderAppRequest,
+  OAuth2App as OAuth2ProviderApp,
+  OAuth2Secret as OAuth2ProviderAppSecret,
+  UpdateOAuth2App as UpdateOAuth2ProviderAppRequest,
+} from "./oauth2/app.ts";
+import type { AuthorizationRequest as OAuth2AuthorizationRequest, OAuth2Grant } from "./oauth2/grant.ts";
+import type {
   CreateTask as CreateTaskRequest,
   Task,
   TaskInput as TaskInputRequest,
@@ -652,6 +659,55 @@ export interface Routes {
       readonly POST: Route<undefined, undefined, never>;
     };
   };
+  readonly "oauth2-provider": {
+    readonly apps: {
+      readonly GET: Route<OAuth2ProviderApp[], undefined, never>;
+      readonly POST: Route<OAuth2ProviderApp, CreateOAuth2ProviderAppRequest, never>;
+      readonly "{}": {
+        readonly DELETE: Route<undefined, undefined, never>;
+        readonly GET: Route<OAuth2ProviderApp, undefined, never>;
+        readonly PUT: Route<OAuth2ProviderApp, UpdateOAuth2ProviderAppRequest | undefined, never>;
+        readonly secrets: {
+          readonly GET: Route<OAuth2ProviderAppSecret[], undefined, never>;
+          readonly POST: Route<{ id: string; client_secret_full: string }, undefined, never>;
+          readonly "{}": {
+            readonly DELETE: Route<undefined, undefined, never>;
+          };
+        };
+      };
+    };
+    readonly authorize: {
+      readonly GET: Route<
+        OAuth2AuthorizationRequest,
+        undefined,
+        | "client_id"
+        | "redirect_uri"
+        | "response_type"
+        | "response_mode"
+        | "scope"
+        | "state"
+        | "code_challenge"
+        | "code_challenge_method"
+        | "resource"
+      >;
+      readonly POST: Route<
+        { redirect_to: string },
+        {
+          client_id: string;
+          redirect_uri: string;
+          response_type?: string;
+          response_mode?: string;
+          scope?: string;
+          state?: string;
+          code_challenge?: string;
+          code_challenge_method?: string;
+          resource?: string;
+          approve: boolean;
+        },
+        never
+      >;
+    };
+  };
   readonly organizations: {
     readonly GET: Route<Organization[], undefined, never>;
     readonly POST: Route<
@@ -1129,6 +1185,12 @@ export interface Routes {
         readonly preferences: {
           readonly GET: Route<NotificationPreference[], undefined, never>;
           readonly PUT: Route<NotificationPreference[], { template_disabled_map: Record<string, boolean> }, never>;
+        };
+      };
+      readonly "oauth2-grants": {
+        readonly GET: Route<OAuth2Grant[], undefined, never>;
+        readonly "{}": {
+          readonly DELETE: Route<undefined, undefined, never>;
         };
       };
       readonly organizations: {

@@ -117,13 +117,13 @@ export const session = keyOf("session");
 export const oauth2Grant = keyOf("grant");
 
 export const oauth2App: Find = async ({ store, params }) => {
-  const found = await store.get(findOAuth2App({ id: idIn(params, "app") }));
+  const found = await store.get(findOAuth2App({ id: idIn(params, "oauth2_app") }));
   return found && { resource_type: "oauth2_provider_app", resource_id: found.id, target: found.name, icon: found.icon };
 };
 
 export const oauth2Secret: Find = async (asked) => {
   const app = await oauth2App(asked);
-  const [app_id, id] = [idIn(asked.params, "app"), idIn(asked.params, "secret")];
+  const [app_id, id] = [idIn(asked.params, "oauth2_app"), idIn(asked.params, "oauth2_secret")];
   const found = app && (await asked.store.get(findOAuth2Secret({ app_id, id })));
   return found && { ...app, resource_type: "oauth2_provider_app_secret", resource_id: found.id };
 };

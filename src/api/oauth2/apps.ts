@@ -27,10 +27,10 @@ import { fails, NoContent } from "../http/responses.ts";
 
 const tags = ["OAuth 2"];
 const user = true;
-const params = t.Object({ app: t.String({ format: "uuid", description: "The application." }) });
+const params = t.Object({ oauth2_app: t.String({ format: "uuid", description: "The application." }) });
 const secretPath = t.Object({
-  app: params.properties.app,
-  secret: t.String({ format: "uuid", description: "Id of the secret." }),
+  oauth2_app: params.properties.oauth2_app,
+  oauth2_secret: t.String({ format: "uuid", description: "Id of the secret." }),
 });
 
 const presentSecret = ({ id, last_characters, created_at, last_used_at }: OAuth2SecretRow): OAuth2Secret => ({
@@ -95,15 +95,16 @@ export const oauth2Apps = (ctx: ApiContext) => {
         }),
       },
     )
-    .get("/:app", async ({ caller, params }) => present(await findApp(ctx, params.app, caller)), {
+    .get("/:oauth2_app", async ({ caller, params }) => present(await findApp(ctx, params.oauth2_app, caller)), {
       user,
       params,
       response: { 200: OAuth2App, ...fails(401, 403, 404) },
       detail: { tags, operationId: "getOAuth2App", summary: "Get an application" },
     })
     .put(
-      "/:app",
-      async ({ caller, params, body }) => present(await changeApp(ctx, await findApp(ctx, params.app, caller), body)),
+      "/:oauth2_app",
+      async ({ caller, params, body }) =>
+        present(await changeApp(ctx, await findApp(ctx, params.oauth2_app, caller), body)),
       {
         user,
         params,
@@ -119,9 +120,9 @@ export const oauth2Apps = (ctx: ApiContext) => {
       },
     )
     .delete(
-      "/:app",
+      "/:oauth2_app",
       async ({ caller, params, status }) => {
-        await removeApp(ctx, await findApp(ctx, params.app, caller));
+        await removeApp(ctx, await findApp(ctx, params.oauth2_app, caller));
         return status(204, undefined);
       },
       {
@@ -138,9 +139,9 @@ export const oauth2Apps = (ctx: ApiContext) => {
       },
     )
     .get(
-      "/:app/secrets",
+      "/:oauth2_app/secrets",
       async ({ caller, params }) => {
-        const { id } = await findApp(ctx, params.app, caller);
+        const { id } = await findApp(ctx, params.oauth2_app, caller);
         return (await ctx.store.all(listOAuth2Secrets({ app_id: id }))).map(presentSecret);
       },
       {
@@ -151,9 +152,9 @@ export const oauth2Apps = (ctx: ApiContext) => {
       },
     )
     .post(
-      "/:app/secrets",
+      "/:oauth2_app/secrets",
       async ({ caller, params, status }) => {
-        const { id, text } = await createAppSecret(ctx, await findApp(ctx, params.app, caller));
+        const { id, text } = await createAppSecret(ctx, await findApp(ctx, params.oauth2_app, caller));
         return status(201, { id, client_secret_full: text });
       },
       {
@@ -169,9 +170,9 @@ export const oauth2Apps = (ctx: ApiContext) => {
       },
     )
     .delete(
-      "/:app/secrets/:secret",
+      "/:oauth2_app/secrets/:oauth2_secret",
       async ({ caller, params, status }) => {
-        await removeAppSecret(ctx, await findApp(ctx, params.app, caller), params.secret);
+        await removeAppSecret(ctx, await findApp(ctx, params.oauth2_app, caller), params.oauth2_secret);
         return status(204, undefined);
       },
       {

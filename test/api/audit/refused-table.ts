@@ -58,6 +58,8 @@ const MAKES = [
     `POST ${U}/keys/tokens`,
     `POST ${U}/skills`,
     `POST ${U}/secrets`,
+    "POST /api/v2/oauth2-provider/apps",
+    "POST /api/v2/oauth2-provider/apps/{oauth2_app}/secrets",
     "POST /api/v2/files",
   ],
   ...[

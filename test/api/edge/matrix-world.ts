@@ -1,6 +1,7 @@
 // A small town for the authorization matrix: ada owns one of everything, and eleven callers knock at each of its doors. Used by
 // matrix.test.ts; needs a server in this process.
 import { sha256, uuid } from "#base/ids.ts";
+import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { insertKey } from "#db/users/api-keys.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { Client } from "#src/client.ts";
@@ -32,7 +33,7 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
   const clock = new ManualClock();
   const server = await startTestServer({
     clock,
-    env: { SLIPWAY_EXTERNAL_AUTH: JSON.stringify([{ ...PROVIDER, client_secret }]) },
+    env: { SLIPWAY_EXTERNAL_AUTH: JSON.stringify([{ ...PROVIDER, client_secret }]), SLIPWAY_OAUTH2_PROVIDER: "true" },
   });
   const { store } = contextOf(server);
   const expired = (await seedUser(server)).token;
@@ -132,6 +133,25 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     return { secret: (await ada.post<{ name: string }>("/api/v2/users/me/secrets", secret)).name };
   };
 
+  /** An application of the deployment, with a secret. */
+  const addOAuth2App = async () => {
+    const app = { name: `spare${++made}`, callback_url: "https://app.invalid/" };
+    const { id } = await admin.post<{ id: string }>("/api/v2/oauth2-provider/apps", app);
+    const secret = await admin.post<{ id: string }>(`/api/v2/oauth2-provider/apps/${id}/secrets`);
+    return { oauth2_app: id, oauth2_secret: secret.id };
+  };
+
+  /** What ada has granted to an application. */
+  const addGrant = async () => {
+    const { oauth2_app } = await addOAuth2App();
+    const grant = (await addKey(people.ada.user_id, `spare${++made}`, "oauth2_provider_app")).id;
+    const now = clock.now();
+    const about = { key_id: grant, app_id: oauth2_app, user_id: people.ada.user_id, scopes: ["all"], redirect_uri: "" };
+    const times = { code_expires_at: now, created_at: now, updated_at: now, redeemed_at: now };
+    await store.commit([insertOAuth2Grant({ ...about, ...times, code_hash: grant, code_challenge: "" })]);
+    return { grant };
+  };
+
   /** A task of ada whose workspace has been made; its chat has not begun. */
   const addTask = async () => {
     const body = { input: "hang: on", name: `task${++made}`, template_id: template.template_id };
@@ -192,6 +212,8 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     id: uuid(),
     ...(await addTask()),
     ...(await addSecret()),
+    ...(await addOAuth2App()),
+    ...(await addGrant()),
     name: "ci",
     ...(await addMcp()),
     ...(await addSkill()),
@@ -269,6 +291,8 @@ export const openTown = async ({ manifest = ECHO, client_secret = "s" }: TownOpt
     skill: addSkill,
     task: addTask,
     secret: addSecret,
+    oauth2app: addOAuth2App,
+    grant: addGrant,
     name: async () => ({ fresh: `spare${++made}` }),
   } satisfies Record<string, (who: CallerName) => Promise<Things>>;
 

@@ -171,6 +171,7 @@ const OTHERWISE: Record<string, string> = {
   "PUT /api/v2/organizations/{organization}/chats/model-overrides/{context}": "the second is no id",
   "PATCH /api/v2/users/{user}/passkeys/{passkey}": "another's are refused, each handles their own",
   "DELETE /api/v2/users/{user}/passkeys/{passkey}": "another's are refused, each handles their own",
+  "DELETE /api/v2/users/{user}/oauth2-grants/{grant}": "another's are refused (OA-15)",
   "GET /api/v2/users/{user}/secrets/{secret}": "another's are refused (US-1)",
   "PATCH /api/v2/users/{user}/secrets/{secret}": "another's are refused (US-1)",
   "DELETE /api/v2/users/{user}/secrets/{secret}": "another's are refused (US-1)",

@@ -1,6 +1,7 @@
 // Applications that ask people for access: the whole way of a client, and everything that somebody could try on it.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash } from "node:crypto";
+import type { Static } from "@sinclair/typebox";
 import type { AuditLogs } from "#schema/audit.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { AuthorizationRequest, OAuth2Grant } from "#schema/oauth2/grant.ts";
@@ -468,7 +469,7 @@ test("[OA-1] [OA-2] [OA-3] owners make applications with addresses that may be, 
   expect((await watch.closed).code).toBe(1008);
   expect(await works(kept.access_token)).toBe(401);
   expect((await redeem(two).catch(() => undefined))?.status).toBeUndefined();
-  const { audit_logs } = await admin.get<AuditLogs>(
+  const { audit_logs } = await admin.get<Static<typeof AuditLogs>>(
     `/api/v2/audit?q=${encodeURIComponent("resource_type:oauth2_provider_app")}&limit=50`,
   );
   expect(audit_logs.map(({ action }) => action)).toEqual(

@@ -4,6 +4,7 @@ import { mustEnrol } from "../../data/session.ts";
 import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Accounts } from "./accounts.tsx";
+import { Applications } from "./applications.tsx";
 import { Confirmations } from "./confirm.tsx";
 import { Notifications } from "./notifications.tsx";
 import { Permissions } from "./permissions.tsx";
@@ -20,6 +21,7 @@ const SECTIONS: readonly Section[] = [
   { name: "security", label: "Security", page: Security },
   { name: "sessions", label: "Sessions", page: SessionList },
   { name: "tokens", label: "API tokens", page: Tokens },
+  { name: "applications", label: "Applications", page: Applications },
   { name: "accounts", label: "Git and accounts", page: Accounts },
   { name: "secrets", label: "Secrets", page: Secrets },
   { name: "skills", label: "Skills", page: Skills },

@@ -5,6 +5,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Appearance } from "./appearance.tsx";
+import { Applications } from "./applications.tsx";
 import { Backups } from "./backups.tsx";
 import { ChatRules } from "./chat-rules.tsx";
 import { ExternalAccounts } from "./external-accounts.tsx";
@@ -26,6 +27,7 @@ const SECTIONS: readonly Section[] = [
   { name: "mcp-servers", label: "MCP servers", page: McpServers },
   { name: "workers", label: "Workers", page: Workers },
   { name: "external-accounts", label: "External accounts", page: ExternalAccounts },
+  { name: "applications", label: "Applications", page: Applications },
   { name: "permissions", label: "Permissions", page: ChatRules },
   { name: "spend-limits", label: "Spend limits", page: Spending },
   { name: "hooks", label: "Hooks", page: Hooks },

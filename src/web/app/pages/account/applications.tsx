@@ -1,0 +1,58 @@
+// Applications: what programs were granted that asked for access, each taken back by itself.
+import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+export const Applications = () => {
+  const { state, again } = useResource("grants", () =>
+    call("GET /users/:user/oauth2-grants", { path: { user: "me" } }),
+  );
+  const { data, error } = state.value;
+  if (error) return <Failed what="Your applications cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const revoke = ({ id, app }: OAuth2Grant): void =>
+    ask({
+      title: `Revoke access of ${app.name}`,
+      text: "It counts at once, and what the program has open here ends. It can ask you again.",
+      yes: "Revoke access",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /users/:user/oauth2-grants/:grant", { path: { user: "me", grant: id } });
+        await again();
+        say(`${app.name} has no access any more`);
+      },
+    });
+  return (
+    <section class="stack" aria-labelledby="applications">
+      <div class="head">
+        <h2 id="applications">Applications with access</h2>
+      </div>
+      {data.length === 0 ? (
+        <Empty icon="shield" title="No applications" text="Programs that you allow to act for you are listed here." />
+      ) : (
+        <ul class="panel list">
+          {data.map((grant) => (
+            <li key={grant.id} class="item">
+              <span class="med clip">{grant.app.name}</span>
+              <Button label={`Revoke access of ${grant.app.name}`} onPress={() => revoke(grant)}>
+                Revoke
+              </Button>
+              <span class="small mut">
+                {grant.app.self_registered ? "Registered itself, " : ""}
+                {grant.scopes.includes("all") ? "everything you may do" : grant.scopes.join(", ")}; allowed{" "}
+                <Time at={grant.created_at} />, used <Time at={grant.last_used} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+};
