@@ -126,8 +126,8 @@ export const oauth2Apps = (ctx: ApiContext) => {
         return status(204, undefined);
       },
       {
-        user,
         params,
+        user,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,

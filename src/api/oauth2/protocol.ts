@@ -26,7 +26,7 @@ const answer = (body: object, status = 200, more: Record<string, string> = {}): 
   Response.json(body, { status, headers: { ...COMMON_HEADERS, pragma: "no-cache", ...more } });
 
 /** A problem in the words of the standard; other errors are answered as everywhere. */
-const told = (error: unknown): Response => {
+const refusalOf = (error: unknown): Response => {
   if (!(error instanceof OAuth2Problem)) throw error;
   const body = { error: error.code, error_description: error.message };
   if (error.code === "invalid_client") return answer(body, 401, { "www-authenticate": 'Basic realm="oauth2"' });
@@ -96,7 +96,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
           };
           return answer(registered, 201);
         } catch (error) {
-          return told(error);
+          return refusalOf(error);
         }
       },
       hiddenJson,
@@ -114,7 +114,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
         try {
           return answer(await tokensFor(request, await readForm(request)));
         } catch (error) {
-          return told(error);
+          return refusalOf(error);
         }
       },
       hidden,
@@ -129,7 +129,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
           await giveBack(ctx, client, fieldOf(form, "token"));
           return answer({});
         } catch (error) {
-          return told(error);
+          return refusalOf(error);
         }
       },
       hidden,

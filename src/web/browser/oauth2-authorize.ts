@@ -11,6 +11,7 @@ const KNOWN = [
 ];
 
 const say = (words: string): void => {
+  the("about").hidden = false;
   the("state").textContent = words;
 };
 
@@ -22,14 +23,28 @@ const asked = (): Record<string, string> => {
   return Object.fromEntries(given.map((name) => [name, query.get(name) ?? ""]));
 };
 
-const ACTIONS: Readonly<Record<string, string>> = {
+const WORDS: Readonly<Record<string, string>> = {
   all: "Everything that you may do, with all of your workspaces, chats and settings",
   application_connect: "Open the apps of your workspaces",
+  "workspace:read": "See your workspaces",
+  "workspace:create": "Create workspaces",
+  "workspace:start": "Start your workspaces",
+  "workspace:stop": "Stop your workspaces",
+  "workspace:update": "Change your workspaces",
+  "workspace:delete": "Delete your workspaces",
+  "workspace:share": "Share your workspaces with others",
+  "workspace:ssh": "Run programs and read and write files in your workspaces",
+  "workspace:application_connect": "Open the apps of your workspaces",
+  "workspace:*": "Everything with your workspaces",
+  "template:read": "See templates",
+  "user:read": "See the users whom you see",
+  "user:read_personal": "See your own settings and keys for git",
+  "user:update_personal": "Change your own settings and keys for git",
 };
 
 /** A scope such as `workspace:read`, for people. */
 const wordsOf = (scope: string): string => {
-  const known = ACTIONS[scope];
+  const known = WORDS[scope];
   if (known !== undefined) return known;
   const [resource = "", action = ""] = scope.split(":").map((part) => part.replaceAll(/[_.]/g, " "));
   return `${resource.charAt(0).toUpperCase()}${resource.slice(1)}: ${action === "*" ? "everything" : action}`;
@@ -44,7 +59,7 @@ const show = (request: AuthorizationRequest, username: string): void => {
   the("unknown").hidden = !app.self_registered;
   the("place").textContent = sends_to;
   the("scopes").replaceChildren(...scopes.map((scope) => make("li", { title: scope }, wordsOf(scope))));
-  say("");
+  the("about").hidden = true;
   the("request").hidden = false;
 };
 

@@ -18,6 +18,7 @@ let templateId: string;
 let versionId: string;
 let dryRunId: string;
 let taskId: string;
+let oauth2Path: string;
 beforeAll(async () => {
   server = await startTestServer({ clock: new ManualClock(), env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
   admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -27,6 +28,10 @@ beforeAll(async () => {
   await admin.post("/api/v2/organizations/default/groups", { name: "crew" });
   const entry = { slug: "mine", url: "https://mcp.invalid/" };
   mcpId = (await admin.post<{ id: string }>("/api/v2/organizations/default/mcp-servers", entry)).id;
+  const apps = "/api/v2/oauth2-provider/apps";
+  const makeApp = (name: string) => admin.post<{ id: string }>(apps, { name, callback_url: "https://app.invalid/" });
+  const mine = await admin.post<{ id: string }>(`${apps}/${(await makeApp("mine")).id}/secrets`);
+  oauth2Path = `${apps}/${(await makeApp("other")).id}/secrets/${mine.id}`;
   keyId = (admin.token as string).split("-")[0] as string;
   const [template] = await admin.get<{ id: string }[]>("/api/v2/organizations/default/templates");
   templateId = template?.id as string;
@@ -68,6 +73,7 @@ const member = () => `/api/v2/organizations/default/members/${other.owner_id}`;
 
 /** The owner of the site asks, who may see everything: only the parent is wrong. */
 const CASES: Record<string, Case> = {
+  "DELETE /api/v2/oauth2-provider/apps/{oauth2_app}/secrets/{oauth2_secret}": { path: () => oauth2Path },
   "GET /api/v2/organizations/{organization}/members/{user}": { path: member },
   "DELETE /api/v2/organizations/{organization}/members/{user}": { path: member },
   "PUT /api/v2/organizations/{organization}/members/{user}/roles": {

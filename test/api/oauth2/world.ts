@@ -1,0 +1,168 @@
+// A server with people and applications, and what a client of OAuth 2 does there.
+import { expect } from "bun:test";
+import { createHash } from "node:crypto";
+import type { OAuth2App } from "#schema/oauth2/app.ts";
+import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
+import { Client } from "#src/client.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { newPerson, statusOf } from "../users/people.ts";
+
+export const APPS = "/api/v2/oauth2-provider/apps";
+export const AUTHORIZE = "/api/v2/oauth2-provider/authorize";
+export const SCOPES = "workspace:read user:read";
+export const VERIFIER = "a-verifier-of-at-least-43-characters-as-rfc-7636-wants";
+export const CHALLENGE = createHash("sha256").update(VERIFIER).digest("base64url");
+export const LOCAL = "http://127.0.0.1/callback";
+export const BOARD = "https://reviews.example.com/callback";
+
+/** Where the editor may have nobody sent. */
+export const ELSEWHERE = [
+  "http://127.0.0.1:49152/callback/more",
+  "http://127.0.0.1:49152/callback?x=1",
+  "http://127.0.0.1:49152/callback#x",
+  "http://user@127.0.0.1:49152/callback",
+  "http://127.0.0.1.evil.example/callback",
+  "http://localhost:49152/callback",
+  "https://127.0.0.1/callback",
+  "https://evil.example/callback",
+  "//evil.example/callback",
+  "javascript:alert(1)",
+  "editor://back/",
+];
+
+/** Where no application may have anybody sent. */
+export const NOWHERE = [
+  "http://reviews.example.com/callback",
+  "https://reviews.example.com/callback#x",
+  "https://user:pass@reviews.example.com/",
+  "javascript:alert(1)",
+  "data:text/html,x",
+  "/callback",
+  "",
+];
+
+export type Tokens = { access_token: string; refresh_token: string; expires_in: number; scope: string };
+export type Refused = { error: string; error_description: string };
+export type Registered = { client_id: string; client_secret?: string };
+
+/** `editor` is a public program that registered itself, `board` one of the owner's with a secret; `session` is ada's, as a browser has it. */
+export const openOAuth2 = async () => {
+  const clock = new ManualClock();
+  const server = await startTestServer({ clock, env: { SLIPWAY_OAUTH2_PROVIDER: "true" } });
+  const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+  const seeded = await seedAgent(server);
+  const session = (await admin.as(seeded.owner_token).post<{ key: string }>("/api/v2/users/me/keys")).key;
+  const ada = admin.as(session);
+  const bob = (await newPerson(admin, "bob")).client;
+  const register = (body: object): Promise<Response> => admin.as(undefined).fetch("POST", "/oauth2/register", body);
+  const registered = async (body: object): Promise<Registered> => {
+    const response = await register({ token_endpoint_auth_method: "none", ...body });
+    expect(response.status).toBe(201);
+    return (await response.json()) as Registered;
+  };
+
+  const editor = (await registered({ client_name: "Editor", redirect_uris: [LOCAL, "editor://back"] })).client_id;
+  const board = await admin.post<OAuth2App>(APPS, { name: "Board", callback_url: BOARD });
+  const made = await admin.post<{ client_secret_full: string }>(`${APPS}/${board.id}/secrets`);
+  const boardSecret = made.client_secret_full;
+
+  /** An authorization request of the editor that is right; `undefined` takes a parameter out. */
+  const asking = (more: Record<string, string | undefined> = {}): Record<string, string> => {
+    const all = {
+      client_id: editor,
+      redirect_uri: "http://127.0.0.1:49152/callback",
+      response_type: "code",
+      scope: SCOPES,
+      state: "a state & more",
+      code_challenge: CHALLENGE,
+      code_challenge_method: "S256",
+      ...more,
+    };
+    return Object.fromEntries(Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined));
+  };
+
+  /** What the page asks for. */
+  const asked = (client: Client, request: Record<string, string>): Promise<AuthorizationRequest> =>
+    client.get<AuthorizationRequest>(`${AUTHORIZE}?${new URLSearchParams(request)}`);
+
+  /** Where the browser goes after a yes. */
+  const agree = async (client: Client, request: Record<string, string>): Promise<URL> => {
+    const body = { ...request, approve: true };
+    return new URL((await client.post<{ redirect_to: string }>(AUTHORIZE, body)).redirect_to);
+  };
+
+  const codeFor = async (request = asking(), client = ada): Promise<string> => {
+    const code = (await agree(client, request)).searchParams.get("code");
+    if (!code) throw new Error("there is no code");
+    return code;
+  };
+
+  /** A call as clients make it: a form without any sign-in. */
+  const send = (path: string, form: Record<string, string>, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(new URL(path, server.url), { method: "POST", body: new URLSearchParams(form), headers });
+
+  const redeeming = (code: string, more: Record<string, string> = {}): Record<string, string> => ({
+    grant_type: "authorization_code",
+    client_id: editor,
+    redirect_uri: "http://127.0.0.1:49152/callback",
+    code,
+    code_verifier: VERIFIER,
+    ...more,
+  });
+  const refreshing = (refresh_token: string, more: Record<string, string> = {}): Record<string, string> => ({
+    grant_type: "refresh_token",
+    client_id: editor,
+    refresh_token,
+    ...more,
+  });
+
+  const tokens = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<Tokens> => {
+    const response = await send("/oauth2/token", form, headers);
+    if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    return (await response.json()) as Tokens;
+  };
+  const granted = async (request = asking(), client = ada): Promise<Tokens> =>
+    tokens(redeeming(await codeFor(request, client), { redirect_uri: request.redirect_uri ?? "" }));
+
+  /** Status and error of a refusal. */
+  const refusal = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<string> => {
+    const response = await send("/oauth2/token", form, headers);
+    return `${response.status} ${((await response.json()) as Refused).error}`;
+  };
+
+  const works = (token: string, path = "/users/me"): Promise<number> => statusOf(admin.as(token), "GET", path);
+  const basic = (id: string, secret: string): Record<string, string> => ({
+    authorization: `Basic ${btoa(`${id}:${secret}`)}`,
+  });
+
+  return {
+    clock,
+    server,
+    admin,
+    seeded,
+    session,
+    ada,
+    bob,
+    editor,
+    board,
+    boardSecret,
+    register,
+    registered,
+    asking,
+    asked,
+    agree,
+    codeFor,
+    send,
+    redeeming,
+    refreshing,
+    tokens,
+    granted,
+    refusal,
+    works,
+    basic,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+};
