@@ -114,6 +114,12 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await picture("cli-auth");
   await measure();
 
+  Object.assign(result, await consent(page, base));
+  await picture("oauth2-authorize");
+  await measure();
+  await page.getByRole("button", { name: "Do not allow" }).click();
+  await page.waitForURL("**/back?error=access_denied**");
+
   await page.goto(`${base}login?redirect=//evil.example/`);
   await page.getByLabel("E-mail").fill(ANN.email);
   await page.getByLabel("Password").fill(ANN.password);
@@ -124,6 +130,30 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   Object.assign(result, await troubles(page, base));
   return result;
 });
+
+/** A program that has registered itself asks for access; the person signs in first, and is asked the same. */
+async function consent(page, base) {
+  // Nobody listens there.
+  await page.route("http://127.0.0.1:9/**", (route) => route.fulfill({ body: "back" }));
+  const redirect_uris = ["http://127.0.0.1/back"];
+  const data = { client_name: "Editor", redirect_uris, token_endpoint_auth_method: "none" };
+  const { client_id } = await (await page.request.post(`${base}oauth2/register`, { data })).json();
+  const asked = new URLSearchParams({
+    client_id,
+    redirect_uri: "http://127.0.0.1:9/back",
+    response_type: "code",
+    scope: "workspace:read workspace:ssh",
+    code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    code_challenge_method: "S256",
+  });
+  await page.context().clearCookies();
+  await page.goto(`${base}oauth2/authorize?${asked}`);
+  await page.getByLabel("E-mail").fill(ANN.email);
+  await page.getByLabel("Password").fill(ANN.password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Allow access to Editor?" }).waitFor();
+  return { scopes: await page.locator("#scopes li").allTextContents() };
+}
 
 /** What the pages say when the server fails, and where they lead when the session ends. */
 async function troubles(page, base) {

@@ -10,9 +10,9 @@ const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the ser
 
 testNeeding(
   [needs.chromium, needs.node, server],
-  "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets the server up, signs in, makes tokens and revokes them, by keyboard and on a phone, and no request leaves the machine",
+  "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets the server up, signs in, makes tokens and revokes them, reads what a program asks for, by keyboard and on a phone, and no request leaves the machine",
   async () => {
-    await using server = await startTestServer({ env: NOBODY });
+    await using server = await startTestServer({ env: { ...NOBODY, SLIPWAY_OAUTH2_PROVIDER: "true" } });
     const link = (await server.context?.setupUrl()) ?? "";
     const { requests, complaints, ...told } = await runStory("pages.mjs", [link]);
     expect(told).toMatchObject({
@@ -22,6 +22,7 @@ testNeeding(
       kept: 200,
       after: 401,
       session: 200,
+      scopes: ["See your workspaces", "Run programs and read and write files in your workspaces"],
       afterEvil: true,
       focusAfterDelete: "main",
       focusAfterRefusal: "Make token",
@@ -31,7 +32,11 @@ testNeeding(
     expect(told.refused).toContain("Incorrect email or password.");
     expect(told.taken).toContain("in use already");
     expect(requests.length).toBeGreaterThan(20);
-    expect(requests.filter((url) => !url.startsWith(server.url.origin) && !url.startsWith("data:"))).toEqual([]);
+    expect(
+      requests.filter(
+        (url) => !url.startsWith(server.url.origin) && !/^(?:data:|http:\/\/127\.0\.0\.1:9\/back)/.test(url),
+      ),
+    ).toEqual([]);
     // What the browser says of a refused request is no complaint of ours.
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   },
