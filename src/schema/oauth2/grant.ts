@@ -4,19 +4,19 @@ import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { strictObject } from "../strict.ts";
 
-const parameter = (maxLength: number) => t.Optional(t.String({ maxLength }));
+const parameter = (maxLength: number, description: string) => t.Optional(t.String({ maxLength, description }));
 
 /** The parameters of an authorization request (RFC 6749 4.1.1, RFC 7636, RFC 8707). What is wrong with them is told by redirect. */
 const parameters = {
   client_id: t.String({ maxLength: 64, description: "The application." }),
   redirect_uri: t.String({ maxLength: 1024, description: "One of its addresses." }),
-  response_type: parameter(64),
-  response_mode: parameter(64),
-  scope: parameter(4096),
-  state: parameter(4096),
-  code_challenge: parameter(256),
-  code_challenge_method: parameter(16),
-  resource: parameter(1024),
+  response_type: parameter(64, "`code`."),
+  response_mode: parameter(64, "`query`, or nothing."),
+  scope: parameter(4096, "Names of scopes with blanks between them; nothing: those it registered with."),
+  state: parameter(4096, "Comes back with the answer."),
+  code_challenge: parameter(256, "SHA-256 of the verifier, base64url."),
+  code_challenge_method: parameter(16, "`S256`."),
+  resource: parameter(1024, "An address of this server, or nothing."),
 } as const;
 
 export const AuthorizationParameters = t.Object(parameters);
