@@ -16,11 +16,12 @@ const program = (...names: string[]): Need => {
   return { found: file !== "", reason: `needs the program ${names[0]}`, file };
 };
 
-/** Docker's plug-in for compose files; `file` is the program `docker`. */
+/** What reads compose files: Docker's plug-in (`file` is then the program `docker`), or the program of its own that came before it. */
 const compose = (): Need => {
   const docker = program("docker");
   const { exitCode } = docker.found ? Bun.spawnSync([docker.file, "compose", "version"]) : { exitCode: 1 };
-  return { ...docker, found: exitCode === 0, reason: "needs Docker's plug-in compose" };
+  const reason = "needs Docker's plug-in compose, or docker-compose";
+  return exitCode === 0 ? { ...docker, reason } : { ...program("docker-compose"), reason };
 };
 
 /** The engine that `.ci/docker-engine start` has made, with its images; `file` is its address. */
