@@ -28,7 +28,6 @@ const Service = exact({
 });
 
 const File = exact({
-  name: t.String({ pattern: "^[a-z0-9][a-z0-9_-]*$" }),
   services: t.Record(t.String(), Service),
   secrets: t.Record(t.String(), exact({ file: t.String() })),
   volumes: t.Record(t.String(), t.Null()),
