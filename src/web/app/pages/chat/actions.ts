@@ -8,14 +8,16 @@ import type { LiveChat } from "./live-chat.ts";
 
 /** Sends a text as it is. */
 export const sendText = async (
-  { id }: Pick<LiveChat, "id">,
+  chat: Pick<LiveChat, "id" | "refresh">,
   text: string,
   more: Partial<CreateMessage> = {},
 ): Promise<void> => {
   await call("POST /chats/:chat/messages", {
-    path: { chat: id },
+    path: { chat: chat.id },
     body: { content: [{ type: "text", text }], ...more },
   });
+  // It may have changed how the chat works, and a short turn is over before anybody sees it begin.
+  void chat.refresh().catch(() => {});
 };
 
 export const interrupt = async ({ id }: Pick<LiveChat, "id">): Promise<void> => {

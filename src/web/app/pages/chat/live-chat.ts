@@ -29,6 +29,9 @@ export class LiveChat {
   readonly isLoaded = signal(false);
   #socket: LiveSocket | undefined;
   #users = 0;
+  /** How often the chat itself was asked for, and which of these answers is shown. */
+  #asked = 0;
+  #shown = 0;
   #reading: Promise<void> | undefined;
 
   constructor(id: string) {
@@ -48,9 +51,13 @@ export class LiveChat {
     };
   }
 
-  /** Reads the chat itself anew: its model, its title, its context. */
+  /** Reads the chat itself anew: its model, its title, its context. An answer that a later one has overtaken is dropped. */
   async refresh(): Promise<void> {
-    this.chat.value = await call("GET /chats/:chat", { path: { chat: this.id } });
+    const number = ++this.#asked;
+    const chat = await call("GET /chats/:chat", { path: { chat: this.id } });
+    if (number < this.#shown) return;
+    this.#shown = number;
+    this.chat.value = chat;
   }
 
   /** The page before the oldest message that is there. */
