@@ -56,9 +56,9 @@ const valuesOfActive = async (ctx: DomainContext, id: string): Promise<Record<st
   return version ? openVariables(ctx.encryption, version) : {};
 };
 
-/** Whoever looks after a template by its list alone is a member like others, and a plan runs code as the server's user (rule TF-34). */
+/** Whoever looks after a template by its list alone is a member like others, and a plan runs code as the server's user: what cannot be read is refused, too (rule TF-34). */
 const refuseTerraform = async (ctx: DomainContext, file_id: string): Promise<void> => {
-  if (ctx.config.allow_terraform_for_listed_admins || !(await isTerraform(ctx, file_id))) return;
+  if (ctx.config.allow_terraform_for_listed_admins || !(await isTerraform(ctx, file_id, true))) return;
   throw forbidden(
     "Terraform runs a template's code as the server's user: only those who look after all templates of the organization import such a version. The setting allow_terraform_for_listed_admins allows it to those who look after this one, too.",
   );
@@ -74,16 +74,18 @@ const tagsOf = async (
   const asked = { scope: "organization", owner: "", ...tags };
   const away = importTags(asked, organization_id, ctx.config.terraform_workers);
   const isAsAsked = Object.keys(away).length === Object.keys(asked).length;
-  return isAsAsked || !(await isTerraform(ctx, file_id)) ? asked : away;
+  return isAsAsked || !(await isTerraform(ctx, file_id, false)) ? asked : away;
 };
 
-/** An upload that cannot be read is none; its import says why. */
-const isTerraform = async ({ store, blobs }: DomainContext, file_id: string): Promise<boolean> => {
+/** `unreadable`: what an upload counts as that cannot be read. */
+const isTerraform = async ({ store, blobs }: DomainContext, file_id: string, unreadable: boolean): Promise<boolean> => {
   const file = await store.get(findFile({ id: file_id }));
   if (!file) return false;
   const archive = { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
-  const source = await readTerraformSource(archive).catch(() => undefined);
-  return source !== undefined;
+  return readTerraformSource(archive).then(
+    (source) => source !== undefined,
+    () => unreadable,
+  );
 };
 
 const fileOf = async (ctx: DomainContext, caller: UserCaller, body: CreateTemplateVersion): Promise<string> => {
