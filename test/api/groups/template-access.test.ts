@@ -6,7 +6,7 @@ import type { TemplateAcl, TemplateAclAvailable } from "#schema/templates/templa
 import type { Group } from "#schema/users/group.ts";
 import type { Client } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
-import { ECHO, importVersion, makeTemplate, unique, upload } from "#test/support/templates.ts";
+import { ECHO, importVersion, makeTemplate, sendFile, tarOf, unique, upload } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, type World } from "#test/support/workspaces.ts";
 import { statusOf } from "../users/people.ts";
 
@@ -146,5 +146,10 @@ test("[TF-34] who looks after a template by its list alone gives it no Terraform
     return statusOf(who, "POST", `/organizations/${organization_id}/templateversions`, body);
   };
   expect([await push(as("ada")), await push(world.admin)]).toEqual([403, 201]);
+  // What cannot be read may be anything.
+  const torn = (await tarOf(files)).slice(0, 600);
+  const { hash } = (await (await sendFile(as("ada"), torn)).json()) as { hash: string };
+  const half = { storage_method: "file", file_id: hash, template_id: template.id };
+  expect(await statusOf(as("ada"), "POST", `/organizations/${organization_id}/templateversions`, half)).toBe(403);
   expect((await importVersion(as("ada"), unique() + ECHO, { template_id: template.id })).job.status).toBe("succeeded");
 });
