@@ -3,9 +3,9 @@
 // the tests: signals pass on, and so does the exit code (rule RP-5). Does nothing else: arguments go through as they are.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
-import { join } from "node:path";
+import { delimiter, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -24,6 +24,7 @@ if (!target) stop(`bootstrap: expected ${Object.keys(TARGETS).join(" or ")}, got
 
 const bun = findBun() ?? fetchBun();
 installPackages(bun);
+linkBun(bun);
 const [script, ...first] = target;
 become(bun, ["--no-env-file", join(ROOT, script), ...first, ...args]);
 
@@ -85,6 +86,20 @@ function installPackages(bun) {
   const done = spawnSync(bun, ["install", ...flags], { cwd: ROOT, env, stdio: ["ignore", 2, 2] });
   if (done.status !== 0) stop("bootstrap: the packages could not be installed; see above", done.status ?? 1);
   writeFileSync(STAMP, few ? `${hash} few` : hash);
+}
+
+/** The README's commands call it there, where an install of everything would put it. */
+function linkBun(file) {
+  const bin = join(MODULES, ".bin");
+  const link = join(bin, "bun");
+  if (process.platform === "win32" || existsSync(link)) return;
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const program = isAbsolute(file) ? file : folders.map((one) => join(one, file)).find((one) => existsSync(one));
+  if (!program) return;
+  mkdirSync(bin, { recursive: true });
+  // One that led to a program that is gone.
+  rmSync(link, { force: true });
+  symlinkSync(program.startsWith(MODULES) ? relative(bin, program) : program, link);
 }
 
 // npm may know its registry from files that Bun does not read.

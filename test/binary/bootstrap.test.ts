@@ -115,6 +115,9 @@ testNeeding(
       "bun install --frozen-lockfile --production --omit=peer",
       "bun install --frozen-lockfile",
     ]);
+    // What the README calls is there from the first time on.
+    const linked = Bun.spawnSync([join(host.project, "node_modules", ".bin", "bun"), "--version"]);
+    expect(linked.stdout.toString().trim()).toBe(PINNED);
     const linter = join(host.project, "node_modules", "linter");
     mkdirSync(linter, { recursive: true });
     writeFileSync(join(linter, "package.json"), "{}");
