@@ -15,6 +15,7 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { isAlive, markOf, type ProcessMark } from "../local/process-table.ts";
+import { BEHIND, putSessionBehind } from "./behind.ts";
 import { endStrays } from "./strays.ts";
 
 export type CommandOptions = {
@@ -62,9 +63,6 @@ const MARK = "running.json";
  */
 const APPEND =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | (constants.O_NOATIME ?? 0);
-/** The server goes first where both want the processor: ten runs at once kept it from answering. */
-const nice = Bun.which("nice");
-const BEHIND = nice === null ? [] : [nice, "-n", "10"];
 
 /** Resolves once the process has ended. Never rejects for what the process does. Nothing here waits for a disk in the event loop. */
 export const runCommand = async (options: CommandOptions): Promise<Ended> => {
@@ -84,6 +82,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
       stderr: err.fd,
       detached: true,
     });
+    let isBehind = putSessionBehind(child.pid);
     const noted = markOf(child.pid);
     if (noted) await writeFile(mark, JSON.stringify(noted), { mode: 0o600 });
     let over = false;
@@ -94,6 +93,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
     const stop = new Stop(child.pid, options);
     while (!over) {
       await Promise.race([child.exited, pause(clock, POLL_MS)]);
+      isBehind ||= over || putSessionBehind(child.pid);
       for (const reader of readers) await reader.read();
       stop.look(signal.aborted, output.isTooMuch);
       if (stop.isAsked) await output.cut();
