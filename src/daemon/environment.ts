@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { uuidFromBytes } from "#base/ids.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
+import type { BinFolder } from "./bin-folder.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -23,26 +24,34 @@ export const scriptEnvironment = (options: {
   git: Environment;
   /** What the owner keeps for workspaces. */
   secrets: Environment;
+  bin: Pick<BinFolder, "env" | "pathWith">;
 }): Environment => {
-  const { env, manifest, url, token, git, secrets } = options;
+  const { env, manifest, url, token, git, secrets, bin } = options;
   const own = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const set = Object.entries(manifest.environmentVariables).map(([name, value]) => [name, expand(value, env)]);
+  const given = { ...Object.fromEntries(own), ...Object.fromEntries(set), ...secrets };
   return {
     HOME: homedir(),
     ...git,
-    ...Object.fromEntries(own),
-    ...Object.fromEntries(set),
-    ...secrets,
+    ...given,
+    PATH: bin.pathWith(given.PATH),
+    ...bin.env,
     ...token,
-    SLIPWAY: "true",
-    SLIPWAY_WORKSPACE_NAME: manifest.workspaceName,
-    SLIPWAY_WORKSPACE_ID: idOf(manifest.workspaceId),
-    SLIPWAY_WORKSPACE_AGENT_NAME: manifest.agentName,
+    ...whoAndWhere(manifest, url, "SLIPWAY"),
+    ...whoAndWhere(manifest, url, "CODER"),
     [AGENT_MARK]: idOf(manifest.agentId),
-    SLIPWAY_WORKSPACE_OWNER_NAME: manifest.ownerUsername,
-    SLIPWAY_AGENT_URL: url.href,
   };
 };
+
+/** By our own names, and by those that scripts of the ecosystem's templates read. */
+const whoAndWhere = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CODER"): Environment => ({
+  [prefix]: "true",
+  [`${prefix}_WORKSPACE_NAME`]: manifest.workspaceName,
+  [`${prefix}_WORKSPACE_ID`]: idOf(manifest.workspaceId),
+  [`${prefix}_WORKSPACE_AGENT_NAME`]: manifest.agentName,
+  [`${prefix}_WORKSPACE_OWNER_NAME`]: manifest.ownerUsername,
+  [`${prefix}_AGENT_URL`]: url.href,
+});
 
 /** The absolute folder a text of the template names: `~` and variables filled in, relative to the home folder; empty is the home. */
 export const folderOf = (text: string, env: Given): string => placeOf(text, env, env.HOME || homedir());

@@ -1,6 +1,7 @@
 // The verbs that people use inside a workspace, without a server: how busy it is, and one's own settings.
 import { expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import { tempDirectory } from "#test/support/server.ts";
 import { programIn } from "./client-world.ts";
@@ -17,6 +18,9 @@ test("[CV-27] stat counts a container by its own limits, and says what is used o
     [`${CGROUP}/cpu.stat`]: "usage_usec 1000000\nuser_usec 1\n",
   };
   expect((await runHere(["stat", "mem"], { files })).printed).toBe("256.0 MiB of 1024.0 MiB (25 %)\n");
+  expect((await runHere(["stat", "mem", "--prefix", "Gi"], { files })).printed).toBe("0.3 GiB of 1.0 GiB (25 %)\n");
+  const { printed: machine } = await runHere(["stat", "mem", "--host", "--json"], { files });
+  expect(JSON.parse(machine).memory.total).toBe(totalmem());
   expect(JSON.parse((await runHere(["stat", "cpu", "--json"], { files })).printed)).toEqual({
     cpu: { used: 0, total: 0.5, unit: "cores" },
   });
@@ -25,7 +29,7 @@ test("[CV-27] stat counts a container by its own limits, and says what is used o
     /^WHAT +USED\ncpu +[\d.]+ of [\d.]+ cores .*\nmemory +.* of .*\ndisk +.* of .* \(\d+ %\)\n$/,
   );
   expect((await runHere(["stat", "disk", "--path", "/nowhere/at/all"])).code).toBe(1);
-  for (const wrong of [["gpu"], ["cpu", "--path", "/"], ["cpu", "disk"]])
+  for (const wrong of [["gpu"], ["cpu", "--path", "/"], ["cpu", "disk"], ["mem", "--prefix", "G"]])
     expect((await runHere(["stat", ...wrong])).code).toBe(2);
 }, 30_000);
 
@@ -51,7 +55,7 @@ test("[CV-28] dotfiles are linked, what was there is kept, and a second run take
   await commit(".vimrc", "set number\n");
   await commit("notes.txt", "not a dotfile\n");
   writeFileSync(join(home, ".vimrc"), "mine\n");
-  const bring = () => sh(["slipway", "dotfiles", repository, "--yes"], home);
+  const bring = () => sh(["slipway", "dotfiles", repository, "-y"], home);
 
   expect((await sh(["slipway", "dotfiles", repository], home)).code).toBe(2);
   expect(readFileSync(join(home, ".vimrc"), "utf8")).toBe("mine\n");

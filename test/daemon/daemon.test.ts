@@ -49,6 +49,37 @@ describe("a daemon that starts", () => {
     });
   });
 
+  test("[DM-22] scripts and metadata of the ecosystem's templates find the program as they call it, who they are, and a place for their own", async () => {
+    await using server = new RecordingServer();
+    const tool =
+      'printf "#!/bin/sh\\necho a tool\\n" > "$CODER_SCRIPT_BIN_DIR/tool"; chmod +x "$CODER_SCRIPT_BIN_DIR/tool"; tool';
+    const who =
+      'echo "$CODER $CODER_WORKSPACE_NAME $CODER_WORKSPACE_OWNER_NAME $CODER_WORKSPACE_AGENT_NAME $CODER_AGENT_URL"';
+    const own = 'echo "$(ls "$CODER_SCRIPT_DATA_DIR" | wc -l) of $(dirname "$(dirname "$CODER_SCRIPT_DATA_DIR")")"';
+    server.manifest = {
+      agentName: "main",
+      workspaceName: "garden",
+      ownerUsername: "ada",
+      environmentVariables: { PATH: "/opt/of/the/template:$PATH" },
+      scripts: [script(`${tool}; ${who}; ${own}; coder version; slipway version; echo "\${PATH%%:*}"`)],
+    };
+    const daemon = startDaemon({ url: server.url });
+    try {
+      await server.until((one) => one.lines().length === 6);
+    } finally {
+      await daemon.stop();
+    }
+    const [made, is, data = "", ...rest] = server.lines().map((line) => line.replace(/^info /, ""));
+    expect([made, is]).toEqual(["a tool", `true garden ada main ${server.url.href}`]);
+    const folder = data.replace(/^0 of /, "").replace(/\/data$/, "");
+    expect(folder).toContain("slipway-bin-");
+    expect(rest).toEqual(
+      [`Slipway ${VERSION}`, `Slipway ${VERSION}`, "/opt/of/the/template"].map((text) => expect.stringContaining(text)),
+    );
+    expect(existsSync(folder)).toBe(false);
+    await daemon[Symbol.asyncDispose]();
+  });
+
   test("[DM-21] the owner's secrets are variables and files of the workspace, and one that cannot be written keeps nothing back", async () => {
     await using server = new RecordingServer();
     const value = (text: string) => new TextEncoder().encode(text);

@@ -35,7 +35,9 @@ const SCRIPTS = [
 const NOT_LINKED = new Set([".git", ".gitignore", ".gitmodules", ".gitattributes", ".github", ".gitlab-ci.yml"]);
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { values: ["branch", "folder"], switches: ["yes"] });
+  // Modules of the ecosystem's registry say it so.
+  const argv = input.argv.map((argument) => (argument === "-y" ? "--yes" : argument));
+  const { words, value, has } = readArguments(argv, { values: ["branch", "folder"], switches: ["yes"] });
   const word = oneWord(input, words, "the repository with your dotfiles");
   if (!has.yes && !canAsk(input)) throw usageError("--yes", "nobody can be asked here, and what is in it will be run");
   return forPeople("dotfiles", input, async () => {

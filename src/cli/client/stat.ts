@@ -19,21 +19,24 @@ const LOOK_MS = 1000;
 const CGROUP = "/sys/fs/cgroup";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { values: ["path"] });
+  const { words, value, has } = readArguments(input.argv, { values: ["path", "prefix"], switches: ["host"] });
   const [word, ...more] = words;
   noWords(more);
   const kinds: readonly Kind[] = word === undefined ? ["cpu", "memory", "disk"] : [kindOf(word)];
   if (value.path !== undefined && !kinds.includes("disk")) throw usageError("--path", "only with disk");
+  const unit = unitOf(value.prefix);
+  // The machine itself has no groups with limits.
+  const place = has.host ? { ...input, readFile: noFile } : input;
   return forPeople("stat", input, async () => {
     const figures: Partial<Record<Kind, Figure>> = {};
-    for (const kind of kinds) figures[kind] = await FIGURES[kind](input, value.path ?? input.env.HOME ?? "/");
+    for (const kind of kinds) figures[kind] = await FIGURES[kind](place, value.path ?? input.env.HOME ?? "/");
     if (has.json) input.print(JSON.stringify(figures));
-    else if (word !== undefined) input.print(shown(figures[kindOf(word)] as Figure));
+    else if (word !== undefined) input.print(shown(figures[kindOf(word)] as Figure, unit));
     else
       input.print(
         asTable(
           ["WHAT", "USED"],
-          kinds.map((kind) => [kind, shown(figures[kind] as Figure)]),
+          kinds.map((kind) => [kind, shown(figures[kind] as Figure, unit)]),
         ),
       );
     return EXIT.ok;
@@ -46,12 +49,29 @@ const kindOf = (word: string): Kind => {
   return kind as Kind;
 };
 
+const PREFIXES = ["Ki", "Mi", "Gi", "Ti"] as const;
+type Prefix = (typeof PREFIXES)[number];
+
+const unitOf = (given: string | undefined): Prefix | undefined => {
+  const unit = PREFIXES.find((one) => one === given);
+  if (given !== undefined && unit === undefined) throw usageError("--prefix", `expected ${PREFIXES.join(", ")}`);
+  return unit;
+};
+
+const noFile = (path: string): never => {
+  throw new Error(`${path} is not read`);
+};
+
 /** `1.2 of 4 cores (30 %)`. */
-const shown = ({ used, total, unit }: Figure): string => {
-  const text = (amount: number): string => (unit === "bytes" ? size(amount) : amount.toFixed(1));
+const shown = ({ used, total, unit }: Figure, prefix: Prefix | undefined): string => {
+  const bytes = (amount: number): string =>
+    prefix === undefined
+      ? size(amount)
+      : `${(amount / 1024 ** (PREFIXES.indexOf(prefix) + 1)).toFixed(prefix === "Ki" ? 0 : 1)} ${prefix}B`;
+  const text = (amount: number): string => (unit === "bytes" ? bytes(amount) : amount.toFixed(1));
   const noun = unit === "cores" ? " cores" : "";
   if (total === null || total === 0) return `${text(used)}${noun}`;
-  const whole = unit === "bytes" ? size(total) : String(Math.round(total * 100) / 100);
+  const whole = unit === "bytes" ? bytes(total) : String(Math.round(total * 100) / 100);
   return `${text(used)} of ${whole}${noun} (${Math.round((used / total) * 100)} %)`;
 };
 

@@ -54,6 +54,14 @@ export const INSIDE: readonly Verb[] = [
     details: () => "Set as GIT_ASKPASS by the daemon; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
     load: () => import("../server/gitaskpass.ts"),
   },
+  {
+    name: "external-auth",
+    help: "Print the owner's token at a linked account, for scripts of a workspace.",
+    usage: "access-token ID",
+    details: () =>
+      "Fails and prints where to link the account while there is none; takes SLIPWAY_AGENT_URL and SLIPWAY_AGENT_TOKEN_FILE.",
+    load: () => import("../server/external-auth.ts"),
+  },
 ];
 
 /** What people call inside a workspace; no server is asked. */
@@ -61,8 +69,13 @@ export const WITHIN: readonly Verb[] = [
   {
     name: "stat",
     help: "Say how much processor, memory and disk a workspace uses, asked inside of it.",
-    usage: "[cpu|memory|disk] [--path PATH] [--json]",
-    details: () => "--path PATH  a folder on the disk that is meant (default: the home folder)",
+    usage: "[cpu|memory|disk] [--path PATH] [--host] [--prefix Ki|Mi|Gi|Ti] [--json]",
+    details: () =>
+      [
+        "--path PATH   a folder on the disk that is meant (default: the home folder)",
+        "--host        the whole machine, also where this is a container with limits of its own",
+        "--prefix Gi   the unit that bytes are shown in (default: one that fits)",
+      ].join("\n"),
     load: () => import("../client/stat.ts"),
   },
   {
@@ -74,7 +87,7 @@ export const WITHIN: readonly Verb[] = [
         "Runs install.sh, install, bootstrap.sh, bootstrap, setup.sh or setup of it, or the last two below script/; without one",
         "links its dotfiles into the home folder, and keeps what was there as NAME.before-dotfiles.",
         "--folder FOLDER  where the copy of the repository is kept (default: ~/.config/slipway/dotfiles)",
-        "--yes            does not ask; without a terminal it is needed",
+        "--yes, -y        does not ask; without a terminal it is needed",
       ].join("\n"),
     load: () => import("../client/dotfiles.ts"),
   },

@@ -6,6 +6,7 @@ import { log } from "#base/log.ts";
 import { within } from "#base/retry.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "../apps.ts";
+import { type BinFolder, binFolder } from "../bin-folder.ts";
 import { WorkspaceContext } from "../context/context.ts";
 import { WorkspaceMcp } from "../context/mcp.ts";
 import { type Environment, folderOf, idOf, scriptEnvironment } from "../environment.ts";
@@ -36,6 +37,7 @@ const LAST_WORDS_MS = 1_000;
 export class AgentSession {
   readonly #options: AgentSessionOptions;
   readonly #git: GitHelpers = gitHelpers();
+  readonly #bin: BinFolder = binFolder();
   readonly #token: TokenFile;
   readonly #groups: ProcessGroups;
   readonly #runner: ScriptRunner;
@@ -54,6 +56,7 @@ export class AgentSession {
     this.#runner = new ScriptRunner({
       clock,
       env: programs,
+      bin: this.#bin,
       directory: folderOf(manifest.directory, env),
       groups: this.#groups,
       logs,
@@ -117,12 +120,19 @@ export class AgentSession {
 
   #programs(): Environment {
     const secrets = secretVariables(this.#options.manifest);
-    return scriptEnvironment({ ...this.#options, token: this.#token.env, git: this.#git.env, secrets });
+    return scriptEnvironment({
+      ...this.#options,
+      token: this.#token.env,
+      git: this.#git.env,
+      bin: this.#bin,
+      secrets,
+    });
   }
 
   /** What programs of the workspace were given beside their environment. */
   #removeFiles(): void {
     this.#git[Symbol.dispose]();
+    this.#bin[Symbol.dispose]();
     this.#token[Symbol.dispose]();
   }
 

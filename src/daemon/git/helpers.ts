@@ -11,7 +11,7 @@ export type GitHelpers = Disposable & { readonly env: Readonly<Record<string, st
 
 /** Never throws: a workspace whose temp folder is full works without. */
 export const gitHelpers = (program: readonly string[] = ownProgram()): GitHelpers => {
-  const command = program.map(quoted).join(" ");
+  const command = program.map(quotedForShell).join(" ");
   // Git would try out whether the command is OpenSSH; it is.
   const ssh = { GIT_SSH_COMMAND: `${command} gitssh`, GIT_SSH_VARIANT: "ssh" };
   try {
@@ -29,5 +29,5 @@ export const gitHelpers = (program: readonly string[] = ownProgram()): GitHelper
   }
 };
 
-/** For a shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+/** One word of a command for a shell. */
+export const quotedForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

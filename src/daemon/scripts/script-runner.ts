@@ -6,8 +6,9 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { LogLevel } from "#schema/log-level.ts";
 import { Timing_Stage, Timing_Status, type WorkspaceAgentScript } from "#src/wire/gen/agent_pb.ts";
+import type { BinFolder } from "../bin-folder.ts";
 import type { Reports } from "../connection/reports.ts";
-import { type Environment, placeOf } from "../environment.ts";
+import { type Environment, idOf, placeOf } from "../environment.ts";
 import { durationMs, timestamp } from "../times.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { LineSplitter } from "./lines.ts";
@@ -23,6 +24,7 @@ export type ScriptStatus = "ok" | "exit_failure" | "timed_out" | "pipes_left_ope
 export type ScriptRunnerOptions = {
   clock: Clock;
   env: Environment;
+  bin: Pick<BinFolder, "envOf">;
   directory: string;
   groups: ProcessGroups;
   logs: Logs;
@@ -88,7 +90,7 @@ export class ScriptRunner {
   }
 
   async #runIn(script: Script, source: LogSource, timeout_ms: number): Promise<ProcessEnd> {
-    const { clock, env, directory, groups } = this.#options;
+    const { clock, env, bin, directory, groups } = this.#options;
     const splitters = { stdout: new LineSplitter(), stderr: new LineSplitter() };
     const take = (from: "stdout" | "stderr", lines: readonly string[]): void => {
       for (const line of lines) this.#say(source, from === "stdout" ? "info" : "error", line);
@@ -97,7 +99,7 @@ export class ScriptRunner {
     try {
       return await runScript(script.script, {
         directory,
-        env,
+        env: { ...env, ...bin.envOf(idOf(script.id)) },
         clock,
         groups,
         timeout_ms,

@@ -8,8 +8,9 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { GitSshKey } from "#schema/users/git-ssh-key.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { run as externalAuth } from "#src/cli/server/external-auth.ts";
 import { run as askpass } from "#src/cli/server/gitaskpass.ts";
-import { EXIT } from "#src/cli/verb.ts";
+import { EXIT, type RunVerb } from "#src/cli/verb.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -84,7 +85,10 @@ testNeeding(
 );
 
 /** The verb as git calls it, against a server that a test plays. */
-const asked = async (prompt: string, answer: (url: URL) => Response | Promise<Response>) => {
+const asked = async (prompt: string, answer: (url: URL) => Response | Promise<Response>) =>
+  ran(askpass, [prompt], answer);
+
+const ran = async (verb: RunVerb, argv: string[], answer: (url: URL) => Response | Promise<Response>) => {
   const urls: URL[] = [];
   await using server = {
     running: Bun.serve({
@@ -99,8 +103,8 @@ const asked = async (prompt: string, answer: (url: URL) => Response | Promise<Re
   };
   const printed: string[] = [];
   const errors: string[] = [];
-  const code = await askpass({
-    argv: [prompt],
+  const code = await verb({
+    argv,
     env: { SLIPWAY_AGENT_URL: server.running.url.origin, SLIPWAY_AGENT_TOKEN: "11111111-2222-4333-8444-555555555555" },
     readFile: () => "",
     signal: new AbortController().signal,
@@ -146,4 +150,19 @@ test("[EA-19] a URL of no provider is left to git, in silence; other refusals ar
   });
   expect([patient.code, patient.printed, waits]).toEqual([EXIT.ok, ["oauth2"], 3]);
   expect(patient.errors.join("")).toContain("https://slipway.example/external-auth/git");
+});
+
+test("[EA-21] a script gets the owner's token by the provider's id, and learns where to link an account while there is none", async () => {
+  const argv = ["access-token", "github"];
+  const found = await ran(externalAuth, argv, () => Response.json(linked));
+  expect([found.code, found.printed, found.urls[0]?.search]).toEqual([EXIT.ok, ["t0ken"], "?id=github"]);
+  const page = "https://slipway.example/external-auth/github";
+  const none = await ran(externalAuth, argv, () => Response.json({ ...linked, access_token: "", url: page }));
+  expect([none.code, none.printed]).toEqual([EXIT.failed, [page]]);
+  const strange = await ran(externalAuth, argv, () => Response.json({ message: "Not found." }, { status: 404 }));
+  expect([strange.code, strange.printed, strange.errors]).toEqual([
+    EXIT.failed,
+    [],
+    ["slipway external-auth: Not found.\n"],
+  ]);
 });
