@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { MessagePage } from "#schema/chats/chat.ts";
-import { ApiError, Client } from "#src/client.ts";
+import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import {
   awaitAgent,
@@ -17,6 +17,7 @@ import {
   shell,
 } from "#test/support/docker-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
@@ -69,12 +70,6 @@ const containerOf = async ({ engine }: DockerWorld, id: string): Promise<Inspect
   const [found] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
   return (await engine.json<Inspected>("inspect", "GET", `/containers/${found?.Id}/json`)) as Inspected;
 };
-
-const statusOf = (call: Promise<unknown>): Promise<number> =>
-  call.then(
-    () => 200,
-    (error: unknown) => (error instanceof ApiError ? error.status : 0),
-  );
 
 testHere(
   [needs.docker, needs.nginx],

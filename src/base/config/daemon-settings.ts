@@ -1,8 +1,8 @@
 // The settings of the daemon inside a workspace (verb `agent`): the same machinery as the server's, with flags `--token`,
 // `--url` and variables SLIPWAY_AGENT_TOKEN, SLIPWAY_AGENT_URL. There is no settings file.
-import { baseUrl, choice, duration, path, text } from "./kinds.ts";
-import { logLevels } from "./log-levels.ts";
-import { optional, setting, type Values } from "./setting.ts";
+import { baseUrl, duration, path, text } from "./kinds.ts";
+import { logSettings } from "./log-settings.ts";
+import { optional, type Values } from "./setting.ts";
 
 export const DAEMON_ENV_PREFIX = "SLIPWAY_AGENT_";
 
@@ -36,18 +36,7 @@ export const DAEMON_SETTINGS = {
     help: "How long the server may be away before the daemon ends by itself, such as 1d.",
     absent: "it waits for the server without end",
   }),
-  log_level: setting(
-    logLevels,
-    { level: "info", areas: {} },
-    {
-      group: "Logs",
-      help: "How much the daemon logs about itself.",
-    },
-  ),
-  log_format: setting(choice("auto", "text", "json"), "auto", {
-    group: "Logs",
-    help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",
-  }),
+  ...logSettings("How much the daemon logs about itself."),
 } as const;
 
 export type DaemonConfig = Values<typeof DAEMON_SETTINGS>;

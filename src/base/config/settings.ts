@@ -11,7 +11,6 @@ import { IDENTITY_SETTINGS } from "./identity-settings.ts";
 import {
   address,
   baseUrl,
-  choice,
   duration,
   flag,
   hosts,
@@ -24,7 +23,7 @@ import {
   wildcardHost,
 } from "./kinds.ts";
 import { LOCAL_SETTINGS } from "./local-settings.ts";
-import { logLevels } from "./log-levels.ts";
+import { logSettings } from "./log-settings.ts";
 import { NOTIFICATION_SETTINGS } from "./notification-settings.ts";
 import { OAUTH2_SETTINGS } from "./oauth2-settings.ts";
 import { OIDC_SETTINGS } from "./oidc-settings.ts";
@@ -94,18 +93,9 @@ export const SERVER_SETTINGS = {
     help: "Where figures for Prometheus are served, at /metrics. It asks nobody who they are: an address that only your monitoring reaches.",
     absent: "they are not served",
   }),
-  log_level: setting(
-    logLevels,
-    { level: "info", areas: {} },
-    {
-      group: "Logs",
-      help: "How much is logged, of everything and of single areas. `trace=debug` follows each request through mailbox and writer.",
-    },
+  ...logSettings(
+    "How much is logged, of everything and of single areas. `trace=debug` follows each request through mailbox and writer.",
   ),
-  log_format: setting(choice("auto", "text", "json"), "auto", {
-    group: "Logs",
-    help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",
-  }),
   admin_email: optional(matching(/^[^\s@]+@[^\s@]+$/, "an e-mail address", "EMAIL"), {
     group: "First user",
     help: "E-mail address of the first user, created at start when there is no user yet. Needs the two settings below.",

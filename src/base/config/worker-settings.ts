@@ -1,8 +1,8 @@
 // The settings of a worker of its own (verb `provisioner`). Flags `--key`, `--url` and so on; variables SLIPWAY_WORKER_KEY,
 // SLIPWAY_WORKER_URL. There is no settings file.
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
-import { baseUrl, choice, flag, type Kind, listOf, matching, path, text, whole } from "./kinds.ts";
-import { logLevels } from "./log-levels.ts";
+import { baseUrl, flag, type Kind, listOf, matching, path, text, whole } from "./kinds.ts";
+import { logSettings } from "./log-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 
@@ -58,18 +58,7 @@ export const WORKER_SETTINGS = {
   }),
   ...DOCKER_SETTINGS,
   ...TERRAFORM_SETTINGS,
-  log_level: setting(
-    logLevels,
-    { level: "info", areas: {} },
-    {
-      group: "Logs",
-      help: "How much is logged.",
-    },
-  ),
-  log_format: setting(choice("auto", "text", "json"), "auto", {
-    group: "Logs",
-    help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",
-  }),
+  ...logSettings("How much is logged."),
 } as const;
 
 export type WorkerConfig = Values<typeof WORKER_SETTINGS>;

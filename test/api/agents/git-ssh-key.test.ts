@@ -4,20 +4,16 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
-import { ApiError, Client } from "#src/client.ts";
+import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { statusOf } from "#test/support/net/status.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { storedTexts } from "#test/support/stored.ts";
 
 const ME = "/api/v2/workspaceagents/me/gitsshkey";
 const pairOf = (server: TestServer, token: string) => new Client(server.url, token).get<AgentGitSshKey>(ME);
-const statusOf = (call: Promise<unknown>): Promise<number> =>
-  call.then(
-    () => 200,
-    (error: unknown) => (error instanceof ApiError ? error.status : 0),
-  );
 
 /** Runs a program to its end and gives what it wrote. */
 const run = async (command: string[], input = ""): Promise<string> => {

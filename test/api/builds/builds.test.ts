@@ -3,16 +3,11 @@ import { expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
-import { ApiError, type Client } from "#src/client.ts";
+import type { Client } from "#src/client.ts";
 import { presetId } from "#src/provisioners/presets.ts";
+import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
-
-const statusOf = (promise: Promise<unknown>): Promise<number> =>
-  promise.then(
-    () => 200,
-    (error: unknown) => (error instanceof ApiError ? error.status : 0),
-  );
 
 test("[BD-1] parameters that are left out keep their value, immutable ones cannot change, ephemeral ones are asked anew", async () => {
   await using world = await openWorld();

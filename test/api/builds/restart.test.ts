@@ -2,19 +2,14 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Build } from "#schema/workspaces/build.ts";
-import { ApiError, type Client } from "#src/client.ts";
+import type { Client } from "#src/client.ts";
+import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ECHO, followImport, makeTemplate, unique, upload } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 // On a machine with much else to do.
 setDefaultTimeout(60_000);
-
-const statusOf = (promise: Promise<unknown>): Promise<number> =>
-  promise.then(
-    () => 200,
-    (error: unknown) => (error instanceof ApiError ? error.status : 0),
-  );
 
 const withSize = (words: string): string =>
   `${unique()}${ECHO}parameters:\n  - {name: size, default: small, mutable: true}\n${words}`;

@@ -2,17 +2,11 @@
 import { expect, test } from "bun:test";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
-import { ApiError, type Client } from "#src/client.ts";
+import type { Client } from "#src/client.ts";
+import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-const statusOf = async (call: Promise<unknown>): Promise<number> => {
-  const error = await call.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  return error instanceof ApiError ? error.status : 200;
-};
 const textAt = async (client: Client, path: string): Promise<string> => (await client.fetch("GET", path)).text();
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 

@@ -2,9 +2,10 @@
 import { expect, test } from "bun:test";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
 import type { ProvisionerJob } from "#schema/workspaces/job.ts";
-import { ApiError, type Client } from "#src/client.ts";
+import type { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
 import { serverForFile } from "#test/support/for-file.ts";
+import { statusOf } from "#test/support/net/status.ts";
 import { importVersion } from "#test/support/templates.ts";
 
 const { admin } = await serverForFile();
@@ -28,13 +29,6 @@ const follow = async (who: Client, at: string) => {
   const lines: string[] = [];
   for await (const message of socket) lines.push((JSON.parse(message as string) as { output: string }).output);
   return { lines, code: (await socket.closed).code };
-};
-const statusOf = async (call: Promise<unknown>): Promise<number> => {
-  const error = await call.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  return error instanceof ApiError ? error.status : 200;
 };
 
 test("[DR-1] a dry run plans with the values given, is followed to its end, and no workspace is made", async () => {

@@ -1,8 +1,8 @@
 // A form whose questions depend on each other: by WebSocket, by POST, and then as a workspace that is made of the answers.
 import { expect, test } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
-import { ApiError } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
+import { statusOf } from "#test/support/net/status.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { createWorkspace } from "#test/support/workspaces.ts";
 
@@ -43,13 +43,6 @@ const brief = ({ id, diagnostics, parameters }: DynamicParameters) => ({
     [name, value.value, options.map((one) => one.value.value).join("|"), wrong[0]?.detail ?? ""].join(" ").trim(),
   ),
 });
-const statusOf = async (call: Promise<unknown>): Promise<number> => {
-  const error = await call.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  return error instanceof ApiError ? error.status : 200;
-};
 
 test("[DY-1] what is asked, offered and taken by default depends on the values further up", async () => {
   const ask = (inputs: object) => admin.post<DynamicParameters>(`${at()}/evaluate`, { id: 4, inputs });

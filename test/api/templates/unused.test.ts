@@ -1,18 +1,10 @@
 // Versions that nothing uses are put away together; and how many people use a template.
 import { expect, test } from "bun:test";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
-import { ApiError } from "#src/client.ts";
+import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
-
-const statusOf = async (call: Promise<unknown>): Promise<number> => {
-  const error = await call.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  return error instanceof ApiError ? error.status : 200;
-};
 
 test("[TP-27] archiving all leaves the active version and those that workspaces stand on; else only what failed goes", async () => {
   await using world = await openWorld();

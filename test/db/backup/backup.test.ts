@@ -203,6 +203,14 @@ describe("scheduled backups", () => {
 
   const schedule = (clock: ManualClock, fails: () => boolean = () => false) => {
     const folder = join(place.path, "scheduled");
+    const makeOne = () =>
+      makeBackup({
+        data_dir: data,
+        target: folder,
+        clock: { ...systemClock, now: () => clock.now() },
+        rateMb: 0,
+        signal,
+      });
     const backups = new ScheduledBackups({
       clock,
       data_dir: data,
@@ -212,13 +220,7 @@ describe("scheduled backups", () => {
       rateMb: 0,
       async make() {
         if (fails()) throw new Error("no space");
-        await makeBackup({
-          data_dir: data,
-          target: folder,
-          clock: { ...systemClock, now: () => clock.now() },
-          rateMb: 0,
-          signal,
-        });
+        await makeOne();
       },
     });
     /** Moves the clock and waits until the backup that then falls due is over: the next one waits. */
@@ -227,7 +229,7 @@ describe("scheduled backups", () => {
       await clock.timerIn(next);
     };
     const names = () => (existsSync(folder) ? readdirSync(folder).sort() : []);
-    return { backups, after, names, folder };
+    return { backups, makeOne, after, names, folder };
   };
 
   test("[OP-5] come each interval, the newest are kept, and what is no backup stays", async () => {
@@ -248,14 +250,8 @@ describe("scheduled backups", () => {
   test("[OP-5] count from the newest one there is, and a failed one is tried again soon", async () => {
     const clock = new ManualClock();
     let broken = false;
-    const { backups, after, names, folder } = schedule(clock, () => broken);
-    await makeBackup({
-      data_dir: data,
-      target: folder,
-      clock: { ...systemClock, now: () => clock.now() },
-      rateMb: 0,
-      signal,
-    });
+    const { backups, makeOne, after, names } = schedule(clock, () => broken);
+    await makeOne();
     await backups.start();
     clock.advance(5 * HOUR);
     expect(names()).toHaveLength(1);

@@ -1,0 +1,13 @@
+// Settings of the log that every program of ours writes about itself: server, daemon and worker.
+import { choice } from "./kinds.ts";
+import { logLevels } from "./log-levels.ts";
+import { setting } from "./setting.ts";
+
+/** `help`: what the level of this program is good for. */
+export const logSettings = (help: string) => ({
+  log_level: setting(logLevels, { level: "info", areas: {} }, { group: "Logs", help }),
+  log_format: setting(choice("auto", "text", "json"), "auto", {
+    group: "Logs",
+    help: "How log lines look on standard error. `auto` is text on a terminal and JSON lines elsewhere.",
+  }),
+});
