@@ -26,7 +26,7 @@ export const MAX_PACKET = 64 * 1024;
 /** The frame a client introduces itself with. */
 export const MAX_CLIENT_INFO = 256 * 1024;
 /** Any other frame: a key and a packet. */
-const MAX_FRAME = 32 + MAX_PACKET;
+export const MAX_FRAME = 32 + MAX_PACKET;
 
 /** `DERP` and a key, in UTF-8. */
 export const MAGIC = Uint8Array.of(0x44, 0x45, 0x52, 0x50, 0xf0, 0x9f, 0x94, 0x91);
@@ -43,14 +43,22 @@ export const encodeFrame = (type: number, ...parts: readonly Uint8Array[]): Uint
   let length = 0;
   for (const part of parts) length += part.byteLength;
   const frame = new Uint8Array(HEADER_BYTES + length);
-  frame[0] = type;
-  new DataView(frame.buffer).setUint32(1, length);
+  writeHead(frame, 0, type, length);
   let at = HEADER_BYTES;
   for (const part of parts) {
     frame.set(part, at);
     at += part.byteLength;
   }
   return frame;
+};
+
+/** Writes the head of a frame at `at`. */
+export const writeHead = (into: Uint8Array, at: number, type: number, length: number): void => {
+  into[at] = type;
+  into[at + 1] = length >>> 24;
+  into[at + 2] = length >>> 16;
+  into[at + 3] = length >>> 8;
+  into[at + 4] = length;
 };
 
 /** A frame that may not be; the message is for the peer. */
@@ -140,7 +148,8 @@ const wholeFrame = (bytes: Uint8Array, at: number, end: number): Frame | undefin
 /** The length in the header at `at`. Throws FrameError when it is above the limit of the frame's type. */
 const lengthOf = (bytes: Uint8Array, at: number): number => {
   const type = bytes[at] as number;
-  const length = new DataView(bytes.buffer, bytes.byteOffset + at).getUint32(1);
+  const [a, b, c, d] = [bytes[at + 1], bytes[at + 2], bytes[at + 3], bytes[at + 4]] as [number, number, number, number];
+  const length = a * 2 ** 24 + ((b << 16) | (c << 8) | d);
   if (length > limitOf(type)) throw new FrameError(`a frame of ${length} bytes is too large`, true);
   return length;
 };

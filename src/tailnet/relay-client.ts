@@ -8,7 +8,7 @@ import { PacketQueue } from "./packet-queue.ts";
 
 /** As `Socket` of src/api/http/socket.ts. */
 export interface RelaySocket {
-  /** Bun's own answer: more than 0 sent, -1 taken but full (a `drain` follows), 0 dropped. */
+  /** Bun's own answer: more than 0 sent, -1 taken but full (a `drain` follows), 0 dropped. The bytes are there until it returns. */
   transmit(bytes: Uint8Array): number;
   close(code: number, reason: string): void;
 }
@@ -100,12 +100,16 @@ export class RelayClient {
 
   /** A short answer of the relay itself, before any packet. */
   tell(frame: Uint8Array): void {
-    this.#send("control", frame);
+    if (this.#over) return;
+    if (this.#full) this.#queue.put("control", frame);
+    else this.#batch.add(frame);
   }
 
   /** A packet of another client. */
   receive(from: Uint8Array, packet: Uint8Array): void {
-    this.#send(isDiscovery(packet) ? "discovery" : "packet", encodeFrame(FRAME.receive_packet, from, packet));
+    if (this.#over) return;
+    if (!this.#full) this.#batch.put(FRAME.receive_packet, from, packet);
+    else this.#queue.put(isDiscovery(packet) ? "discovery" : "packet", encodeFrame(FRAME.receive_packet, from, packet));
   }
 
   /** What waits for it, and how much was let go. */
@@ -171,12 +175,6 @@ export class RelayClient {
     if (now - this.#notHere.since >= NOT_HERE_MS) this.#notHere = { since: now, count: 0 };
     this.#notHere.count += 1;
     return this.#notHere.count <= MAX_NOT_HERE;
-  }
-
-  #send(kind: "control" | "discovery" | "packet", frame: Uint8Array): void {
-    if (this.#over) return;
-    if (this.#full) this.#queue.put(kind, frame);
-    else this.#batch.add(frame);
   }
 
   /** What waited, joined, until the socket is full again. */

@@ -105,13 +105,18 @@ export class ByteStream {
   /** Sends the parts as one message, in turn; waits while the socket is full, so a caller that awaits is bounded. */
   write(...parts: readonly Uint8Array[]): Promise<void> {
     if (this.#over) return Promise.reject(this.#failure ?? new WireError("closed", "The connection is closed."));
-    if (this.#full || this.#writers.length > 0) {
+    if (this.mustWait) {
       const done = Promise.withResolvers<void>();
       this.#writers.push({ parts, done });
       return done.promise;
     }
     this.#transmitAll(parts);
     return this.#failure ? Promise.reject(this.#failure) : Promise.resolve();
+  }
+
+  /** True while what is written has to wait, and is kept as it is until then. */
+  get mustWait(): boolean {
+    return this.#full || this.#writers.length > 0;
   }
 
   /** Sends now, or before any waiting writer once the socket drains. For small control frames; bounded by `max_unsent`. */

@@ -1,7 +1,7 @@
 // The WebAssembly that seals data packets, beside an implementation of the same by others, and its source beside what is committed.
 import { expect, test } from "bun:test";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
-import { MAX_PLAIN, openSealed, sealInto, TAG_BYTES } from "#src/tailnet/aead/aead.ts";
+import { HEAD_BYTES, MAX_PLAIN, openSealed, seal, TAG_BYTES } from "#src/tailnet/aead/aead.ts";
 import { compileAead } from "#src/tailnet/aead/build.ts";
 import { AEAD_CODE } from "#src/tailnet/aead/code.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -21,9 +21,9 @@ test("[TL-18] packets are sealed and opened as by others, at every length and fo
     const plain = i % 3 === 0 ? new Uint8Array(length).fill(255) : bytes(length);
     const [key, counter] = [bytes(32), Math.floor(random() * 2 ** (i % 53))];
     const wanted = chacha20poly1305(key, nonceOf(counter)).encrypt(plain);
-    const sealed = new Uint8Array(length + TAG_BYTES + 5);
-    sealInto(sealed, 5, { key, counter, plain, padded: length });
-    expect(Buffer.compare(sealed.subarray(5), wanted)).toBe(0);
+    const head = bytes(HEAD_BYTES);
+    const message = seal(head, { key, counter, plain, padded: length });
+    expect(Buffer.compare(message, Buffer.concat([head, wanted]))).toBe(0);
     expect(Buffer.compare(openSealed(key, counter, wanted) as Uint8Array, plain)).toBe(0);
     const at = Math.floor(random() * wanted.byteLength);
     wanted[at] = (wanted[at] as number) ^ (1 << Math.floor(random() * 8));
@@ -33,15 +33,15 @@ test("[TL-18] packets are sealed and opened as by others, at every length and fo
 
 test("[TL-18] padding is zeros, whatever was sealed before; what is too large or too short is refused", () => {
   const key = new Uint8Array(32).fill(7);
-  const out = new Uint8Array(96 + TAG_BYTES);
-  sealInto(out, 0, { key, counter: 1, plain: new Uint8Array(96).fill(255), padded: 96 });
-  sealInto(out, 0, { key, counter: 2, plain: Uint8Array.of(1, 2, 3), padded: 16 });
-  const opened = openSealed(key, 2, out.subarray(0, 16 + TAG_BYTES));
+  const head = new Uint8Array(HEAD_BYTES);
+  seal(head, { key, counter: 1, plain: new Uint8Array(96).fill(255), padded: 96 });
+  const message = seal(head, { key, counter: 2, plain: Uint8Array.of(1, 2, 3), padded: 16 });
+  const opened = openSealed(key, 2, message.subarray(HEAD_BYTES));
   expect([...(opened ?? [])]).toEqual([1, 2, 3, ...Array(13).fill(0)]);
   expect(openSealed(key, 2, new Uint8Array(TAG_BYTES - 1))).toBeUndefined();
   expect(openSealed(key, 2, new Uint8Array(MAX_PLAIN + TAG_BYTES + 1))).toBeUndefined();
   const tooLarge = { key, counter: 3, plain: new Uint8Array(MAX_PLAIN + 100), padded: MAX_PLAIN + 112 };
-  expect(() => sealInto(new Uint8Array(70_000), 0, tooLarge)).toThrow(RangeError);
+  expect(() => seal(head, tooLarge)).toThrow(RangeError);
 });
 
 test("[TL-18] the committed code is what its source compiles to", async () => {

@@ -17,7 +17,7 @@ const introduced = (relay: Relay) => {
   const sent: Uint8Array[] = [];
   const closed: string[] = [];
   const client = relay.connect({
-    transmit: (bytes) => sent.push(bytes),
+    transmit: (bytes) => sent.push(bytes.slice()),
     close: (code, reason) => closed.push(`${code} ${reason}`),
   });
   const shared = sharedKey(pair.secret, relay.key.public) as Uint8Array;

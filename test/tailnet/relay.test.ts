@@ -122,7 +122,7 @@ describe("peers that do not read", () => {
       const got: Uint8Array[] = [];
       const a = introduced(relay, () => 1);
       const b = introduced(relay, (bytes) => {
-        got.push(bytes);
+        got.push(bytes.slice());
         return isFull ? -1 : 1;
       });
       got.length = 0;

@@ -141,12 +141,13 @@ export const link = (
       queue = Number.POSITIVE_INFINITY,
     } = faults();
     if (random() < loss) return;
+    const carried = packet.slice();
     const now = sim.monotonic();
     const begins = Math.max(now, freeAt);
     if ((begins - now) * rate > queue) return;
     freeAt = begins + packet.byteLength / rate;
     const late = random() < reordered ? delay * 3 * random() : 0;
     const copies = random() < doubled ? 2 : 1;
-    for (let i = 0; i < copies; i += 1) sim.after(freeAt - now + delay + late, () => deliver(packet.slice()));
+    for (let i = 0; i < copies; i += 1) sim.after(freeAt - now + delay + late, () => deliver(carried.slice()));
   };
 };

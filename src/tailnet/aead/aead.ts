@@ -6,6 +6,9 @@ export const TAG_BYTES = 16;
 /** A packet may be this long; longer ones throw RangeError. */
 export const MAX_PLAIN = 65 * 1024;
 
+/** Bytes in front of what is sealed, which are sent as they are. */
+export const HEAD_BYTES = 16;
+
 /** Places in the program's memory; see build.ts. */
 const COUNTER = 36;
 const DATA = 1024;
@@ -33,16 +36,19 @@ const ready = (key: Uint8Array, counter: number, data: Uint8Array) => {
   return loaded;
 };
 
-/** Writes ciphertext and tag of `plain`, padded with zeros to `padded` bytes, into `out` from `at` on. `counter` is a safe integer. */
-export const sealInto = (
-  out: Uint8Array,
-  at: number,
+/**
+ * Answers `head`, of HEAD_BYTES, then ciphertext and tag of `plain`, padded with zeros to `padded` bytes. `counter` is a safe integer. What it
+ * answers is there until the next call of anything here: a packet is copied where it is sent, and should not be copied before.
+ */
+export const seal = (
+  head: Uint8Array,
   { key, counter, plain, padded }: { key: Uint8Array; counter: number; plain: Uint8Array; padded: number },
-): void => {
+): Uint8Array => {
   const { program, bytes } = ready(key, counter, plain);
-  bytes.fill(0, DATA + plain.byteLength, DATA + padded);
+  if (padded > plain.byteLength) bytes.fill(0, DATA + plain.byteLength, DATA + padded);
+  bytes.set(head, DATA - HEAD_BYTES);
   program.seal(padded);
-  out.set(bytes.subarray(DATA, DATA + padded + TAG_BYTES), at);
+  return bytes.subarray(DATA - HEAD_BYTES, DATA + padded + TAG_BYTES);
 };
 
 /** The plaintext, the caller's own; undefined for what was not sealed with this key and counter. */

@@ -2,6 +2,8 @@
 
 export const PROTOCOL = { tcp: 6, udp: 17, icmp: 58, tsmp: 99 } as const;
 export const IP6_HEAD = 40;
+/** A head and all that its 16 bits of length can say. */
+export const MAX_PACKET = IP6_HEAD + 0xffff;
 const ADDRESS_BYTES = 16;
 
 export interface Packet {
@@ -31,16 +33,19 @@ export const parsePacket = (bytes: Uint8Array): Packet | undefined => {
 export type Ends = { readonly source: Uint8Array; readonly target: Uint8Array };
 
 /** A packet with room for `length` bytes behind its head. */
-export const newPacket = (protocol: number, { source, target }: Ends, length: number): Uint8Array => {
-  const packet = new Uint8Array(IP6_HEAD + length);
-  packet[0] = 0x60;
-  packet[4] = length >> 8;
-  packet[5] = length;
-  packet[6] = protocol;
-  packet[7] = 64;
-  packet.set(source, 8);
-  packet.set(target, 24);
-  return packet;
+export const newPacket = (protocol: number, ends: Ends, length: number): Uint8Array =>
+  writeHead(new Uint8Array(IP6_HEAD + length), protocol, ends, length);
+
+/** Writes the head of a packet at the beginning of `into`, which is 0 up to the length. Answers the packet, with whatever stood behind the head. */
+export const writeHead = (into: Uint8Array, protocol: number, { source, target }: Ends, length: number): Uint8Array => {
+  into[0] = 0x60;
+  into[4] = length >> 8;
+  into[5] = length;
+  into[6] = protocol;
+  into[7] = 64;
+  into.set(source, 8);
+  into.set(target, 24);
+  return into.subarray(0, IP6_HEAD + length);
 };
 
 /** The Internet checksum over a whole packet's pseudo head and payload (RFC 8200 8.1); 0 when the one inside is right. */

@@ -1,10 +1,13 @@
-// TCP segments (RFC 9293 3.1) with the options that matter here: maximum segment size, window scale, selective acknowledgement (RFC 2018).
+// TCP segments (RFC 9293 3.1) with the options that matter here: maximum segment size, window scale, selective acknowledgement (RFC 2018), and one
+// of ours by which two peers of this code agree on segments that fill a packet of the relay; others skip it, as they do any they do not know.
 // Checksums of what comes in are not looked at: WireGuard has authenticated every byte. [TL-22]
-import { checksum, IP6_HEAD, newPacket, PROTOCOL } from "./ip6.ts";
+import { checksum, IP6_HEAD, MAX_PACKET, PROTOCOL, writeHead } from "./ip6.ts";
 
 export const FLAG = { fin: 1, syn: 2, rst: 4, psh: 8, ack: 16 } as const;
 const HEAD = 20;
-const OPTION = { end: 0, nothing: 1, mss: 2, scale: 3, sackPermitted: 4, sack: 5 } as const;
+const OPTION = { end: 0, nothing: 1, mss: 2, scale: 3, sackPermitted: 4, sack: 5, experiment: 253 } as const;
+/** Tells our use of the experimental option from others' (RFC 6994): "SW". */
+const OURS = 0x5357;
 /** Blocks in one segment: 4 fit beside no other option. */
 export const MAX_BLOCKS = 4;
 
@@ -22,14 +25,23 @@ export interface Segment {
   readonly mss: number | undefined;
   readonly scale: number | undefined;
   readonly mayBlocks: boolean;
+  /** In a SYN of a peer of ours: the bytes it takes in one segment, above `mss`. */
+  readonly large: number | undefined;
   readonly blocks: readonly Block[];
   /** A view of the packet. */
   readonly data: Uint8Array;
 }
 
-type Options = { mss: number | undefined; scale: number | undefined; mayBlocks: boolean; blocks: readonly Block[] };
+type Options = Pick<Writable<Segment>, "mss" | "scale" | "mayBlocks" | "large" | "blocks">;
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-const NO_OPTIONS: Options = { mss: undefined, scale: undefined, mayBlocks: false, blocks: [] };
+const NO_OPTIONS: Readonly<Options> = {
+  mss: undefined,
+  scale: undefined,
+  mayBlocks: false,
+  large: undefined,
+  blocks: [],
+};
 
 /** Undefined for what is cut off. An option that makes no sense ends the options. */
 export const parseSegment = (payload: Uint8Array): Segment | undefined => {
@@ -37,6 +49,7 @@ export const parseSegment = (payload: Uint8Array): Segment | undefined => {
   const head = ((payload[12] as number) >> 4) * 4;
   if (head < HEAD || head > payload.byteLength) return undefined;
   const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
+  const options = head === HEAD ? NO_OPTIONS : optionsIn(payload, view, head);
   return {
     sourcePort: view.getUint16(0),
     targetPort: view.getUint16(2),
@@ -44,12 +57,16 @@ export const parseSegment = (payload: Uint8Array): Segment | undefined => {
     ack: view.getUint32(8),
     flags: payload[13] as number,
     window: view.getUint16(14),
-    ...(head === HEAD ? NO_OPTIONS : optionsIn(payload, view, head)),
+    mss: options.mss,
+    scale: options.scale,
+    mayBlocks: options.mayBlocks,
+    large: options.large,
+    blocks: options.blocks,
     data: payload.subarray(head),
   };
 };
 
-const optionsIn = (payload: Uint8Array, view: DataView, end: number): Options => {
+const optionsIn = (payload: Uint8Array, view: DataView, end: number): Readonly<Options> => {
   const found: Options = { ...NO_OPTIONS };
   for (let at = HEAD; at < end; ) {
     const kind = payload[at];
@@ -63,6 +80,8 @@ const optionsIn = (payload: Uint8Array, view: DataView, end: number): Options =>
     if (kind === OPTION.mss && length === 4) found.mss = view.getUint16(at + 2);
     else if (kind === OPTION.scale && length === 3) found.scale = Math.min(payload[at + 2] as number, 14);
     else if (kind === OPTION.sackPermitted && length === 2) found.mayBlocks = true;
+    else if (kind === OPTION.experiment && length === 6 && view.getUint16(at + 2) === OURS)
+      found.large = view.getUint16(at + 4);
     else if (kind === OPTION.sack && length % 8 === 2) found.blocks = blocksIn(view, at + 2, at + length);
     at += length;
   }
@@ -82,6 +101,13 @@ export type Connected = {
   readonly targetPort: number;
 };
 
+export type SynOptions = {
+  readonly mss: number;
+  readonly scale: number | undefined;
+  readonly mayBlocks: boolean;
+  readonly large?: number | undefined;
+};
+
 export type SegmentOut = {
   readonly seq: number;
   readonly ack: number;
@@ -89,19 +115,23 @@ export type SegmentOut = {
   /** As it is to stand there; at most 65,535 is. */
   readonly window: number;
   /** In a SYN: what we can. */
-  readonly syn?: { readonly mss: number; readonly scale: number | undefined; readonly mayBlocks: boolean } | undefined;
+  readonly syn?: SynOptions | undefined;
   readonly blocks?: readonly Block[] | undefined;
   readonly data?: Uint8Array | undefined;
 };
 
-/** A segment as a packet. */
+/** Every segment is made in the same place: new memory for each costs more than all else about it. */
+const place = new Uint8Array(MAX_PACKET);
+const placeView = new DataView(place.buffer);
+
+/** A segment as a packet, which is there until the next is made. */
 export const encodeSegment = (ends: Connected, out: SegmentOut): Uint8Array => {
   const { syn, blocks = [], data } = out;
   const options = syn
-    ? 4 + (syn.scale === undefined ? 0 : 4) + (syn.mayBlocks ? 4 : 0)
+    ? 4 + (syn.scale === undefined ? 0 : 4) + (syn.mayBlocks ? 4 : 0) + (syn.large === undefined ? 0 : 8)
     : blocks.length && 4 + blocks.length * 8;
-  const packet = newPacket(PROTOCOL.tcp, ends, HEAD + options + (data?.byteLength ?? 0));
-  const view = new DataView(packet.buffer);
+  const packet = writeHead(place, PROTOCOL.tcp, ends, HEAD + options + (data?.byteLength ?? 0));
+  const view = placeView;
   view.setUint16(IP6_HEAD, ends.sourcePort);
   view.setUint16(IP6_HEAD + 2, ends.targetPort);
   view.setUint32(IP6_HEAD + 4, out.seq);
@@ -109,6 +139,7 @@ export const encodeSegment = (ends: Connected, out: SegmentOut): Uint8Array => {
   packet[IP6_HEAD + 12] = ((HEAD + options) / 4) << 4;
   packet[IP6_HEAD + 13] = out.flags;
   view.setUint16(IP6_HEAD + 14, Math.min(out.window, 0xffff));
+  view.setUint32(IP6_HEAD + 16, 0);
   if (syn) writeSyn(view, syn);
   else if (options > 0) writeBlocks(view, blocks);
   if (data) packet.set(data, IP6_HEAD + HEAD + options);
@@ -116,15 +147,20 @@ export const encodeSegment = (ends: Connected, out: SegmentOut): Uint8Array => {
   return packet;
 };
 
-const writeSyn = (view: DataView, syn: NonNullable<SegmentOut["syn"]>): void => {
+const writeSyn = (view: DataView, syn: SynOptions): void => {
   let at = IP6_HEAD + HEAD;
   view.setUint32(at, (OPTION.mss << 24) | (4 << 16) | syn.mss);
   if (syn.scale !== undefined) {
     at += 4;
     view.setUint32(at, (OPTION.nothing << 24) | (OPTION.scale << 16) | (3 << 8) | syn.scale);
   }
-  if (syn.mayBlocks)
-    view.setUint32(at + 4, (OPTION.nothing << 24) | (OPTION.nothing << 16) | (OPTION.sackPermitted << 8) | 2);
+  if (syn.mayBlocks) {
+    at += 4;
+    view.setUint32(at, (OPTION.nothing << 24) | (OPTION.nothing << 16) | (OPTION.sackPermitted << 8) | 2);
+  }
+  if (syn.large === undefined) return;
+  view.setUint32(at + 4, (OPTION.nothing << 24) | (OPTION.nothing << 16) | (OPTION.experiment << 8) | 6);
+  view.setUint32(at + 8, OURS * 2 ** 16 + syn.large);
 };
 
 const writeBlocks = (view: DataView, blocks: readonly Block[]): void => {

@@ -39,6 +39,8 @@ export type NetworkPeerOptions = {
   endOfTurn?(run: () => void): void;
   /** Tunnels at once. */
   max_remotes?: number;
+  /** False: TCP's segments are no larger than those of others' peers. For measuring what those get. */
+  hasLargeSegments?: boolean;
 };
 
 export type Coordinator = Pick<ReturnType<typeof tailnetClient>, "coordinate">;
@@ -74,7 +76,7 @@ export class NetworkPeer {
   #call: Call | undefined;
 
   constructor(options: NetworkPeerOptions) {
-    const { clock, random, accept, datagram, endOfTurn = setImmediate } = options;
+    const { clock, random, accept, datagram, endOfTurn = setImmediate, hasLargeSegments = true } = options;
     this.#o = options;
     this.#own = new Set(options.addresses.map(addressKey));
     this.#most = options.max_remotes ?? MAX_REMOTES;
@@ -84,6 +86,7 @@ export class NetworkPeer {
       random,
       accept,
       endOfTurn,
+      hasLargeSegments,
       disco: this.#disco,
       ...(datagram ? { datagram } : {}),
       tunnels: {

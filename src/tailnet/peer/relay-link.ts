@@ -29,6 +29,7 @@ export type RelayLinkOptions = {
 export interface Link {
   /** Resolves once the relay has known us for the first time. */
   readonly ready: Promise<void>;
+  /** The packet is there until it returns. */
   send(to: Uint8Array, packet: Uint8Array): void;
   close(): void;
 }
@@ -119,11 +120,16 @@ export class RelayLink implements Link {
   }
 
   #write(stream: ByteStream, bytes: Uint8Array): void {
+    if (!stream.mustWait) {
+      // It leaves, or is copied, before the call returns.
+      stream.write(bytes).catch(() => {});
+      return;
+    }
     this.#unsent += bytes.byteLength;
     const left = (): void => {
       if (stream === this.#stream) this.#unsent -= bytes.byteLength;
     };
     // A stream that breaks says so to its reader.
-    stream.write(bytes).then(left, left);
+    stream.write(bytes.slice()).then(left, left);
   }
 }

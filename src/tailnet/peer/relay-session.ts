@@ -6,6 +6,7 @@ import { FrameBatch } from "../frame-batch.ts";
 
 export type RelaySessionOptions = {
   key: KeyPair;
+  /** The bytes are there until it returns. */
   write(bytes: Uint8Array): void;
   /** The relay knows us. */
   ready(): void;
@@ -33,9 +34,9 @@ export class RelaySession {
     for (const { type, payload } of this.#reader.push(bytes)) this.#take(type, payload);
   }
 
-  /** Sends a packet, with what else leaves in this turn. False before the introduction. */
+  /** Sends a packet, with what else leaves in this turn; it is copied. False before the introduction. */
   send(to: Uint8Array, packet: Uint8Array): boolean {
-    if (this.#isReady) this.#batch.add(encodeFrame(FRAME.send_packet, to, packet));
+    if (this.#isReady) this.#batch.put(FRAME.send_packet, to, packet);
     return this.#isReady;
   }
 

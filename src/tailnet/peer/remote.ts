@@ -18,6 +18,8 @@ export type RemoteHost = {
   readonly tunnels: TunnelHost;
   readonly disco: KeyPair;
   endOfTurn(run: () => void): void;
+  /** False: TCP's segments are no larger than those of others. */
+  hasLargeSegments?: boolean;
   transmit(to: Uint8Array, message: Uint8Array): void;
   isOwn(address: string): boolean;
   accept: AcceptFrom;
@@ -50,11 +52,12 @@ export class Remote {
       transmit: (message) => host.transmit(known.key, message),
       receive: (packet) => this.#take(packet),
     });
-    const { clock, random, endOfTurn } = host;
+    const { clock, random, endOfTurn, hasLargeSegments = true } = host;
     this.tcp = new TcpStack({
       clock,
       random,
       endOfTurn,
+      hasLargeSegments,
       carry: (packet) => this.tunnel.send(packet),
       accept: (connection, port) => host.accept(connection, port, this),
     });

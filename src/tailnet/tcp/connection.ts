@@ -24,6 +24,8 @@ export type Host = {
   room(): number;
   /** Bytes held have changed by so many. */
   holds(change: number): void;
+  /** What we take in one segment of a peer of this code; undefined: no more than others. */
+  readonly largeSegment: number | undefined;
 };
 
 type State = "syn-sent" | "offered" | "syn-received" | "open" | "closed";
@@ -44,6 +46,7 @@ export class TcpConnection implements Duplex {
   /** Our window's scale; undefined when the peer does not scale. */
   #scale: number | undefined;
   #mayBlocks = false;
+  #large: number | undefined;
   #ackDue = false;
   #announcedWindow = RECEIVE_WINDOW;
 
@@ -142,11 +145,13 @@ export class TcpConnection implements Duplex {
     else if (segment.flags & FLAG.ack && this.#state !== "offered") this.#takeOpen(segment);
   }
 
-  #takeSyn({ seq, mss, scale, window, mayBlocks }: Segment): void {
+  #takeSyn({ seq, mss, large, scale, window, mayBlocks }: Segment): void {
     this.#received.expected = plus(seq, 1);
     this.#scale = scale === undefined ? undefined : SCALE;
     this.#mayBlocks = mayBlocks;
-    this.#sender.learn({ mss: mss ?? 536, scale: scale ?? 0, hasBlocks: mayBlocks, window });
+    // Said to who says it, too: others know no such option.
+    this.#large = large === undefined ? undefined : this.#host.largeSegment;
+    this.#sender.learn({ mss: mss ?? 536, large, scale: scale ?? 0, hasBlocks: mayBlocks, window });
   }
 
   #takeSynAck(segment: Segment): void {
@@ -226,8 +231,8 @@ export class TcpConnection implements Duplex {
     this.#ackDue = false;
     const blocks = this.#mayBlocks && !isSyn && !data && this.#received.hasAhead ? this.#received.blocks() : undefined;
     const syn = isDial
-      ? { mss: MSS, scale: SCALE, mayBlocks: true }
-      : { mss: MSS, scale: this.#scale, mayBlocks: this.#mayBlocks };
+      ? { mss: MSS, scale: SCALE, mayBlocks: true, large: this.#host.largeSegment }
+      : { mss: MSS, scale: this.#scale, mayBlocks: this.#mayBlocks, large: this.#large };
     const packet = encodeSegment(this.ends, {
       seq,
       flags,

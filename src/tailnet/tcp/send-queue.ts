@@ -1,6 +1,10 @@
 // What waits to be sent: the bytes of writes in order, each write resolved once its last byte has been taken. [TL-23]
 
-type Write = { readonly data: Uint8Array; at: number; readonly done: PromiseWithResolvers<void> };
+type Write = { readonly data: Uint8Array; at: number; readonly done: PromiseWithResolvers<void>; copy: Uint8Array };
+
+/** So much is copied at once of a long write, since each copy is new memory. */
+const COPY_BYTES = 64 * 1024;
+const NOTHING = new Uint8Array(0);
 
 export class SendQueue {
   #writes: Write[] = [];
@@ -9,29 +13,48 @@ export class SendQueue {
 
   put(data: Uint8Array): Promise<void> {
     const done = Promise.withResolvers<void>();
-    this.#writes.push({ data, at: 0, done });
+    this.#writes.push({ data, at: 0, done, copy: NOTHING });
     this.bytes += data.byteLength;
     return done.promise;
   }
 
   /** Up to `size` bytes off the front; a copy, since it may have to be sent again. */
   take(size: number): Uint8Array {
-    const out = new Uint8Array(Math.min(size, this.bytes));
+    const [first] = this.#writes;
+    const length = Math.min(size, this.bytes);
+    if (first && first.data.byteLength - first.at >= length) return this.#takeFrom(first, length);
+    const out = new Uint8Array(length);
     let filled = 0;
     let finished = 0;
-    while (filled < out.byteLength) {
+    while (filled < length) {
       const write = this.#writes[finished] as Write;
-      const piece = write.data.subarray(write.at, write.at + out.byteLength - filled);
+      const piece = write.data.subarray(write.at, write.at + length - filled);
       out.set(piece, filled);
       filled += piece.byteLength;
       write.at += piece.byteLength;
+      write.copy = NOTHING;
       if (write.at < write.data.byteLength) break;
       finished += 1;
       write.done.resolve();
     }
-    if (finished > 0) this.#writes.splice(0, finished);
-    this.bytes -= filled;
+    this.#writes.splice(0, finished);
+    this.bytes -= length;
     return out;
+  }
+
+  #takeFrom(write: Write, length: number): Uint8Array {
+    // The copy begins with the next byte that is to be taken.
+    if (write.copy.byteLength < length)
+      write.copy = write.data.slice(write.at, write.at + Math.max(length, COPY_BYTES));
+    const taken = write.copy.subarray(0, length);
+    write.copy = write.copy.subarray(length);
+    write.at += length;
+    this.bytes -= length;
+    if (write.at === write.data.byteLength) {
+      this.#writes.shift();
+      write.done.resolve();
+    }
+    return taken;
   }
 
   /** Nothing of it will be sent. */

@@ -6,7 +6,7 @@ import { type Arrived, Flight, type Sent } from "./flight.ts";
 import { MAX_RTO_MS, RoundTrip } from "./round-trip.ts";
 import { SendQueue } from "./send-queue.ts";
 import { SendWindow } from "./send-window.ts";
-import { diff, MSS, plus } from "./sequence.ts";
+import { diff, LARGE_SEGMENT, MSS, plus } from "./sequence.ts";
 
 /** Timeouts in a row after which the peer is given up; about five minutes. */
 const MAX_TRIES = 14;
@@ -14,6 +14,8 @@ const MAX_TRIES = 14;
 const MIN_PROBE_MS = 30;
 /** Of a lost segment that the peer does not report by blocks. */
 const REPEATS = 3;
+/** A window has at least so many segments, so that a slow way is not held up by one. */
+const SEGMENTS_IN_WINDOW = 8;
 
 export type SenderOptions = {
   clock: Clock;
@@ -21,6 +23,15 @@ export type SenderOptions = {
   transmit(seq: number, flags: number, data: Uint8Array | undefined): void;
   /** The peer has not answered for long. */
   dead(): void;
+};
+
+export type Learned = {
+  mss: number;
+  /** What the peer takes in one segment beyond that; undefined for those who do not say. */
+  large: number | undefined;
+  scale: number;
+  hasBlocks: boolean;
+  window: number;
 };
 
 export class Sender {
@@ -33,6 +44,7 @@ export class Sender {
   #unacked: number;
   #peerWindow = 0;
   #mss = 536;
+  #large = 536;
   #scale = 0;
   #hasBlocks = false;
   #isOpen = false;
@@ -75,8 +87,9 @@ export class Sender {
   }
 
   /** What the peer's SYN says of it. `scale` is 0 unless both sides scale. */
-  learn({ mss, scale, hasBlocks, window }: { mss: number; scale: number; hasBlocks: boolean; window: number }): void {
+  learn({ mss, large, scale, hasBlocks, window }: Learned): void {
     this.#mss = Math.max(1, Math.min(mss, MSS));
+    this.#large = Math.max(this.#mss, Math.min(large ?? 0, LARGE_SEGMENT));
     this.#scale = scale;
     this.#hasBlocks = hasBlocks;
     this.#peerWindow = window;
@@ -131,18 +144,19 @@ export class Sender {
   /** Sends what window and flight allow. */
   pump(): void {
     if (!this.#isOpen) return;
+    const segment = this.#segment;
     while (this.#queue.bytes > 0) {
       const sent = diff(this.#next, this.#unacked);
       const room = Math.min(this.#peerWindow - sent, this.#window.size - this.#flight.bytes);
-      if (room < Math.min(this.#mss, this.#queue.bytes)) {
-        if (this.#flight.bytes + this.#mss > this.#window.size) this.#wasFull = true;
+      if (room < Math.min(segment, this.#queue.bytes)) {
+        if (this.#flight.bytes + segment > this.#window.size) this.#wasFull = true;
         // Silly windows: wait for a whole segment, except where nothing else would move them.
         if (room <= 0 || this.#flight.length > 0) {
           this.#arm();
           return;
         }
       }
-      const data = this.#queue.take(Math.min(this.#mss, room));
+      const data = this.#queue.take(Math.min(segment, room));
       this.#send(FLAG.ack | (this.#queue.bytes === 0 ? FLAG.psh : 0), data);
     }
     if (this.#isEnding && !this.#finSent) {
@@ -164,6 +178,11 @@ export class Sender {
     this.#isOpen = false;
     this.#queue.fail(reason);
     this.#flight.clear();
+  }
+
+  /** Bytes of a segment: large where the window is, since a packet costs much and a byte of it little; as everybody's on a slow way. */
+  get #segment(): number {
+    return Math.max(this.#mss, Math.min(this.#large, Math.floor(this.#window.size / SEGMENTS_IN_WINDOW)));
   }
 
   #judge(acked: number, arrived: Arrived): void {

@@ -6,3 +6,5 @@ export const plus = (a: number, n: number): number => (a + n) >>> 0;
 
 /** What fits into a packet of the network: 1280 less both heads. */
 export const MSS = 1220;
+/** What a segment between two peers of this code may have: a packet costs much, a byte of it little, and the relay takes up to 64 KiB. */
+export const LARGE_SEGMENT = 16 * 1024;

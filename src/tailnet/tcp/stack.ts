@@ -6,7 +6,7 @@ import { WireError } from "#src/wire/wire-error.ts";
 import { addressKey, type Ends, type Packet } from "../packets/ip6.ts";
 import { type Connected, encodeSegment, FLAG, parseSegment, type Segment } from "../packets/segment.ts";
 import { type Host, TcpConnection } from "./connection.ts";
-import { plus } from "./sequence.ts";
+import { LARGE_SEGMENT, plus } from "./sequence.ts";
 
 export const MAX_CONNECTIONS = 1_024;
 /** Offered to us and not yet answered, or answered and not yet confirmed. */
@@ -29,6 +29,8 @@ export type StackOptions = {
   carry(packet: Uint8Array): void;
   endOfTurn(run: () => void): void;
   accept: Accept;
+  /** False: segments are no larger than those of others. */
+  hasLargeSegments?: boolean;
 };
 
 type Entry = { readonly connection: TcpConnection; isOver: boolean };
@@ -49,6 +51,7 @@ export class TcpStack {
       carry: options.carry,
       endOfTurn: options.endOfTurn,
       room: () => MAX_HELD - this.#held,
+      largeSegment: options.hasLargeSegments === false ? undefined : LARGE_SEGMENT,
       holds: (change) => {
         this.#held += change;
       },

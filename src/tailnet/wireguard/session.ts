@@ -1,5 +1,5 @@
 // One pair of keys for data and what it has done: seals packets with growing counters, opens each counter once. [TL-19]
-import { openSealed, sealInto, TAG_BYTES } from "../aead/aead.ts";
+import { openSealed, seal } from "../aead/aead.ts";
 import type { SessionKeys } from "./handshake.ts";
 import { DATA, TYPE, viewOf } from "./messages.ts";
 import { ReplayWindow } from "./replay.ts";
@@ -13,6 +13,8 @@ export class Session {
   /** When its keys were made, on the monotonic clock. */
   readonly born: number;
   readonly #keys: SessionKeys;
+  readonly #head = new Uint8Array(DATA.body);
+  readonly #view = viewOf(this.#head);
   readonly #window = new ReplayWindow();
   #counter = 0;
 
@@ -21,6 +23,8 @@ export class Session {
     this.isInitiator = isInitiator;
     this.born = born;
     this.#keys = keys;
+    this.#view.setUint32(0, TYPE.data, true);
+    this.#view.setUint32(DATA.receiver, keys.remote, true);
   }
 
   /** False once there are no counters left. */
@@ -28,19 +32,14 @@ export class Session {
     return this.#counter < LAST_COUNTER;
   }
 
-  /** A data message of this packet, padded to 16. */
+  /** A data message of this packet, padded to 16. It is there until the next packet of any session is sealed or opened. */
   seal(plain: Uint8Array): Uint8Array {
     const padded = (plain.byteLength + 15) & ~15;
-    const out = new Uint8Array(DATA.body + padded + TAG_BYTES);
     const counter = this.#counter;
     this.#counter += 1;
-    const view = viewOf(out);
-    view.setUint32(0, TYPE.data, true);
-    view.setUint32(DATA.receiver, this.#keys.remote, true);
-    view.setUint32(DATA.counter, counter >>> 0, true);
-    view.setUint32(DATA.counter + 4, Math.floor(counter / 2 ** 32), true);
-    sealInto(out, DATA.body, { key: this.#keys.send, counter, plain, padded });
-    return out;
+    this.#view.setUint32(DATA.counter, counter >>> 0, true);
+    this.#view.setUint32(DATA.counter + 4, Math.floor(counter / 2 ** 32), true);
+    return seal(this.#head, { key: this.#keys.send, counter, plain, padded });
   }
 
   /** The packet in a data message, with its padding; undefined when it was forged, or has come already. */

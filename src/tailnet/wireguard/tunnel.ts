@@ -37,7 +37,7 @@ export type TunnelOptions = {
   host: TunnelHost;
   /** The peer's public key. */
   peer: Uint8Array;
-  /** Hands a message to the carrier. */
+  /** Hands a message to the carrier. It is there until this returns. */
   transmit(message: Uint8Array): void;
   /** A packet came out, with its padding. */
   receive(packet: Uint8Array): void;
@@ -74,12 +74,12 @@ export class Tunnel {
     this.#jar = new CookieJar(this.#clock, this.#theirKeys);
   }
 
-  /** Sends a packet, or holds it back until there are keys; the oldest of more than 256 go. */
+  /** Sends a packet, or holds a copy of it back until there are keys; the oldest of more than 256 go. */
   send(packet: Uint8Array): void {
     const now = this.#clock.monotonic();
     const session = this.#current;
     if (!session || now - session.born >= REJECT_AFTER_MS || !session.mayCount) {
-      this.#staged.push(packet);
+      this.#staged.push(packet.slice());
       if (this.#staged.length > MAX_STAGED) this.#staged.shift();
       this.#begin(now);
       return;
@@ -170,7 +170,7 @@ export class Tunnel {
 
   #takeData(message: Uint8Array): void {
     const index = viewOf(message).getUint32(DATA.receiver, true);
-    const session = [this.#current, this.#next, this.#previous].find((one) => one?.local === index);
+    const session = this.#named(index);
     const now = this.#clock.monotonic();
     if (!session || now - session.born >= REJECT_AFTER_MS) return;
     const packet = session.open(message);
@@ -185,6 +185,11 @@ export class Tunnel {
     if (packet.byteLength === 0) return;
     this.#owing ??= now;
     this.#o.receive(packet);
+  }
+
+  #named(index: number): Session | undefined {
+    if (this.#current?.local === index) return this.#current;
+    return [this.#next, this.#previous].find((one) => one?.local === index);
   }
 
   #takeCookie(message: Uint8Array): void {

@@ -12,22 +12,20 @@ import { startReachable } from "./rows-tunnel.ts";
 const KEYS = 500;
 const BLOCK = new Uint8Array(64 * 1024);
 
-const startNetwork = async (bench: Bench) => {
-  const reach = await startReachable(bench);
+/** A client of ours, or one whose segments are no larger than genuine clients' are. */
+const startNetwork = (reach: Awaited<ReturnType<typeof startReachable>>, hasLargeSegments: boolean) => {
   const { product, daemon } = reach;
   const agent_id = reach.path.split("/").at(-1) as string;
-  const joined = join(new Client(product.url, product.adminToken), agent_id, { clock: systemClock });
+  const client = new Client(product.url, product.adminToken);
+  const joined = join(client, agent_id, { clock: systemClock, hasLargeSegments });
   return {
     dial: (port: number) => joined.peer.dial(agent_id, port),
     pids: { server: product.pid, daemon: daemon.pid, client: process.pid },
-    async [Symbol.asyncDispose]() {
-      await joined[Symbol.asyncDispose]();
-      await reach[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => joined[Symbol.asyncDispose](),
   };
 };
 
-type Network = Awaited<ReturnType<typeof startNetwork>>;
+type Network = ReturnType<typeof startNetwork>;
 
 const speedTest = async (network: Network, direction: 0 | 1, seconds: number): Promise<TcpConnection> => {
   const connection = await network.dial(AGENT_PORT.speed_test);
@@ -101,7 +99,8 @@ export const network: Row = {
   title: "A peer that downloads from, uploads to and types at a workspace through relay and daemon; no floor",
   sides: ["product"],
   async measure(bench) {
-    await using net = await startNetwork(bench);
+    await using reach = await startReachable(bench);
+    await using net = startNetwork(reach, true);
     using echo = Bun.listen({
       hostname: "127.0.0.1",
       port: 0,
@@ -113,7 +112,10 @@ export const network: Row = {
     const bulk = transfer(net, 0, 5);
     const beside = await echoes(net, echo.port, "beside");
     await bulk;
-    return { ...alone, ...down, ...up, ...beside };
+    await using other = startNetwork(reach, false);
+    const otherDown = await measured(other, 0, bench.seconds, "other_down");
+    const otherUp = await measured(other, 1, bench.seconds, "other_up");
+    return { ...alone, ...down, ...up, ...beside, ...otherDown, ...otherUp };
   },
   figures: {
     down_mb_per_s: "download MB/s",
@@ -124,6 +126,14 @@ export const network: Row = {
     up_daemon: "daemon's processor ms per MB up",
     up_server: "server's processor ms per MB up",
     up_client: "client's processor ms per MB up",
+    other_down_mb_per_s: "download MB/s in segments of 1,220 bytes",
+    other_down_daemon: "daemon's processor ms per MB down in such",
+    other_down_server: "server's processor ms per MB down in such",
+    other_down_client: "client's processor ms per MB down in such",
+    other_up_mb_per_s: "upload MB/s in segments of 1,220 bytes",
+    other_up_daemon: "daemon's processor ms per MB up in such",
+    other_up_server: "server's processor ms per MB up in such",
+    other_up_client: "client's processor ms per MB up in such",
     echo_p50: "echo p50 ms",
     echo_p99: "echo p99 ms",
     beside_p50: "echo beside a download p50 ms",
@@ -134,6 +144,10 @@ export const network: Row = {
     above("upload MB/s", "up_mb_per_s", 40),
     below("daemon's processor per MB down", "down_daemon", 12, "ms"),
     below("daemon's processor per MB up", "up_daemon", 18, "ms"),
+    above("download MB/s of others' clients (segments of 1,220 bytes)", "other_down_mb_per_s", 60),
+    above("upload MB/s of others' clients", "other_up_mb_per_s", 40),
+    below("daemon's processor per MB down to others' clients", "other_down_daemon", 12, "ms"),
+    below("daemon's processor per MB up from others' clients", "other_up_daemon", 18, "ms"),
     below("echo p50", "echo_p50", 2, "ms"),
     below("echo p99", "echo_p99", 8, "ms"),
     below("echo beside a download p50", "beside_p50", 8, "ms"),

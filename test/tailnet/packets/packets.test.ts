@@ -64,6 +64,7 @@ describe("segments", () => {
             mss: undefined,
             scale: undefined,
             mayBlocks: false,
+            large: undefined,
           });
         },
       ),
@@ -75,6 +76,8 @@ describe("segments", () => {
       { mss: 1_220, scale: 6, mayBlocks: true },
       { mss: 536, scale: undefined, mayBlocks: true },
       { mss: 1_220, scale: 0, mayBlocks: false },
+      { mss: 1_220, scale: 6, mayBlocks: true, large: 16_384 },
+      { mss: 1_220, scale: undefined, mayBlocks: false, large: 65_000 },
     ]) {
       const packet = encodeSegment(
         { ...ends, sourcePort: 1, targetPort: 2 },

@@ -8,7 +8,15 @@ import { type Faults, link, Simulation } from "../simulation.ts";
 export const CLIENT = new Uint8Array(16).fill(1);
 export const SERVER = new Uint8Array(16).fill(2);
 
-export const stacks = (options: { seed?: number; faults?: Faults; accept?: Accept } = {}) => {
+export type StacksOptions = {
+  seed?: number;
+  faults?: Faults;
+  accept?: Accept;
+  /** False: the server is one of others, which knows no large segments. */
+  hasLargeSegments?: boolean;
+};
+
+export const stacks = (options: StacksOptions = {}) => {
   const sim = new Simulation();
   const random = randomFrom(options.seed ?? 1);
   let faults = options.faults ?? {};
@@ -26,7 +34,8 @@ export const stacks = (options: { seed?: number; faults?: Faults; accept?: Accep
     carry: (packet) => toServer(packet),
     accept: (one) => one.reset(),
   });
-  const server: TcpStack = new TcpStack({ ...parts, carry: (packet) => toClient(packet), accept });
+  const { hasLargeSegments = true } = options;
+  const server: TcpStack = new TcpStack({ ...parts, carry: (packet) => toClient(packet), accept, hasLargeSegments });
   const into = (stack: () => TcpStack) => (bytes: Uint8Array) => {
     const packet = parsePacket(bytes);
     if (!packet) throw new Error("that is no packet");

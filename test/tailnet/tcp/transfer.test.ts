@@ -1,8 +1,11 @@
 // TCP over a network that delays, loses, doubles and reorders: what arrives is what was sent, and how long that takes. Time is simulated.
 import { describe, expect, test } from "bun:test";
+import { IP6_HEAD, type Packet, parsePacket } from "#src/tailnet/packets/ip6.ts";
+import { parseSegment } from "#src/tailnet/packets/segment.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
+import { LARGE_SEGMENT, MSS } from "#src/tailnet/tcp/sequence.ts";
 import type { Faults } from "../simulation.ts";
-import { bytesOf, readAll, shaOf, stacks } from "./pair.ts";
+import { bytesOf, CLIENT, readAll, SERVER, shaOf, stacks } from "./pair.ts";
 
 type World = ReturnType<typeof stacks>;
 
@@ -32,7 +35,7 @@ describe("bytes", () => {
   const faults: Faults = { delay: 2, loss: 0.03, doubled: 0.03, reordered: 0.05 };
   for (let seed = 1; seed <= 12; seed += 1) {
     test(`[TL-23] arrive whole and in order both ways, whatever the network does to packets (seed ${seed})`, async () => {
-      const world = stacks({ seed, faults });
+      const world = stacks({ seed, faults, hasLargeSegments: seed % 2 === 0 });
       const ours = await world.connect();
       const theirs = await accepted(world);
       const [there, back] = [
@@ -77,6 +80,33 @@ describe("bytes", () => {
     expect(theirs.figures.held).toBeLessThan(1_500_000);
     expect((await world.sim.until(readAll(theirs))).sha).toBe(shaOf(data));
     await world.sim.until(sent);
+  });
+});
+
+describe("segments", () => {
+  const largest = ({ carried }: World): number =>
+    Math.max(...carried.map(({ byteLength }) => byteLength - IP6_HEAD - 20));
+  const fast: Faults = { delay: 0.5, rate: 40_000, queue: 4_000_000 };
+
+  test("[TL-32] between two peers of ours are large on a fast way, and as everybody's on a slow one", async () => {
+    const world = stacks({ faults: fast });
+    await transfer(world, 20_000_000);
+    expect(largest(world)).toBe(LARGE_SEGMENT);
+    expect(world.carried.length).toBeLessThan(20_000_000 / MSS / 2);
+    const slow = stacks({ faults: { delay: 1, rate: 500, queue: 200_000 } });
+    await transfer(slow, 500_000);
+    expect(largest(slow)).toBeLessThan(5 * MSS);
+  });
+
+  test("[TL-32] are no larger than others' with a peer that does not say it takes larger ones, whoever dials", async () => {
+    const dialled = stacks({ faults: fast, hasLargeSegments: false });
+    await transfer(dialled, 5_000_000);
+    expect(largest(dialled)).toBe(MSS);
+    const world = stacks({ faults: fast, hasLargeSegments: false });
+    const connecting = world.server.connect({ source: SERVER, target: CLIENT }, 80);
+    await expect(world.sim.until(connecting)).rejects.toThrow();
+    const flags = world.carried.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.large);
+    expect(flags).toEqual([undefined, undefined]);
   });
 });
 
@@ -157,8 +187,7 @@ describe("a network that", () => {
 });
 
 test("[TL-25] a peer that does not report what has arrived is served as well, by repeated acknowledgements", async () => {
-  const { FLAG, encodeSegment, parseSegment } = await import("#src/tailnet/packets/segment.ts");
-  const { IP6_HEAD } = await import("#src/tailnet/packets/ip6.ts");
+  const { FLAG, encodeSegment } = await import("#src/tailnet/packets/segment.ts");
   // Takes the permission for blocks out of both SYNs on their way.
   const world = stacks({ faults: { delay: 1, loss: 0.01, rate: 20_000, queue: 1_000_000 } });
   const push = world.server.push.bind(world.server);

@@ -26,11 +26,18 @@ export type Joined = AsyncDisposable & {
   readonly refused: Promise<never>;
 };
 
+export type JoinOptions = {
+  clock: Clock;
+  datagram?: (datagram: Datagram) => void;
+  /** As the peer's option. */
+  hasLargeSegments?: boolean;
+};
+
 /** Joins; connections may be dialled at once. */
 export const join = (
   client: Client,
   agent_id: string,
-  { clock, datagram }: { clock: Clock; datagram?: (datagram: Datagram) => void },
+  { clock, datagram, hasLargeSegments = true }: JoinOptions,
 ): Joined => {
   const refused = Promise.withResolvers<never>();
   refused.promise.catch(() => {});
@@ -40,6 +47,7 @@ export const join = (
     random: systemRandom,
     role: "client",
     addresses: [clientAddress()],
+    hasLargeSegments,
     link: (key, receive) => new RelayLink({ url: client.url, key, clock, random: systemRandom, receive }),
     // Nobody is offered anything here.
     accept: (connection) => connection.reset("This is a client."),
