@@ -3,6 +3,7 @@
 import { and, asc, gt, lt, sql } from "drizzle-orm";
 import { build, given, query, type Statement, type Value } from "../engine/sql.ts";
 import { agent_logs } from "../schema/agents.ts";
+import { touchesOf } from "../schema/touching.ts";
 
 /** One line as it is stored; `level` counts from 0 (trace) to 4 (error), `created_at` is in milliseconds. */
 export type AgentLogRow = { id: number; created_at: number; level: number; output: string; source: number };
@@ -14,6 +15,7 @@ const insertOf = (lines: number): string =>
 const CHUNK = 25;
 const INSERT_CHUNK = insertOf(CHUNK);
 const INSERT_ONE = insertOf(1);
+const LINES = touchesOf(agent_logs);
 
 /** The lines of one source; ids are consecutive from `first`, in the order given. */
 export const insertAgentLogs = (
@@ -38,8 +40,8 @@ export const insertAgentLogs = (
     }
   }
   const writes: Statement[] = [];
-  if (chunks.length > 0) writes.push({ sql: INSERT_CHUNK, rows: chunks });
-  if (rest.length > 0) writes.push({ sql: INSERT_ONE, rows: rest });
+  if (chunks.length > 0) writes.push({ touches: LINES, sql: INSERT_CHUNK, rows: chunks });
+  if (rest.length > 0) writes.push({ touches: LINES, sql: INSERT_ONE, rows: rest });
   return writes;
 };
 

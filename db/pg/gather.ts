@@ -6,7 +6,6 @@ import { insertedRows, type Sent, sentOf, unnested } from "./bind.ts";
 
 /** The table whose rows are gathered. Nothing refers to it, so its rows may come last. */
 const GATHERED = "agent_logs";
-const MENTIONS = new RegExp(`\\b${GATHERED}\\b`);
 /** Of fewer rows each is sent in its place. */
 const FEWEST = 8;
 
@@ -26,7 +25,7 @@ export const outgoingOf = (group: readonly Pending[], isGathered: boolean): Outg
   return outgoing;
 };
 
-/** One statement for all lines of the group; undefined where there are few, or where another statement reads or changes their table. */
+/** One statement for all lines of the group; undefined where there are few, or where another statement touches them. */
 const gatheredLines = (group: readonly Pending[]): Sent | undefined => {
   const rows: Value[][] = [];
   let columns: string | undefined;
@@ -34,7 +33,7 @@ const gatheredLines = (group: readonly Pending[]): Sent | undefined => {
     for (const statement of batch) {
       const found = linesOf(statement);
       if (!found) {
-        if (mentionsLines(statement.sql)) return undefined;
+        if (touchesLines(statement)) return undefined;
         continue;
       }
       columns ??= found.columns;
@@ -45,18 +44,11 @@ const gatheredLines = (group: readonly Pending[]): Sent | undefined => {
   return columns !== undefined && rows.length >= FEWEST ? unnested(GATHERED, columns, rows) : undefined;
 };
 
+/** What a statement says of itself; one that says nothing touches everything. */
+const touchesLines = ({ touches }: Statement): boolean => touches?.includes("lines") ?? true;
+
 const linesOf = (statement: Statement) => {
-  if (statement.expect !== undefined || !mentionsLines(statement.sql)) return undefined;
+  if (statement.expect !== undefined || !touchesLines(statement)) return undefined;
   const found = insertedRows(statement);
   return found?.table === GATHERED ? found : undefined;
-};
-
-const mentioned = new Map<string, boolean>();
-const mentionsLines = (sql: string): boolean => {
-  let answer = mentioned.get(sql);
-  if (answer === undefined) {
-    answer = MENTIONS.test(sql);
-    mentioned.set(sql, answer);
-  }
-  return answer;
 };

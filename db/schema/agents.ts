@@ -1,7 +1,7 @@
 // Workspace agents and everything they report. Inserted by the build that made them, then written by the agent actor only.
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { agentTable, quietTable } from "./touching.ts";
+import { agentTable, linesTable, quietTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
 export type DeclaredDevcontainer = { id: string; name: string; workspace_folder: string; config_path: string };
@@ -165,7 +165,7 @@ export const agent_log_sources = agentTable(
 );
 
 /** The hot table: integers only, one row a line (PERFORMANCE section 2b). */
-export const agent_logs = quietTable(
+export const agent_logs = linesTable(
   "agent_logs",
   {
     id: integer().primaryKey(),

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
 import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import { insertAgentLogs } from "#db/agents/logs.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import { build, type Statement, statement } from "#db/engine/sql.ts";
 import { agent_logs, agents } from "#db/schema/agents.ts";
@@ -32,6 +33,8 @@ test("[ST-23] a version rises before a write is acknowledged, and only for those
   expect(await risen([nobody(agents), nobody(agent_logs)], "one")).toEqual([1, 0, 1, 0]);
   expect(await risen([nobody(agents), nobody(workspaces)], "one")).toEqual([1, 0, 1, 1]);
   expect(await risen([nobody(agent_logs)], "one")).toEqual([0, 0, 0, 0]);
+  const line = { created_at: 0, level: 2, output: "a line" };
+  expect(await risen(insertAgentLogs(1, 1, 1, [line, line]), "one")).toEqual([0, 0, 0, 0]);
   expect(await risen([nobody(api_keys)])).toEqual([0, 1, 0, 0]);
   expect(await risen([putUser(userNamed("jo"))])).toEqual([1, 1, 1, 1]);
   expect(await risen([{ sql: "with x as (select 1) delete from users where id = ?", rows: [["nobody"]] }])).toEqual([
