@@ -6,6 +6,7 @@ import { didYouMean } from "#base/config/nearest.ts";
 import { eraseVariables } from "#base/erase-variables.ts";
 import { configureLogging, log } from "#base/log.ts";
 import { UsageError } from "#base/usage-error.ts";
+import { wordIn } from "./cli/group.ts";
 import { programHelp, verbHelp } from "./cli/help.ts";
 import { onSignal } from "./cli/signals.ts";
 import { processStreams } from "./cli/streams.ts";
@@ -20,17 +21,17 @@ listenForCrashes();
 process.exit(await flushed(await main(process.argv.slice(2))));
 
 async function main([name = "help", ...argv]: string[]): Promise<number> {
-  if (name === "help" || name === "--help" || name === "-h") return help(argv[0], argv[1]);
+  if (name === "help" || name === "--help" || name === "-h") return help(argv[0], argv.slice(1));
   const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
   if (!verb) return unknownVerb(name);
   // Behind `--` stands what is somebody else's.
   const own = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
-  if (own.includes("--help") || own.includes("-h")) return help(verb.name, own[0]);
+  if (own.includes("--help") || own.includes("-h")) return help(verb.name, own);
   try {
     const { run } = await verb.load();
     return await run(verbInput(argv));
   } catch (error) {
-    return await failed(verb.name, error);
+    return await failed([verb.name, wordIn(verb.words ?? [], argv)?.word.name].filter(Boolean).join(" "), error);
   }
 }
 
@@ -54,10 +55,10 @@ function verbInput(argv: string[]): VerbInput {
   };
 }
 
-function help(name: string | undefined, word: string | undefined): number {
+function help(name: string | undefined, argv: readonly string[]): number {
   const verb = VERBS.find((one) => one.name === name);
   if (name !== undefined && !verb) return unknownVerb(name);
-  print(verb ? verbHelp(verb, word) : programHelp(VERBS));
+  print(verb ? verbHelp(verb, argv) : programHelp(VERBS));
   return EXIT.ok;
 }
 
@@ -75,7 +76,8 @@ function unknownVerb(name: string): number {
 async function failed(verb: string, error: unknown): Promise<number> {
   if (error instanceof UsageError) {
     const lines = error.problems.map((problem) => `  ${problem.name} (${problem.from}): ${problem.detail}`);
-    printError(`slipway ${verb}: this cannot be used:\n${lines.join("\n")}\n\`slipway ${verb} --help\` says more.\n`);
+    const said = error.sentence ?? `this cannot be used:\n${lines.join("\n")}`;
+    printError(`slipway ${verb}: ${said}\n\`slipway ${verb} --help\` says more.\n`);
     return EXIT.usage;
   }
   if (stopping.signal.aborted) return EXIT.interrupted;

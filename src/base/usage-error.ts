@@ -14,10 +14,13 @@ export interface Problem {
 export class UsageError extends Error {
   override readonly name = "UsageError";
   readonly problems: readonly Problem[];
+  /** All of it in a sentence, where that is plainer than a list of problems. */
+  readonly sentence: string | undefined;
 
-  constructor(problems: readonly Problem[]) {
-    super(problems.map((problem) => `${problem.name} (${problem.from}): ${problem.detail}`).join("\n"));
+  constructor(problems: readonly Problem[], sentence?: string) {
+    super(sentence ?? problems.map((problem) => `${problem.name} (${problem.from}): ${problem.detail}`).join("\n"));
     this.problems = problems;
+    this.sentence = sentence;
   }
 }
 

@@ -1,5 +1,5 @@
 // Arguments that were left out: asked for where somebody sits at a terminal, and an error where nobody does (rule CV-18).
-import { usageError } from "#base/usage-error.ts";
+import { UsageError, usageError } from "#base/usage-error.ts";
 import { Asker } from "./ask.ts";
 import { VerbFailure } from "./failure.ts";
 import { streamsOf } from "./streams.ts";
@@ -51,7 +51,9 @@ export const mustBeMeant = async (input: VerbInput, name: string, what: string):
   if (typed !== name) throw new VerbFailure("that was not its name; nothing was deleted");
 };
 
-/** Throws UsageError when a deletion was not confirmed by `--yes` and nobody can be asked. */
-export const confirmable = (input: VerbInput, yes: boolean): void => {
-  if (!yes && !canAsk(input)) throw usageError("--yes", "nobody can be asked here, so deleting needs it");
+/** Throws UsageError when what would be done was not confirmed by `--yes` and nobody can be asked. `what` as in "nothing was deleted". */
+export const confirmable = (input: VerbInput, yes: boolean, what = "deleted"): void => {
+  if (yes || canAsk(input)) return;
+  const sentence = `nothing was ${what}: there is no terminal to ask at, so say with --yes that you mean it`;
+  throw new UsageError([{ name: "--yes", from: "command line", detail: "is missing" }], sentence);
 };

@@ -1,6 +1,6 @@
 // Verbs whose first word says what to do: each word has a file, which is loaded when it is asked for.
 import { didYouMean } from "#base/config/nearest.ts";
-import { usageError } from "#base/usage-error.ts";
+import { type UsageError, usageError } from "#base/usage-error.ts";
 import type { RunVerb, SubVerb, Verb } from "./verb.ts";
 
 type Group = Pick<Verb, "name" | "help" | "details"> & { words: readonly SubVerb[] };
@@ -15,14 +15,33 @@ export const group = ({ name, help, details, words }: Group): Verb => ({
   load: async () => ({ run: handOn(name, words) }),
 });
 
+/** The word that arguments begin with, which may be two such as `apps list`, and what stands behind it. */
+export const wordIn = (
+  words: readonly SubVerb[],
+  argv: readonly string[],
+): { readonly word: SubVerb; readonly rest: readonly string[] } | undefined => {
+  for (const length of [1, 2]) {
+    const name = argv.slice(0, length).join(" ");
+    const word = words.find((one) => one.name === name);
+    if (word) return { word, rest: argv.slice(length) };
+  }
+  return undefined;
+};
+
 /** Throws UsageError for a word that the verb does not know. */
 const handOn =
   (verb: string, words: readonly SubVerb[]): RunVerb =>
   async (input) => {
-    const [name = "", ...argv] = input.argv;
-    const word = words.find((one) => one.name === name);
-    const names = words.map((one) => one.name);
-    if (!word) throw usageError(name || verb, `expected one of ${names.join(", ")}.${didYouMean(name, names)}`);
-    const { run } = await word.load();
-    return run({ ...input, argv });
+    const found = wordIn(words, input.argv);
+    if (!found) throw unknownWord(verb, words, input.argv);
+    const { run } = await found.word.load();
+    return run({ ...input, argv: found.rest });
   };
+
+const unknownWord = (verb: string, words: readonly SubVerb[], argv: readonly string[]): UsageError => {
+  const [first = ""] = argv;
+  const below = words.filter(({ name }) => name.startsWith(`${first} `));
+  const names = (below.length > 0 ? below : words).map(({ name }) => name);
+  const given = argv.slice(0, below.length > 0 ? 2 : 1).join(" ");
+  return usageError(given || verb, `expected one of ${names.join(", ")}.${didYouMean(given, names)}`);
+};

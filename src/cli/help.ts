@@ -1,4 +1,5 @@
 // Help texts, printed from the table of verbs.
+import { wordIn } from "./group.ts";
 import type { SubVerb, Verb } from "./verb.ts";
 
 /** The list of verbs. */
@@ -16,9 +17,9 @@ export const programHelp = (verbs: readonly Verb[]): string => {
   ].join("\n");
 };
 
-/** One verb in full, or what one of its words does. */
-export const verbHelp = (verb: Verb, name?: string): string => {
-  const word = verb.words?.find((one) => one.name === name);
+/** One verb in full, or what the word does that `argv` begins with. */
+export const verbHelp = (verb: Verb, argv: readonly string[] = []): string => {
+  const word = wordIn(verb.words ?? [], argv)?.word;
   const words = word ? [] : (verb.words ?? []).map(described);
   const usage = word ? called(word) : verb.usage;
   return [

@@ -28,10 +28,11 @@ export interface VerbInput extends Input {
 export type RunVerb = (input: VerbInput) => Promise<number>;
 
 /** What the first argument of a call names, so that completion can offer those there are. */
-export type Named = "workspace" | "template" | "task" | "chat" | "user" | "group" | "token" | "secret";
+export type Named = "workspace" | "template" | "task" | "chat" | "user" | "group" | "token" | "secret" | "application";
 
 /** One of the words that say what a verb is to do, such as `list` of `slipway users list`. */
 export interface SubVerb {
+  /** One word, or two with a blank between them, such as `apps list`. */
   name: string;
   /** What may stand behind it. */
   usage: string;

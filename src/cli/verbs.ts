@@ -4,6 +4,7 @@ import { CHAT } from "./verbs/chat.ts";
 import { LOGS, SIGNING_IN } from "./verbs/client.ts";
 import { GROUPS } from "./verbs/groups.ts";
 import { NETWORK } from "./verbs/network.ts";
+import { OAUTH2 } from "./verbs/oauth2.ts";
 import { OFFLINE } from "./verbs/offline.ts";
 import { PREBUILDS } from "./verbs/prebuilds.ts";
 import { SECRETS } from "./verbs/secrets.ts";
@@ -16,7 +17,22 @@ import { OPEN, SCHEDULE, SHARE, WORKSPACES } from "./verbs/workspaces.ts";
 export const VERBS: readonly Verb[] = [
   ...RUNNING,
   ...SIGNING_IN,
-  ...[WORKSPACES, SCHEDULE, SHARE, OPEN, TEMPLATES, PREBUILDS, TASKS, CHAT, LOGS, USERS, GROUPS, TOKENS, SECRETS],
+  ...[
+    WORKSPACES,
+    SCHEDULE,
+    SHARE,
+    OPEN,
+    TEMPLATES,
+    PREBUILDS,
+    TASKS,
+    CHAT,
+    LOGS,
+    USERS,
+    GROUPS,
+    TOKENS,
+    SECRETS,
+    OAUTH2,
+  ],
   ...NETWORK,
   ...WITHIN,
   ...INSIDE,

@@ -11,6 +11,7 @@ import type { WebFile } from "./files.ts";
 import { terminalFonts } from "./fonts.ts";
 import { hashesOfInline, installable, type Pictures, PREFIX, picturesOf, text } from "./installable.ts";
 import { PAGES } from "./pages.ts";
+import { plainPage } from "./plain-page.ts";
 
 const HERE = import.meta.dirname;
 /** Pages that come with the app's own build. */
@@ -124,19 +125,6 @@ const shell = async ({
     .replace("<!-- early -->", () => `<script>${early}</script>`)
     .replace("<!-- loads -->", loads.join("\n"))
     .replace("<!-- icons -->", symbols.join(""));
-};
-
-/** A page of src/web with its script and its style sheet. */
-const plainPage = async (page: string): Promise<WebFile[]> => {
-  const { outputs } = await Bun.build({ entrypoints: [join(HERE, page)], publicPath: PREFIX, minify: true });
-  return Promise.all(
-    outputs.map(async (output) => {
-      const name = basename(output.path);
-      const type = (output.type.split(";")[0] ?? "").trim();
-      const body = text(await output.text());
-      return name.endsWith(".html") ? { name: page, type, body, isPage: true } : { name, type, body };
-    }),
-  );
 };
 
 const swagger = (): Promise<WebFile[]> =>

@@ -1,6 +1,9 @@
-// An administrator with the screen alone: adds a user, gives a role, adds a provider and a model, and tries it.
+// An administrator with the screen alone: adds a user, gives a role, makes an application and replaces its secret, adds a provider and a
+// model, and tries it.
 // node administration.mjs CHROMIUM URL TOKEN MODELS [FOLDER]
 import { inApp } from "./app-page.mjs";
+
+const ICON = "data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22/%3E";
 
 const [file, url, token, models, folder] = process.argv.slice(2);
 
@@ -26,6 +29,9 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await grace.getByText("Auditor").waitFor();
   await look("admin-people");
 
+  await page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name: "Applications" }).click();
+  result.secrets = await applications(page, look);
+
   await page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name: "Models" }).click();
   await page.getByText("No models yet").waitFor();
   await look("admin-models-empty");
@@ -40,3 +46,39 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByText("qwen3-coder:30b answers: “Hello there.”").waitFor();
   await look("admin-models");
 });
+
+/** Makes an application, changes it, and has a new secret take the place of its first one. Gives the ends of what counts. */
+async function applications(page, look) {
+  const dialog = page.getByRole("dialog");
+  const endOf = async (output) => `…${(await output.textContent()).trim().slice(-6)}`;
+  await page.getByRole("button", { name: "Add application" }).click();
+  await dialog.getByLabel("Name").fill("Board");
+  await dialog.getByLabel("Callback URL").fill("http://boards.example.com/back");
+  await dialog.getByRole("button", { name: "Add application" }).click();
+  await dialog.getByText("must be https").first().waitFor();
+  await dialog.getByLabel("Callback URL").fill("https://boards.example.com/back");
+  await dialog.getByRole("button", { name: "Add application" }).click();
+  const first = await endOf(page.getByLabel("Client secret"));
+  await page.getByRole("button", { name: "More for Board" }).click();
+  await page.getByRole("button", { name: "Change…" }).click();
+  await dialog.getByLabel("Name").fill("Maps");
+  await dialog.getByLabel("Callback URL").fill("https://maps.example.com/back");
+  await dialog.getByLabel("Icon").fill(ICON);
+  await look("admin-application");
+  await dialog.getByRole("button", { name: "Save application" }).click();
+  await page.getByRole("listitem").filter({ hasText: "Maps" }).getByText("https://maps.example.com/back").waitFor();
+  await look("admin-applications");
+  await page.getByRole("button", { name: "More for Maps" }).click();
+  await page.getByRole("button", { name: "Secrets…" }).click();
+  await dialog.getByRole("button", { name: "New secret" }).click();
+  const second = await endOf(dialog.getByLabel("Client secret"));
+  const counting = dialog.getByRole("list", { name: "Secrets of Maps" }).getByRole("listitem");
+  await counting.nth(1).waitFor();
+  await look("admin-application-secrets");
+  await counting.filter({ hasText: first }).getByRole("button").click();
+  await page.getByRole("button", { name: "Delete secret" }).click();
+  await counting.filter({ hasText: first }).waitFor({ state: "detached" });
+  const left = await counting.locator(".mono").allTextContents();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  return { left, second };
+}

@@ -6,12 +6,13 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-21] an administrator adds a user, gives a role, adds a provider and a model and sees it answer, with the screen alone",
+  "[WB-4] [WB-6] [WB-21] [OA-1] [OA-3] an administrator adds a user, gives a role, makes an application and replaces its secret, adds a provider and a model and sees it answer, with the screen alone",
   async () => {
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;
     const given = [server.url.href, owner.token ?? "", upstream.url];
-    const telling = runStory("administration.mjs", given);
+    type Told = { refused: string; secrets: { left: string[]; second: string } };
+    const telling = runStory<Told>("administration.mjs", given);
     const answering = (async () => {
       const call = await upstream.next();
       call.say({ text: "Hello there." }, { finish: "stop", usage: { input: 9, output: 3 } }).end();
@@ -20,6 +21,7 @@ testNeeding(
     await answering;
     expect(told).toMatchObject({ wrong: [] });
     expect(told.refused).toContain("first that others would try");
+    expect(told.secrets.left).toEqual([told.secrets.second]);
     const { users } = await owner.get<{ users: { username: string; roles: { name: string }[] }[] }>("/api/v2/users");
     expect(users.find(({ username }) => username === "grace")?.roles.map(({ name }) => name)).toEqual(["auditor"]);
   },

@@ -146,13 +146,19 @@ async function consent(page, base) {
     code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
     code_challenge_method: "S256",
   });
+  // What is wrong with the request sends the person nowhere by itself.
+  await page.goto(`${base}oauth2/authorize?${new URLSearchParams([...asked, ["response_mode", "fragment"]])}`);
+  await page.getByText("A program that calls itself Editor has asked in a wrong way").waitFor();
+  const stays = new URL(page.url()).pathname;
+  await page.getByRole("button", { name: "Go back to the program" }).click();
+  await page.waitForURL("**/back?error=invalid_request**");
   await page.context().clearCookies();
   await page.goto(`${base}oauth2/authorize?${asked}`);
   await page.getByLabel("E-mail").fill(ANN.email);
   await page.getByLabel("Password").fill(ANN.password);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Allow access to Editor?" }).waitFor();
-  return { scopes: await page.locator("#scopes li").allTextContents() };
+  return { stays, scopes: await page.locator("#scopes li").allTextContents() };
 }
 
 /** What the pages say when the server fails, and where they lead when the session ends. */

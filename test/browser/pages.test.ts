@@ -22,6 +22,7 @@ testNeeding(
       kept: 200,
       after: 401,
       session: 200,
+      stays: "/oauth2/authorize",
       scopes: ["See your workspaces", "Run programs and read and write files in your workspaces"],
       afterEvil: true,
       focusAfterDelete: "main",

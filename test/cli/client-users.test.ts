@@ -42,7 +42,13 @@ describe("users", () => {
       ["grace"],
     );
     expect(await must("users activate grace")).toBe("grace is active.\n");
-    expect(await run("users delete grace")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+    expect(await run("users delete grace")).toEqual({
+      code: 2,
+      out: "",
+      err:
+        "slipway users delete: nothing was deleted: there is no terminal to ask at, so say with --yes that you mean it\n" +
+        "`slipway users delete --help` says more.\n",
+    });
     await using terminal = world.onTerminal("slipway users delete grace");
     await terminal.until("deletes the user grace (grace@example.com) for good. Type its name: ");
     terminal.type("grace\r");
@@ -159,5 +165,51 @@ describe("tokens", () => {
     expect(token).toMatchObject({ code: 2, out: "", err: expect.stringContaining("`slipway tokens`") });
     expect(setup).toMatchObject({ code: 2, out: "", err: expect.stringContaining("`slipway offline setup`") });
     expect(help.out).toMatch(/\n {2}offline +Make and rescue accounts/);
+  }, 120_000);
+});
+
+describe("applications", () => {
+  test("[CV-33] [CV-6] [CV-18] an application is made, edited and deleted, and one secret takes the place of another", async () => {
+    expect(await must("oauth2 apps list")).toStartWith("There are none;");
+    const made = await must(
+      "oauth2 apps create Board --callback-url https://boards.example.com/back --scope user:read",
+    );
+    expect(made).toContain("Sends to       https://boards.example.com/back\nMay ask for    user:read\n");
+    expect(await must("oauth2 apps list")).toMatch(/\nBoard +[0-9a-f-]{36} +made here +https:\/\/boards\.example/);
+    const edited = await must(
+      "oauth2 apps edit board --name Maps --icon /emojis/1f310.png --redirect-uri http://127.0.0.1/back --scope all --json",
+    );
+    const { id } = JSON.parse(edited) as { id: string };
+    expect(JSON.parse(edited)).toMatchObject({
+      name: "Maps",
+      icon: "/emojis/1f310.png",
+      redirect_uris: ["https://boards.example.com/back", "http://127.0.0.1/back"],
+      scopes: [],
+    });
+    expect(await must("oauth2 apps edit maps --icon none --json")).toContain('"icon":""');
+    const [one, two] = [
+      await must("oauth2 apps secrets Maps --create"),
+      await must(`oauth2 apps secrets ${id} --create`),
+    ];
+    const ends = [one, two].map((text) => text.trim().slice(-6));
+    expect(await must(`oauth2 apps secrets Maps --delete ${ends[0]}`)).toMatch(
+      new RegExp(`^ID .*\\n[0-9a-f-]{36} +…${ends[1]} +.* never\\n$`),
+    );
+    const [unknown, again, nothing, noAddress, noName] = await Promise.all([
+      run("oauth2 apps secrets Maps --delete nobody"),
+      run("oauth2 apps edit nobody --name x"),
+      run("oauth2 apps edit Maps"),
+      run("oauth2 apps create Third"),
+      run("oauth2 apps lst"),
+    ]);
+    expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("has no secret nobody") });
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining("there is no application nobody") });
+    expect([nothing.code, noAddress.code, noName.code]).toEqual([2, 2, 2]);
+    expect(noName.err).toContain("Did you mean apps list?");
+    expect(await must("help oauth2 apps secrets")).toContain("Usage: slipway oauth2 apps secrets APP");
+    const refused = await run("oauth2 apps delete Maps");
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("nothing was deleted") });
+    expect(await must("oauth2 apps delete Maps --yes")).toBe("Maps is deleted.\n");
+    expect(await must("oauth2 apps list --json")).toBe("[]\n");
   }, 120_000);
 });

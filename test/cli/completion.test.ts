@@ -50,6 +50,9 @@ test("[OP-11] verbs, words, flags and choices are offered where they fit, and a 
   expect(await complete("chat new x --permissions a")).toEqual(["ask", "allow"]);
   expect(await complete("config ")).toEqual(["show", "check", "example"]);
   expect(await complete("workspaces lst ")).toEqual([]);
+  expect(await complete("oauth2 ")).toEqual(["apps"]);
+  expect(await complete("oauth2 apps ")).toEqual(["list", "create", "edit", "secrets", "delete"]);
+  expect(await complete("oauth2 apps create x --auth-method n")).toEqual(["none"]);
 }, 120_000);
 
 test("[OP-11] names come from the server: workspaces, templates, chats, users, tokens, scopes and roles", async () => {
@@ -60,6 +63,7 @@ test("[OP-11] names come from the server: workspaces, templates, chats, users, t
     content: [{ type: "text", text: "hello" }],
   });
   await world.must(["tokens", "create", "nightly"]);
+  await world.must(["oauth2", "apps", "create", "Board", "--callback-url", "http://127.0.0.1/back"]);
   expect((await complete("workspaces stop ")).sort()).toEqual(["dev-one", "dev-two"]);
   expect(await complete("workspaces start ")).toEqual([]);
   expect(await complete("workspaces stop dev-one ")).toEqual([]);
@@ -69,6 +73,7 @@ test("[OP-11] names come from the server: workspaces, templates, chats, users, t
   expect(await complete("chat send ")).toEqual([id.slice(0, 8)]);
   expect(await complete("users show adm")).toEqual(["admin"]);
   expect(await complete("tokens remove ")).toEqual(["nightly"]);
+  expect(await complete("oauth2 apps edit ")).toEqual(["Board"]);
   expect(await complete("tokens create x --scope workspace:st")).toEqual(["workspace:start", "workspace:stop"]);
   expect(await complete("users roles admin --add aud")).toEqual(["auditor"]);
 }, 120_000);

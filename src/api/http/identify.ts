@@ -9,7 +9,7 @@ import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { needsFactor } from "#domain/factors/policy.ts";
 import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
-import { scopesOf } from "#domain/users/keys.ts";
+import { GRANTED, scopesOf } from "#domain/users/keys.ts";
 import { noteKeyUse, type Seen } from "#domain/users/sign-in.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { Addresses } from "./address.ts";
@@ -108,6 +108,10 @@ export const identify = async (credential: Credential | undefined, request: Requ
   if (!known || known.key.deleted) return refusal("The API key is invalid.");
   if (!sameDigest(sha256(match[2] as string), known.key.secret_hash)) {
     return refusal("The secret of the API key is invalid.");
+  }
+  // An address is kept in logs and histories (RFC 9700 4.3.2); editors' programs can send headers.
+  if (place === "query" && known.key.login_type === GRANTED) {
+    return refusal("What an application was granted counts in a header, not in an address.");
   }
   return callerWith(known, scopesOf(known.key), { compat, request, who });
 };

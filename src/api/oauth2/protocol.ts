@@ -1,6 +1,7 @@
 // What OAuth 2 clients call, at the paths and in the bodies of the standards: metadata (RFC 8414, RFC 9728), registration (RFC 7591), tokens
 // (RFC 6749) and giving them back (RFC 7009). None of it asks who is signed in. Nothing of it is there where the setting oauth2_provider is off.
 import { type AnyElysia, Elysia } from "elysia";
+import { mustBeOurs } from "#domain/oauth2/authorize.ts";
 import { clientOf } from "#domain/oauth2/clients.ts";
 import { giveBack } from "#domain/oauth2/grants.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
@@ -58,6 +59,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
   const tokensFor = async (request: Request, form: Form): Promise<Tokens> => {
     const client = await clientOf(ctx, proofIn(request, form));
     const type = fieldOf(form, "grant_type");
+    mustBeOurs(ctx, form.get("resource"));
     if (type === "authorization_code") {
       const [code, redirect_uri] = [fieldOf(form, "code"), fieldOf(form, "redirect_uri")];
       return redeemCode(ctx, client, { code, redirect_uri, code_verifier: fieldOf(form, "code_verifier") });
@@ -81,7 +83,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
       async ({ request, body }) => {
         counted(registrations, request);
         try {
-          const { app, secret } = await registerApp(ctx, body as Metadata);
+          const { app, secret } = await registerApp(ctx, body as Metadata | null);
           const registered = {
             client_id: app.id,
             client_id_issued_at: Math.floor(app.created_at / 1000),

@@ -11,10 +11,9 @@ import {
   symlinkSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../arguments.ts";
 import { Asker } from "../ask.ts";
-import { canAsk, oneWord, orAsked } from "../asked.ts";
+import { canAsk, confirmable, oneWord, orAsked } from "../asked.ts";
 import { VerbFailure } from "../failure.ts";
 import { streamsOf } from "../streams.ts";
 import { plain } from "../text.ts";
@@ -39,7 +38,7 @@ export const run: RunVerb = async (input) => {
   const argv = input.argv.map((argument) => (argument === "-y" ? "--yes" : argument));
   const { words, value, has } = readArguments(argv, { values: ["branch", "folder"], switches: ["yes"] });
   const word = oneWord(input, words, "the repository with your dotfiles");
-  if (!has.yes && !canAsk(input)) throw usageError("--yes", "nobody can be asked here, and what is in it will be run");
+  confirmable(input, has.yes, "run or linked");
   return forPeople("dotfiles", input, async () => {
     const { HOME } = input.env;
     if (!HOME) throw new VerbFailure("there is no home folder: set HOME");

@@ -3,6 +3,7 @@
 import { withSecretFiles } from "#base/config/secret-files.ts";
 import { flagOf } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { wordIn } from "../group.ts";
 import type { SubVerb, Verb, VerbInput } from "../verb.ts";
 import { FILES, type Names, namesOf } from "./names.ts";
 
@@ -31,10 +32,19 @@ const candidates = async (
   const verb = verbs.find((one) => one.name === name);
   if (!verb) return [];
   if (!verb.words) return within(input, callOf(verb), rest, typed);
-  const [wordName, ...behind] = rest;
-  if (wordName === undefined) return verb.words.map(asCandidate);
-  const word = verb.words.find((one) => one.name === wordName);
-  return word ? within(input, callOfWord(verb, word), behind, typed) : [];
+  const found = wordIn(verb.words, rest);
+  return found ? within(input, callOfWord(verb, found.word), found.rest, typed) : nextWords(verb.words, rest);
+};
+
+/** The words that may stand next: of `apps list` and `apps create` first `apps`, then `list` and `create`. */
+const nextWords = (words: readonly SubVerb[], before: readonly string[]): Candidate[] => {
+  const begun = before.map((word) => `${word} `).join("");
+  const next = words
+    .filter(({ name }) => name.startsWith(begun))
+    .map(({ name, help }) => ({ text: name.slice(begun.length), help }));
+  const whole = next.filter(({ text }) => !text.includes(" "));
+  const halves = next.filter(({ text }) => text.includes(" ")).map(({ text }) => text.slice(0, text.indexOf(" ")));
+  return [...whole, ...[...new Set(halves)].map((text) => ({ text }))];
 };
 
 const asCandidate = ({ name, help }: Pick<Verb, "name" | "help">): Candidate => ({ text: name, help });
@@ -121,7 +131,7 @@ const valuesFor = async (
 /** The words of `a|b|c`, none for a placeholder such as NAME. */
 const choicesOf = (expected: string): Candidate[] => {
   const bare = expected.replaceAll(/[[\]]/g, "");
-  return /^[a-z-]+(\|[a-z-]+)+$/.test(bare) ? bare.split("|").map((text) => ({ text })) : [];
+  return /^[a-z_-]+(\|[a-z_-]+)+$/.test(bare) ? bare.split("|").map((text) => ({ text })) : [];
 };
 
 const isFile = (expected: string): boolean => /FILE|FOLDER|BACKUP|PATH/.test(expected);

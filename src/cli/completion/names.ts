@@ -80,6 +80,11 @@ const ASK: Readonly<Record<Names, (client: Client, user: string, word: string) =
     (await client.get("/api/v2/groups")).map(({ name, display_name }) => ({ text: name, help: display_name })),
   secret: async (client) =>
     (await client.get("/api/v2/users/me/secrets")).map(({ name, description }) => ({ text: name, help: description })),
+  application: async (client) =>
+    (await client.get("/api/v2/oauth2-provider/apps")).map(({ name, callback_url }) => ({
+      text: name,
+      help: callback_url,
+    })),
   organization: async (client) =>
     (await client.get("/api/v2/users/me/organizations")).map(({ name, display_name }) => ({
       text: name,

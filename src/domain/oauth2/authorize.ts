@@ -46,14 +46,15 @@ export const scopesOfRequest = (ctx: DomainContext, app: OAuth2AppRow, asked: Au
   if (asked.code_challenge_method !== "S256" || !CHALLENGE.test(asked.code_challenge ?? "")) {
     throw new OAuth2Problem("invalid_request", "PKCE with code_challenge_method S256 is needed.");
   }
-  if (asked.resource !== undefined && !isOurs(asked.resource, ctx.accessUrl)) {
-    throw new OAuth2Problem("invalid_target", "resource is no address of this server.");
-  }
+  mustBeOurs(ctx, asked.resource);
   return scopesAsked(asked.scope, app.scopes);
 };
 
-const isOurs = (resource: string, accessUrl: URL): boolean =>
-  URL.canParse(resource) && new URL(resource).origin === accessUrl.origin;
+/** What tokens are asked for (RFC 8707): they count here and nowhere else. Throws `invalid_target`. */
+export const mustBeOurs = ({ accessUrl }: Pick<DomainContext, "accessUrl">, resource: string | undefined): void => {
+  const isOurs = resource === undefined || (URL.canParse(resource) && new URL(resource).origin === accessUrl.origin);
+  if (!isOurs) throw new OAuth2Problem("invalid_target", "resource is no address of this server.");
+};
 
 /** Where the browser goes with what came of it; `iss` says who has answered (RFC 9207). */
 export const answerTo = (
@@ -99,6 +100,8 @@ export const approve = async (
   const code = linkToken();
   await store.commit([
     isKeyStill({ id: caller.key_id, now }),
+    // It may have been deleted meanwhile.
+    updateOAuth2App(app.id, { updated_at: now }, { expect: 1 }),
     statement,
     insertOAuth2Grant({
       key_id: id,
@@ -112,7 +115,6 @@ export const approve = async (
       created_at: now,
       updated_at: now,
     }),
-    updateOAuth2App(app.id, { updated_at: now }, { expect: 1 }),
     audited({
       now,
       action: "create",

@@ -7,6 +7,9 @@ const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 const NOT_OF_PROGRAMS =
   /^(?:https?|wss?|ftp|file|about|blob|data|javascript|vbscript|filesystem|view-source|chrome|resource|mailto|tel|sms|intent|ms-[a-z-]+|search-ms):$/i;
 
+/** What the answer brings: an address that has it already could pass for one. */
+const ANSWERS = ["code", "state", "iss", "error"];
+
 const isLoopback = (url: URL): boolean => url.protocol === "http:" && LOOPBACK.has(url.hostname);
 
 /** What is wrong with an address to be registered; undefined: nothing. Whoever registers itself is sent back only to this machine's programs. */
@@ -15,6 +18,7 @@ export const redirectProblem = (text: string, isSelfRegistered: boolean): string
   const url = new URL(text);
   if (text.includes("#")) return "must have no fragment";
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
+  if (ANSWERS.some((name) => url.searchParams.has(name))) return `must not hold ${ANSWERS.join(", ")} in its query`;
   if (isLoopback(url) || !NOT_OF_PROGRAMS.test(url.protocol)) return undefined;
   if (url.protocol === "https:" && !isSelfRegistered) return undefined;
   return isSelfRegistered
@@ -22,13 +26,13 @@ export const redirectProblem = (text: string, isSelfRegistered: boolean): string
     : "must be https, http on a loopback address, or of a scheme of its own";
 };
 
-/** The same address without its port, when it is a loopback one. */
+/** A loopback address as it is written: before its port, and behind it. */
+const LOOPBACK_TEXT = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::\d{1,5})?((?:[/?].*)?)$/;
+
+/** The same address without its port, to the character, when it is a loopback one. */
 const withoutPort = (text: string): string | undefined => {
-  if (!URL.canParse(text)) return undefined;
-  const url = new URL(text);
-  if (!isLoopback(url) || url.username !== "" || url.password !== "" || text.includes("#")) return undefined;
-  url.port = "";
-  return url.href;
+  const [, host, rest] = (URL.canParse(text) ? LOOPBACK_TEXT.exec(text) : undefined) ?? [];
+  return host === undefined ? undefined : host + (rest || "/");
 };
 
 /** Whether an address of a request is one that was registered. */

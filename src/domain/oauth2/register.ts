@@ -27,12 +27,16 @@ export type Metadata = Readonly<Record<string, unknown>>;
 
 export type Registered = { readonly app: OAuth2AppRow; readonly secret: string | undefined };
 
-/** Throws OAuth2Problem. */
-export const registerApp = async ({ store, clock }: DomainContext, metadata: Metadata): Promise<Registered> => {
+/** `metadata` is null where nothing was sent. Throws OAuth2Problem. */
+export const registerApp = async ({ store, clock }: DomainContext, metadata: Metadata | null): Promise<Registered> => {
+  if (metadata === null) throw refused("Send metadata as a JSON object.");
   const now = clock.now();
   const app: OAuth2AppRow = {
     id: uuid(),
-    name: asLine(textIn(metadata, "client_name") ?? "").slice(0, 64) || "A program without a name",
+    name:
+      asLine(textIn(metadata, "client_name") ?? "")
+        .slice(0, 64)
+        .toWellFormed() || "A program without a name",
     icon: asIcon((textIn(metadata, "logo_uri") ?? "").slice(0, 1024)),
     redirect_uris: redirectsIn(metadata),
     scopes: scopesIn(metadata),

@@ -18,6 +18,7 @@ import { maxSeconds } from "../users/lifetime.ts";
 import type { Client } from "./clients.ts";
 import { endGrant } from "./grants.ts";
 import { OAuth2Problem } from "./problem.ts";
+import { isRegistered } from "./redirects.ts";
 import { scopesAsked } from "./scopes.ts";
 
 /** How long an access token lasts, and a grant that nobody uses. */
@@ -95,6 +96,8 @@ export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, pro
   if (grant.redeemed_at !== null) return usedTwice(ctx, grant);
   if (grant.code_expires_at <= now) throw refused();
   if (grant.redirect_uri !== proof.redirect_uri) throw refused("redirect_uri is another than that of the request.");
+  if (!isRegistered(grant.redirect_uri, app.redirect_uris))
+    throw refused("redirect_uri was taken from the application.");
   if (!VERIFIER.test(proof.code_verifier) || challengeOf(proof.code_verifier) !== grant.code_challenge) {
     throw refused("code_verifier does not fit.");
   }

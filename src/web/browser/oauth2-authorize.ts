@@ -1,6 +1,7 @@
 // Asks whether a program may act for whoever is signed in, and sends the browser back to it with the answer. Nothing is granted by opening
 // the page.
 import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
+import { PICTURE } from "../app/parts/picture.ts";
 import { call, Problem } from "./api.ts";
 import { busyWith, make, mustBeSignedIn, run, the } from "./page.ts";
 
@@ -55,12 +56,34 @@ const show = (request: AuthorizationRequest, username: string): void => {
   the("title").textContent = `Allow access to ${app.name}?`;
   document.title = `Allow ${app.name} · Slipway`;
   the("app").textContent = app.name;
+  // A program that registered itself could show the picture of another.
+  if (!app.self_registered && PICTURE.test(app.icon)) {
+    the<HTMLImageElement>("icon").src = app.icon;
+    the("icon").hidden = false;
+  }
   the("user").textContent = username;
   the("unknown").hidden = !app.self_registered;
   the("place").textContent = sends_to;
   the("scopes").replaceChildren(...scopes.map((scope) => make("li", { title: scope }, wordsOf(scope))));
   the("about").hidden = true;
   the("request").hidden = false;
+};
+
+/**
+ * The request is wrong. Where the application is one that an owner has made, it is told so at once. Anybody can register a program and
+ * have somebody open this page: to an address of its own nobody is sent without a word (RFC 9700 4.11.2).
+ */
+const refuse = ({ app, sends_to }: AuthorizationRequest, address: string): void => {
+  if (!app.self_registered) {
+    say("The program has asked in a wrong way, and is told so. You can close this page.");
+    location.replace(address);
+    return;
+  }
+  say(
+    `A program that calls itself ${app.name} has asked in a wrong way. Nothing was allowed. It waits at: ${sends_to}.`,
+  );
+  the("wrong").hidden = false;
+  the("back").onclick = () => location.replace(address);
 };
 
 /** Sends the answer; the browser leaves, to the program. */
@@ -89,8 +112,7 @@ run(async () => {
     },
   );
   if (request.error_redirect !== undefined) {
-    say("The program has asked in a wrong way, and is told so. You can close this page.");
-    location.replace(request.error_redirect);
+    refuse(request, request.error_redirect);
     return;
   }
   show(request, username);

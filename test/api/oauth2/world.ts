@@ -30,6 +30,17 @@ export const ELSEWHERE = [
   "//evil.example/callback",
   "javascript:alert(1)",
   "editor://back/",
+  // The same place, spelt in another way.
+  "http://127.1:49152/callback",
+  "http://127.0.0.1.:49152/callback",
+  "http://2130706433:49152/callback",
+  "HTTP://127.0.0.1:49152/callback",
+  "http://127.0.0.1:49152/./callback",
+  "http://127.0.0.1:49152/%63allback",
+  "http://127.0.0.1:49152\\callback",
+  "http://127.0.0.1:49152/call\tback",
+  "http://127.0.0.1:/callback",
+  "http://127.0.0.1:99999/callback",
 ];
 
 /** Where no application may have anybody sent. */
@@ -37,6 +48,7 @@ export const NOWHERE = [
   "http://reviews.example.com/callback",
   "https://reviews.example.com/callback#x",
   "https://user:pass@reviews.example.com/",
+  "https://reviews.example.com/callback?code=1",
   "javascript:alert(1)",
   "data:text/html,x",
   "/callback",

@@ -5,7 +5,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Appearance } from "./appearance.tsx";
-import { Applications } from "./applications.tsx";
+import { Applications } from "./applications/applications.tsx";
 import { Backups } from "./backups.tsx";
 import { ChatRules } from "./chat-rules.tsx";
 import { ExternalAccounts } from "./external-accounts.tsx";

@@ -9,6 +9,7 @@ import { ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { PICTURE } from "../../parts/picture.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
@@ -75,8 +76,6 @@ const NoTemplate = () => (
     )}
   </Empty>
 );
-
-const PICTURE = /^(?:\/|data:image\/)/;
 
 const Card = ({ template, checked, pick }: { template: Template; checked: boolean; pick: () => void }) => {
   const usual = template.build_time_stats.start.P50;

@@ -9,6 +9,7 @@ import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { PICTURE } from "../../parts/picture.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { failed } from "../../shell/toasts.tsx";
@@ -91,8 +92,6 @@ export default function TemplatesPage() {
     </Frame>
   );
 }
-
-const PICTURE = /^(?:\/|data:image\/)/;
 
 const Card = ({ template }: { template: Template }) => (
   <a class="pick" href={`/templates/${template.id}`}>

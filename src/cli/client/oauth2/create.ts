@@ -1,0 +1,39 @@
+// `slipway oauth2 apps create NAME --callback-url URL …`: an application that may ask people for access.
+import { usageError } from "#base/usage-error.ts";
+import { AUTH_METHODS, type CreateOAuth2App } from "#schema/oauth2/app.ts";
+import { readArguments } from "../../arguments.ts";
+import { canAsk, oneWord, orAsked } from "../../asked.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { APPS_PATH, described, LISTS, membersOf, VALUES } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, { values: ["auth-method", ...VALUES], lists: LISTS });
+  const word = oneWord(input, words, "the application's name");
+  if (value["callback-url"] === undefined && !canAsk(input)) {
+    throw usageError("--callback-url", "expected the address that people are sent back to");
+  }
+  const method = methodOf(value["auth-method"]);
+  return withServer("oauth2 apps create", input, value, async ({ client }) => {
+    const app = await client.post(APPS_PATH, {
+      name: await orAsked(input, word, "Name of the application"),
+      callback_url: await orAsked(input, value["callback-url"], "Callback URL"),
+      ...membersOf({ value, list }),
+      ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
+    } satisfies CreateOAuth2App);
+    const next =
+      app.token_endpoint_auth_method === "none"
+        ? ""
+        : `\n\`slipway oauth2 apps secrets ${app.id} --create\` makes what it proves itself with.`;
+    input.print(has.json ? JSON.stringify(app) : `${described(app)}${next}`);
+    return EXIT.ok;
+  });
+};
+
+const methodOf = (text: string | undefined) => {
+  const known = AUTH_METHODS.find((one) => one === text);
+  if (text !== undefined && known === undefined) {
+    throw usageError("--auth-method", `expected one of ${AUTH_METHODS.join(", ")}`);
+  }
+  return known;
+};

@@ -1,0 +1,21 @@
+// `slipway oauth2 apps delete APP [--yes]`: what people have granted it ends, once somebody has said so again.
+import { readArguments } from "../../arguments.ts";
+import { confirmable, mustBeMeant } from "../../asked.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { appAsked, appPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["yes"] });
+  const named = appAsked(input, words);
+  confirmable(input, has.yes);
+  return withServer("oauth2 apps delete", input, value, async ({ client }) => {
+    const app = await named(client);
+    const name = plain(app.name);
+    if (!has.yes) await mustBeMeant(input, app.name, `This deletes the application ${name} with all it was granted.`);
+    await client.delete(appPath(app));
+    input.print(has.json ? JSON.stringify(app) : `${name} is deleted.`);
+    return EXIT.ok;
+  });
+};

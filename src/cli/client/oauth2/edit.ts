@@ -1,0 +1,26 @@
+// `slipway oauth2 apps edit APP [--name NAME] [--callback-url URL] …`: what is left out stays.
+import { usageError } from "#base/usage-error.ts";
+import type { UpdateOAuth2App } from "#schema/oauth2/app.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { appAsked, appPath, described, LISTS, membersOf, VALUES } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, { values: ["name", ...VALUES], lists: LISTS });
+  const { name, "callback-url": callback_url } = value;
+  const body: UpdateOAuth2App = {
+    ...membersOf({ value, list }),
+    ...(name === undefined ? {} : { name }),
+    ...(callback_url === undefined ? {} : { callback_url }),
+  };
+  if (Object.keys(body).length === 0) {
+    throw usageError("oauth2 apps edit", "expected --name, --callback-url, --redirect-uri, --icon or --scope");
+  }
+  const named = appAsked(input, words);
+  return withServer("oauth2 apps edit", input, value, async ({ client }) => {
+    const app = await client.put(appPath(await named(client)), body);
+    input.print(has.json ? JSON.stringify(app) : described(app));
+    return EXIT.ok;
+  });
+};

@@ -1,0 +1,27 @@
+// `slipway oauth2 apps list`: the applications that may ask people for access.
+import { noWords, readArguments } from "../../arguments.ts";
+import { asTable } from "../../options.ts";
+import { plain, relative } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { APPS_PATH } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  noWords(words);
+  return withServer("oauth2 apps list", input, value, async ({ client }) => {
+    const apps = await client.get(APPS_PATH);
+    const now = input.clock.now();
+    const rows = apps.map((app) => [
+      plain(app.name),
+      app.id,
+      app.self_registered ? "registered itself" : "made here",
+      plain(app.redirect_uris.join(" ")),
+      relative(app.updated_at, now),
+    ]);
+    if (has.json) input.print(JSON.stringify(apps));
+    else if (rows.length === 0) input.print("There are none; `slipway oauth2 apps create NAME` makes one.");
+    else input.print(asTable(["APPLICATION", "CLIENT ID", "ORIGIN", "SENDS TO", "USED"], rows));
+    return EXIT.ok;
+  });
+};

@@ -1,0 +1,45 @@
+// `slipway oauth2 apps secrets APP [--create] [--delete SECRET]...`: what an application proves itself with.
+import type { OAuth2Secret } from "#schema/oauth2/app.ts";
+import { readArguments } from "../../arguments.ts";
+import { VerbFailure } from "../../failure.ts";
+import { asTable } from "../../options.ts";
+import { relative } from "../../text.ts";
+import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { appAsked, appPath } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, list, has } = readArguments(input.argv, { lists: ["delete"], switches: ["create"] });
+  const named = appAsked(input, words);
+  return withServer("oauth2 apps secrets", input, value, async ({ client }) => {
+    const path = `${appPath(await named(client))}/secrets` as const;
+    const before = await client.get(path);
+    // All of them are known before the first is deleted.
+    const ids = list.delete.map((text) => secretNamed(before, text).id);
+    const made = has.create ? await client.post(path) : undefined;
+    for (const id of ids) await client.delete(`${path}/${id}`);
+    if (made) input.print(has.json ? JSON.stringify(made) : made.client_secret_full);
+    else show(input, await client.get(path), has.json);
+    return EXIT.ok;
+  });
+};
+
+const show = (input: VerbInput, secrets: readonly OAuth2Secret[], isJson: boolean): void => {
+  const now = input.clock.now();
+  const rows = secrets.map((one) => [
+    one.id,
+    `…${one.client_secret_truncated}`,
+    relative(one.created_at, now),
+    one.last_used_at === null ? "never" : relative(one.last_used_at, now),
+  ]);
+  if (isJson) input.print(JSON.stringify(secrets));
+  else if (rows.length === 0) input.print("It has none; --create makes one.");
+  else input.print(asTable(["ID", "ENDS IN", "MADE", "USED"], rows));
+};
+
+/** By its id or its last characters. Throws VerbFailure. */
+const secretNamed = (secrets: readonly OAuth2Secret[], text: string): OAuth2Secret => {
+  const found = secrets.find((one) => one.id === text.toLowerCase() || one.client_secret_truncated === text);
+  if (!found) throw new VerbFailure(`the application has no secret ${text}`);
+  return found;
+};

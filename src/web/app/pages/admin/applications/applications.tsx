@@ -1,0 +1,131 @@
+// Applications that may ask people for access: made and changed here with their secrets, or registered by themselves; deleted with all
+// they were granted.
+import { useSignal } from "@preact/signals";
+import type { OAuth2App } from "#schema/oauth2/app.ts";
+import { call } from "../../../data/api.ts";
+import { useResource } from "../../../data/resource.ts";
+import { Button } from "../../../parts/button.tsx";
+import { ask } from "../../../parts/dialog.tsx";
+import { Empty, Failed } from "../../../parts/empty.tsx";
+import { into, sets } from "../../../parts/handlers.ts";
+import { Icon } from "../../../parts/icon.tsx";
+import { Menu } from "../../../parts/menu.tsx";
+import { PICTURE } from "../../../parts/picture.ts";
+import { Skeleton } from "../../../parts/skeleton.tsx";
+import { Time } from "../../../parts/time.tsx";
+import { say } from "../../../shell/toasts.tsx";
+import { ApplicationForm } from "./form.tsx";
+import { ApplicationSecrets, makeSecret, NewSecret } from "./secrets.tsx";
+
+type Made = { readonly app: OAuth2App; readonly text: string };
+/** What is open: the form of a new application or of one, or the secrets of one. */
+type Open = { readonly form: OAuth2App | undefined } | { readonly secrets: OAuth2App };
+
+export const Applications = () => {
+  const { state, again } = useResource("applications", () => call("GET /oauth2-provider/apps"));
+  const open = useSignal<Open | undefined>(undefined);
+  const made = useSignal<Made | undefined>(undefined);
+  const { data, error } = state.value;
+  if (error) return <Failed what="The applications cannot be read" error={error} again={again} />;
+  if (!data) return <Skeleton lines={6} />;
+  const remove = (app: OAuth2App): void =>
+    ask({
+      title: `Delete ${app.name}`,
+      text: "Everybody who has allowed it something takes that back with it, and what it has open ends.",
+      yes: "Delete application",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /oauth2-provider/apps/:oauth2_app", { path: { oauth2_app: app.id } });
+        made.value = undefined;
+        await again();
+        say(`${app.name} is deleted`);
+      },
+    });
+  const saved = async (app: OAuth2App, isNew: boolean): Promise<void> => {
+    if (isNew) made.value = { app, text: await makeSecret(app) };
+    else {
+      if (made.value?.app.id === app.id) made.value = { app, text: made.value.text };
+      say(`${app.name} is changed`);
+    }
+    await again();
+  };
+  const close = (): void => {
+    // It may be the one that was deleted there.
+    if (open.value && "secrets" in open.value) made.value = undefined;
+    open.value = undefined;
+  };
+  const add = (
+    <Button look="primary" icon="plus" onPress={sets(open, { form: undefined })}>
+      Add application
+    </Button>
+  );
+  return (
+    <section class="stack" aria-labelledby="applications">
+      <div class="head">
+        <h2 id="applications">Applications</h2>
+        {data.length > 0 && <span class="push">{add}</span>}
+      </div>
+      {made.value && <NewSecret app={made.value.app} text={made.value.text} />}
+      {data.length === 0 ? (
+        <Empty
+          icon="shield"
+          title="No applications"
+          text="Programs that ask people for access. They can where the setting oauth2_provider is on."
+        >
+          {add}
+        </Empty>
+      ) : (
+        <ul class="panel list">
+          {data.map((app) => (
+            <Row key={app.id} app={app} open={into(open)} remove={remove} />
+          ))}
+        </ul>
+      )}
+      {open.value && <Opened what={open.value} saved={saved} close={close} />}
+    </section>
+  );
+};
+
+type OpenedProps = {
+  readonly what: Open;
+  readonly saved: (app: OAuth2App, isNew: boolean) => Promise<void>;
+  readonly close: () => void;
+};
+
+const Opened = ({ what, saved, close }: OpenedProps) =>
+  "secrets" in what ? (
+    <ApplicationSecrets app={what.secrets} onClose={close} />
+  ) : (
+    <ApplicationForm app={what.form} onSaved={(app) => saved(app, what.form === undefined)} onClose={close} />
+  );
+
+type RowProps = {
+  readonly app: OAuth2App;
+  readonly open: (what: Open) => void;
+  readonly remove: (app: OAuth2App) => void;
+};
+
+const Row = ({ app, open, remove }: RowProps) => (
+  <li class="item">
+    <span class="line">
+      {PICTURE.test(app.icon) ? <img src={app.icon} alt="" width="16" height="16" /> : <Icon name="shield" />}
+      <span class="med clip">{app.name}</span>
+    </span>
+    <Menu
+      label={`More for ${app.name}`}
+      small
+      items={() => [
+        { icon: "pen", label: "Change…", act: () => open({ form: app }) },
+        ...(app.token_endpoint_auth_method === "none"
+          ? []
+          : [{ icon: "key" as const, label: "Secrets…", act: () => open({ secrets: app }) }]),
+        { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(app) },
+      ]}
+    />
+    <span class="small mut">
+      {app.self_registered ? "Registered itself" : "Made here"}, sends people back to {app.redirect_uris.join(", ")},
+      used <Time at={app.updated_at} />
+    </span>
+  </li>
+);

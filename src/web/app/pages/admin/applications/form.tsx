@@ -1,0 +1,56 @@
+// What is asked for when an application is made or changed.
+import type { OAuth2App } from "#schema/oauth2/app.ts";
+import { call } from "../../../data/api.ts";
+import { Field } from "../../../parts/field.tsx";
+import { FormDialog } from "../../../parts/form-dialog.tsx";
+
+type FormProps = {
+  /** Undefined: a new one. */
+  readonly app: OAuth2App | undefined;
+  readonly onSaved: (app: OAuth2App) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+export const ApplicationForm = ({ app, onSaved, onClose }: FormProps) => (
+  <FormDialog
+    title={app ? `Change ${app.name}` : "Add application"}
+    submit={app ? "Save application" : "Add application"}
+    onClose={onClose}
+    act={async ({ name = "", callback_url = "", icon = "" }) => {
+      const body = { name, callback_url, icon };
+      await onSaved(
+        app
+          ? await call("PUT /oauth2-provider/apps/:oauth2_app", { path: { oauth2_app: app.id }, body })
+          : await call("POST /oauth2-provider/apps", { body }),
+      );
+    }}
+  >
+    {(problems) => (
+      <>
+        <Field label="Name" name="name" required maxLength={64} defaultValue={app?.name} error={problems.name} />
+        <Field
+          label="Callback URL"
+          name="callback_url"
+          required
+          maxLength={1024}
+          spellcheck={false}
+          autocapitalize="none"
+          placeholder="https://reviews.example.com/callback"
+          defaultValue={app?.callback_url}
+          hint="Where people are sent back to: https, or http on their own machine."
+          error={problems.callback_url}
+        />
+        <Field
+          label="Icon"
+          name="icon"
+          maxLength={8192}
+          spellcheck={false}
+          autocapitalize="none"
+          defaultValue={app?.icon}
+          hint="The address of a picture, shown where people are asked. It may stay empty."
+          error={problems.icon}
+        />
+      </>
+    )}
+  </FormDialog>
+);

@@ -1,0 +1,104 @@
+// The secrets that an application proves itself with: several may count at a time, so that one takes the place of another without a gap.
+import { useSignal } from "@preact/signals";
+import type { OAuth2App, OAuth2Secret } from "#schema/oauth2/app.ts";
+import { call } from "../../../data/api.ts";
+import { useResource } from "../../../data/resource.ts";
+import { Button } from "../../../parts/button.tsx";
+import { ask, Dialog } from "../../../parts/dialog.tsx";
+import { Failed } from "../../../parts/empty.tsx";
+import { Secret } from "../../../parts/secret.tsx";
+import { Skeleton } from "../../../parts/skeleton.tsx";
+import { Time } from "../../../parts/time.tsx";
+import { failed, say } from "../../../shell/toasts.tsx";
+
+/** Makes one; its text is shown this once. */
+export const makeSecret = async (app: OAuth2App): Promise<string> => {
+  const path = { oauth2_app: app.id };
+  return (await call("POST /oauth2-provider/apps/:oauth2_app/secrets", { path })).client_secret_full;
+};
+
+export const NewSecret = ({ app, text }: { app: OAuth2App; text: string }) => (
+  <div class="panel stack pad" role="status">
+    <p>
+      The secret of {app.name}, for the client id <code>{app.id}</code>. Copy it now: it is shown only this once.
+    </p>
+    <Secret label="Client secret" text={text} />
+  </div>
+);
+
+export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: () => void }) => {
+  const path = { oauth2_app: app.id };
+  const { state, again } = useResource(`secrets of ${app.id}`, () =>
+    call("GET /oauth2-provider/apps/:oauth2_app/secrets", { path }),
+  );
+  const made = useSignal("");
+  const { data, error } = state.value;
+  const make = async (): Promise<void> => {
+    try {
+      made.value = await makeSecret(app);
+      await again();
+    } catch (problem) {
+      failed(problem);
+    }
+  };
+  const remove = ({ id, client_secret_truncated: end }: OAuth2Secret): void =>
+    ask({
+      title: `Delete the secret that ends in ${end}`,
+      text: "Whoever proves itself with it is refused from now on. What people have allowed stays.",
+      yes: "Delete secret",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /oauth2-provider/apps/:oauth2_app/secrets/:oauth2_secret", {
+          path: { ...path, oauth2_secret: id },
+        });
+        if (made.value.endsWith(end)) made.value = "";
+        await again();
+        say(`The secret that ended in ${end} is deleted`);
+      },
+    });
+  return (
+    <Dialog
+      title={`Secrets of ${app.name}`}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onPress={onClose}>Close</Button>
+          <Button look="primary" icon="plus" onPress={make}>
+            New secret
+          </Button>
+        </>
+      }
+    >
+      {made.value !== "" && <NewSecret app={app} text={made.value} />}
+      {error && <Failed what="The secrets cannot be read" error={error} again={again} />}
+      {!data && !error && <Skeleton lines={2} />}
+      {data?.length === 0 && <p class="mut">It has none, so it cannot prove itself.</p>}
+      {data !== undefined && data.length > 0 && (
+        <ul class="panel list" aria-label={`Secrets of ${app.name}`}>
+          {data.map((secret) => (
+            <li key={secret.id} class="item">
+              <span class="med mono clip">…{secret.client_secret_truncated}</span>
+              <Button
+                label={`Delete the secret that ends in ${secret.client_secret_truncated}`}
+                onPress={() => remove(secret)}
+              >
+                Delete
+              </Button>
+              <span class="small mut">
+                Made <Time at={secret.created_at} />,{" "}
+                {secret.last_used_at === null ? (
+                  "never used"
+                ) : (
+                  <>
+                    used <Time at={secret.last_used_at} />
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Dialog>
+  );
+};

@@ -1,0 +1,43 @@
+// The plain pages, which are no part of the app: the file of each has its title and its main part, and one frame is around all of them.
+import { basename, join } from "node:path";
+import type { WebFile } from "./files.ts";
+import { PREFIX, text } from "./installable.ts";
+
+const HERE = import.meta.dirname;
+const FRAME = "plain-page.html";
+
+/** The page whole: in the frame, with the script of its name. Throws for a file that does not begin with its title. */
+const framed = async (page: string): Promise<string> => {
+  const [frame, own] = await Promise.all([FRAME, page].map((name) => Bun.file(join(HERE, name)).text()));
+  const [, title, main] = /^(<title>[^<]+<\/title>)\n([\s\S]+)$/.exec(own ?? "") ?? [];
+  if (!frame || !title || !main) throw new Error(`${page} must begin with its title`);
+  const script = `<script type="module" src="./browser/${basename(page, ".html")}.ts"></script>`;
+  return frame
+    .replace("<!-- title -->", title)
+    .replace("<!-- script -->", script)
+    .replace("<!-- main -->", () => main.trimEnd());
+};
+
+/** A page of src/web with its script and its style sheet. */
+export const plainPage = async (page: string): Promise<WebFile[]> => {
+  const { outputs } = await Bun.build({
+    entrypoints: [join(HERE, page)],
+    publicPath: PREFIX,
+    minify: true,
+    plugins: [
+      {
+        name: "frame",
+        setup: (build) =>
+          void build.onLoad({ filter: /\.html$/ }, async () => ({ contents: await framed(page), loader: "html" })),
+      },
+    ],
+  });
+  return Promise.all(
+    outputs.map(async (output) => {
+      const name = basename(output.path);
+      const type = (output.type.split(";")[0] ?? "").trim();
+      const body = text(await output.text());
+      return name.endsWith(".html") ? { name: page, type, body, isPage: true } : { name, type, body };
+    }),
+  );
+};
