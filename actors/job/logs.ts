@@ -66,3 +66,14 @@ export const presentJobLog = (row: JobLogRow): JobLogLine => ({
   stage: row.stage,
   output: row.output,
 });
+
+const RULER = "=".repeat(72);
+/** What the log of a job says that was given up. */
+export const reapLines = (reason: string, now: number): NewLogLine[] =>
+  ["", RULER, reason, RULER, ""].map((output) => ({
+    created_at: now,
+    source: "provisioner_daemon",
+    level: "error",
+    stage: "Giving up",
+    output,
+  }));

@@ -6,11 +6,12 @@ import type { Statement } from "#db/engine/sql.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
-import { findJob } from "#db/workspaces/jobs.ts";
+import { findJob, updateJob } from "#db/workspaces/jobs.ts";
 import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import type { ShareLevel, UpsertPortShare } from "#schema/workspaces/port-share.ts";
+import { tagsHeard } from "#src/provisioners/external/tags.ts";
 import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Said } from "../job/report.ts";
 import { reapDue } from "../job/state.ts";
@@ -193,16 +194,22 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /** The work has ended; `state` is what the next build must be told, `made` what only its end has shown. */
-  completeJob(args: { readonly job_id: string; readonly state: string | null; readonly made?: Made }): Promise<Late> {
+  completeJob(args: {
+    readonly job_id: string;
+    readonly state: string | null;
+    /** It was cancelled, and nobody has said what it has left. */
+    readonly unheard?: boolean;
+    readonly made?: Made;
+  }): Promise<Late> {
     return this.handle(async (state) => {
       const isOurs = state.job.id === args.job_id && isActive(state.job);
       const now = this.#deps.clock.now();
       const rows = args.made && isOurs ? await rowsOfMade(this.#deps, state, args.made, now) : undefined;
       const rules = await loadRules(this.#deps.store, state.workspace);
       const claimed = await isClaim(this.#deps.store, state.workspace, state.build);
-      const { job_id, state: left } = args;
+      const { job_id, state: left, unheard = false } = args;
       const made = rows ? { made: rows } : {};
-      return this.#late(state, { type: "complete", now, job_id, state: left, ...made, rules, claimed });
+      return this.#late(state, { type: "complete", now, job_id, state: left, unheard, ...made, rules, claimed });
     });
   }
 
@@ -222,10 +229,13 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const { build_id } = args;
       if (isActive(state.job)) throw conflict("A build of the workspace is active.");
       const patch = { state: args.state, updated_at: this.#deps.clock.now() };
-      const isLatest = build_id === state.build.id;
+      const pushed = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
+      if (build_id !== state.build.id) return { state, writes: pushed, reply: undefined };
+      // Whoever pushes it knows what is there: no worker has to be waited for.
+      const tags = tagsHeard(state.tags);
       return {
-        state: isLatest ? { ...state, build: { ...state.build, ...patch } } : state,
-        writes: [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)],
+        state: { ...state, tags, build: { ...state.build, ...patch } },
+        writes: [...pushed, updateJob(state.job.id, { tags }, { expect: 1 })],
         reply: undefined,
       };
     });

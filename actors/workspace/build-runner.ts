@@ -148,7 +148,7 @@ export class BuildRunner implements Builds {
       await report.settled();
       if (error instanceof ProvisionError) left ??= error.left;
       const kept = { request, worker, state: left ? left.state : request.state };
-      if (signal.aborted) await this.#canceled(job_id, kept, signal);
+      if (signal.aborted) await this.#canceled(job_id, kept, left === undefined, signal);
       else await this.#fail(workspace_id, job_id, error, signal, left && kept);
     } finally {
       alive.cancel();
@@ -193,10 +193,17 @@ export class BuildRunner implements Builds {
     throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
   }
 
-  async #canceled(job_id: string, { request, worker, state }: Kept, signal: AbortSignal): Promise<void> {
-    const args = { job_id, state: this.#sealed(request, state) };
+  async #canceled(
+    job_id: string,
+    { request, worker, state }: Kept,
+    unheard: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const args = { job_id, state: this.#sealed(request, state), unheard };
     const ask = () => this.#deps.workspaces().ask(request.workspace.id, "completeJob", args);
-    this.#stored(request, worker, await askPatiently(this.#deps.clock, signal, ask));
+    const answer = await askPatiently(this.#deps.clock, signal, ask);
+    // A worker that has not said what it has left keeps it.
+    if (!unheard) this.#stored(request, worker, answer);
   }
 
   async #fail(workspace_id: string, job_id: string, error: unknown, signal: AbortSignal, left?: Kept): Promise<void> {

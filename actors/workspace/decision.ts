@@ -63,6 +63,8 @@ export type WorkspaceCommand =
       readonly now: number;
       readonly job_id: string;
       readonly state: string | null;
+      /** It was cancelled, and nobody has said what it has left. */
+      readonly unheard?: boolean;
       /** What only the end of the work has shown: the rows of its resources and agents. */
       readonly made?: {
         readonly rows: readonly Statement[];

@@ -10,8 +10,8 @@ import { deletePortSharesOf } from "#db/workspaces/port-shares.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { buildStatus } from "#schema/workspaces/build.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
-import { tagsWhileRunning, tagsWithPlace } from "#src/provisioners/external/tags.ts";
-import { appendLogs, type NewLogLine, presentJobLog } from "../job/logs.ts";
+import { tagsHeard, tagsUnheard, tagsWhileRunning, tagsWithPlace } from "#src/provisioners/external/tags.ts";
+import { appendLogs, presentJobLog, reapLines } from "../job/logs.ts";
 import {
   type JobCommand,
   type JobPatch,
@@ -71,18 +71,34 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
       if (!isActive(state.job)) return STALE;
       return changed(state, { build: { daily_cost: command.daily_cost, updated_at: command.now } }, command.guards);
     case "complete":
-      return moveJob(state, command, (patch) => followed(completed(state, patch, command), command.now));
+      return moveJob(state, command, (patch) => {
+        const change = completed(state, patch, command);
+        return followed(command.unheard ? change : heard(change), command.now);
+      });
     case "cancel":
       return cancel(state, command);
     case "fail":
-      return moveJob(state, command, (patch) =>
-        changed(state, { job: patch, build: { updated_at: patch.updated_at, ...command.left } }, []),
-      );
+      return moveJob(state, command, (patch) => {
+        const change = changed(state, { job: patch, build: { updated_at: patch.updated_at, ...command.left } }, []);
+        return command.left ? heard(change) : change;
+      });
     case "requeue":
       return requeue(state, command);
     case "reap":
       return reap(state, command.now, command.first_id);
   }
+};
+
+/** What the build has left is known, or given up: whoever works on the next one may be anywhere. */
+const heard = (change: Change): Change => {
+  const { state } = change;
+  const tags = tagsHeard(state.tags);
+  if (tags.place === state.tags.place) return change;
+  return {
+    ...change,
+    state: { ...state, tags },
+    writes: [...change.writes, updateJob(state.job.id, { tags }, { expect: 1 })],
+  };
 };
 
 type Patches = {
@@ -185,7 +201,9 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
     build.transition === "start" && workspace.dormant_at !== null
       ? { dormant_at: null, deleting_at: null, last_used_at: now }
       : {};
-  const begun = begin({ ...workspace, ...awake }, build, number, build.told ?? state.build.state, now);
+  const unheard = build.orphan || build.told !== undefined ? {} : tagsUnheard(state.tags);
+  const asked = { ...build, tags: { ...build.tags, ...unheard } };
+  const begun = begin({ ...workspace, ...awake }, asked, number, build.told ?? state.build.state, now);
   const { version, status } = begun.state.workspace;
   const patch = { ...awake, latest_build_id: build.id, status, updated_at: now, version };
   return {
@@ -312,10 +330,12 @@ const cancel = (state: WorkspaceState, command: JobCommand): Decision => {
   const status = jobStatus(state.job);
   if (!isActive(state.job)) return refuse("invalid", "The job has already ended.");
   if (status === "canceling") return refuse("invalid", "The job has already been marked as canceled.");
-  return moveJob(state, command, (patch) => ({
-    ...moved(state, patch),
-    effects: [{ do: "cancel", job_id: state.job.id }],
-  }));
+  return moveJob(state, command, (patch) => {
+    const change = moved(state, patch);
+    const ended = { ...change, effects: [{ do: "cancel" as const, job_id: state.job.id }] };
+    // Nobody waits any longer for whoever knows what it has left.
+    return isActive(change.state.job) ? ended : heard(ended);
+  });
 };
 
 const refuse = (kind: "invalid", message: string): Decision => ({
@@ -347,16 +367,6 @@ const reap = (state: WorkspaceState, now: number, firstId: number): Decision => 
   const heard: WorkspaceEvent = { topic: "job", job_id: state.job.id, logs: rows.map(presentJobLog), done: false };
   return { ...change, events: [heard, ...change.events], effects: [{ do: "cancel", job_id: state.job.id }] };
 };
-
-const RULER = "=".repeat(72);
-const reapLines = (reason: string, now: number): NewLogLine[] =>
-  ["", RULER, reason, RULER, ""].map((output) => ({
-    created_at: now,
-    source: "provisioner_daemon",
-    level: "error",
-    stage: "Giving up",
-    output,
-  }));
 
 const quiet = (state: WorkspaceState): Change => ({ kind: "change", state, writes: [], events: [], effects: [] });
 

@@ -14,7 +14,7 @@ import {
   WorkerLost,
 } from "../provisioner.ts";
 import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
-import { thingsIn } from "../terraform/session.ts";
+import { serialOf, thingsIn } from "../terraform/session.ts";
 import type { ConnectedWorker, Outcome } from "./connected-worker.ts";
 import { foundIn } from "./found.ts";
 import { innerState, placeOf, stateAt } from "./place.ts";
@@ -44,7 +44,11 @@ export class ExternalProvisioner implements Provisioner {
   async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {
     const { provisioner, worker, outcome } = await this.#ask("job", request, report, signal);
     // Everything of Terraform's is in its state, so that any worker can go on with it once a build has ended.
-    if (provisioner === TERRAFORM) return { state: outcome.state, ...(outcome.made ? { made: outcome.made } : {}) };
+    if (provisioner === TERRAFORM) {
+      const isGone = request.transition === "delete" && outcome.state === null;
+      if (!isGone && !isNewer(request, outcome.state)) throw new ProvisionError(NO_STATE);
+      return { state: outcome.state, ...(outcome.made ? { made: outcome.made } : {}) };
+    }
     const place = worker.facts.places[provisioner] ?? placeOf(request.state);
     return { state: stateAt(place, outcome.state, request.transition === "delete") };
   }
@@ -87,7 +91,8 @@ export class ExternalProvisioner implements Provisioner {
         : { ...request, manifest: { ...request.manifest, provisioner }, state: innerState(request.state) };
     const work = (): Promise<Outcome> => worker.work(asked, provisioner, report, type);
     const asking = { job_id: request.job_id, provisioner };
-    const outcome = done(await this.#work(worker, asking, work, signal), worker, signal);
+    const answer = await this.#work(worker, asking, work, signal);
+    const outcome = done(provisioner === TERRAFORM ? trusted(request, answer) : answer, worker, signal);
     return { provisioner, worker, outcome };
   }
 
@@ -127,6 +132,22 @@ export class ExternalProvisioner implements Provisioner {
     worker.close("a cancelled build was not ended");
   }
 }
+
+const NO_STATE = "The worker has not said what the build has left, so the state before it stays.";
+
+/** Whether it is a state that may take the place of the one that the build began with. */
+const isNewer = ({ state: before }: ProvisionRequest, state: string | null): boolean => {
+  if (state === null || state === before) return state === before;
+  const [old, now] = [before === null ? undefined : serialOf(before), serialOf(state)];
+  return now !== undefined && (old === undefined || (old.lineage === now.lineage && old.serial <= now.serial));
+};
+
+/** What is no state, or an older one, is not taken for what a build has left that did not end well: nobody has heard what that is. */
+const trusted = (request: ProvisionRequest, outcome: Outcome): Outcome => {
+  if (!("left" in outcome) || !outcome.left || isNewer(request, outcome.left.state)) return outcome;
+  const { left: _, ...unheard } = outcome;
+  return unheard;
+};
 
 type Done = Extract<Outcome, { kind: "done" }>;
 

@@ -66,6 +66,22 @@ export const tagsWhileRunning = (tags: Tags, places: Tags | undefined): Tags => 
   return place === undefined || tags.place !== undefined ? tags : { ...tags, place };
 };
 
+/**
+ * What the next build of a workspace needs when nobody has heard what this one of Terraform's has left: the worker whose folder knows it. Any
+ * other would make everything a second time.
+ */
+export const tagsUnheard = ({ provisioner, organization, place }: Tags): Record<string, string> =>
+  provisioner === "terraform" && organization !== undefined && place !== undefined
+    ? { provisioner, organization, place }
+    : {};
+
+/** The same once it is known what the build has left, or somebody has decided to do without. */
+export const tagsHeard = (tags: Tags): Tags => {
+  if (tags.provisioner !== "terraform") return tags;
+  const { place: _, ...heard } = tags;
+  return heard;
+};
+
 /** Whether the worker may take a job with these tags. Jobs that need no worker of their own are never its affair. */
 export const mayTake = (worker: WorkerPlace, tags: Tags): boolean => {
   const { provisioner, organization, place, ...others } = tags;

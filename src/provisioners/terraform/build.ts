@@ -98,7 +98,7 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
   const planned = await plan(run, env);
   await run.report.charge(planned);
   await engine.apply(STAGES[transition], appliedWith(env));
-  const left = (await stateLeft(run, state)) ?? null;
+  const left = (await stateLeft(run, state)) ?? state;
   if (transition === "delete") return { state: null };
   const graph = await engine.graph();
   const document = await engine.stateNow();

@@ -241,3 +241,60 @@ test("[WK-31] what follows a build begins in the same change in which it ends we
   const canceled = moveOn(canceling, { type: "complete", ...end, state: null });
   expect([canceled.state.build.id, jobStatus(canceled.state.job)]).toEqual(["build-2", "canceled"]);
 });
+
+test("[TF-40] a build that workers were lost with leaves its place to the next one, until it is heard of, cancelled while it waits, or forgotten", () => {
+  const tags = { provisioner: "terraform", organization: "o", region: "eu" };
+  const held = { provisioner: "terraform", organization: "o", place: "here" };
+  const change = (state: WorkspaceState, command: WorkspaceCommand): WorkspaceState => {
+    const decision = transition(state, command);
+    if (decision.kind !== "change") throw new Error(`${command.type} is ${decision.kind}`);
+    return decision.state;
+  };
+  const begin = (state: WorkspaceState): WorkspaceState => {
+    const worker = { id: NIL_UUID, name: "w", places: { terraform: "here" } };
+    return change(state, {
+      type: "start",
+      now: START,
+      job_id: state.job.id,
+      worker,
+      rows: [],
+      agent_ids: [],
+      daily_cost: 0,
+    });
+  };
+  const follow = (state: WorkspaceState, more: Partial<NewBuild> = {}): WorkspaceState =>
+    change(state, { type: "build", now: START, build: buildWith(state.build.build_number + 1, { tags, ...more }) });
+  let state = create(
+    { ...NEW_WORKSPACE, created_at: START, updated_at: START, last_used_at: START },
+    buildWith(1, { tags }),
+    START,
+  ).state;
+  for (let lost = 1; lost <= 3; lost++) {
+    state = begin(state);
+    state = change(state, { type: "requeue", now: START, job_id: state.job.id, lost: "The worker was lost." });
+  }
+  expect(jobStatus(state.job)).toBe("failed");
+  // Even where the next version asks for no worker.
+  expect(follow(state, { tags: {} }).tags).toEqual(held);
+  expect(follow(state, { orphan: true, tags: {} }).tags).toEqual({});
+  expect(follow(state, { told: "{}" }).tags).toEqual(tags);
+  state = follow(state);
+  expect(state.tags).toEqual({ ...tags, place: "here" });
+  const { id: job_id } = state.job;
+  const waitingCancelled = change(state, { type: "cancel", now: START, job_id });
+  expect(follow(waitingCancelled).tags).toEqual(tags);
+  const running = begin(state);
+  const ended: WorkspaceCommand[] = [
+    { type: "complete", now: START, job_id, state: "{}" },
+    { type: "fail", now: START, job_id, error: "x", error_code: "", left: { state: "{}" } },
+  ];
+  for (const command of ended) expect(follow(change(running, command)).tags).toEqual(tags);
+  const cancelled = change(running, { type: "cancel", now: START, job_id });
+  const unheard: [WorkspaceState, WorkspaceCommand][] = [
+    [cancelled, { type: "complete", now: START, job_id, state: null, unheard: true }],
+    [cancelled, { type: "reap", now: START + CANCEL_LIMIT_MS, first_id: 1 }],
+    [running, { type: "fail", now: START, job_id, error: "x", error_code: "" }],
+    [running, { type: "reap", now: START + SILENCE_LIMIT_MS, first_id: 1 }],
+  ];
+  for (const [before, command] of unheard) expect(follow(change(before, command)).tags.place).toBe("here");
+});

@@ -1,0 +1,95 @@
+// What a worker of Terraform may say that is not so, or not at all: a bare socket speaks the protocol and does as it likes.
+import { expect } from "bun:test";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+import { type JobMessage, makeKey, openWorker } from "#test/support/worker.ts";
+import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const MAIN = `terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+data "coder_workspace_tags" "where" {
+  tags = { "region" = "eu" }
+}
+`;
+const stateOf = (serial: number, lineage = "a"): string =>
+  JSON.stringify({ version: 4, serial, lineage, resources: [], outputs: {} });
+const MADE = { resources: [], daily_cost: 0, secrets: [] };
+
+testNeeding(
+  [needs.terraform],
+  "[TF-40] a worker's answer takes the place of a state only when it is a newer one of it; until the worker says what is there, its workspace waits for it and for nobody else",
+  async () => {
+    await using world = await openTerraformWorld();
+    const { admin } = world;
+    const { key } = await makeKey(admin);
+    const { template } = await makeTerraformTemplate(admin, { "main.tf": MAIN }, "answers");
+    const open = (name: string) =>
+      openWorker(world.server.url, key, {
+        name,
+        provisioners: "terraform",
+        tags: "region=eu",
+        places: `terraform=${name}`,
+      });
+    const first = await open("first");
+    const job = async ({ socket }: typeof first): Promise<string> => {
+      for (;;) {
+        const message = await socket.json<JobMessage>();
+        if (message.type === "job") return message.request.job_id;
+      }
+    };
+    const { id } = await createWorkspace(admin, template.id);
+    const state = async ({ latest_build }: Workspace): Promise<string> =>
+      (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
+    const build = async (transition: "start" | "stop" | "delete", answer: (job_id: string) => object[]) => {
+      if (transition !== "start") await createBuild(admin, id, transition);
+      const job_id = await job(first);
+      for (const message of answer(job_id)) first.say(message);
+      const ended = await awaitWorkspace(admin, id, ({ latest_build }) =>
+        ["succeeded", "failed"].includes(latest_build.job.status),
+      );
+      return [ended.latest_build.job.status, await state(ended)];
+    };
+    const left = (job_id: string, text: string): object => ({ type: "left", job_id, text });
+    const good = stateOf(3);
+    // Said twice, and said otherwise when it is too late.
+    const begun = await build("start", (job_id) => [
+      left(job_id, good),
+      { type: "done", job_id, state: null, has_left: true, made: MADE },
+      left(job_id, stateOf(9)),
+      { type: "failed", job_id, error: "no", code: "", has_left: true },
+    ]);
+    expect(begun).toEqual(["succeeded", good]);
+    const refused: ((job_id: string) => object[])[] = [
+      (job_id) => [{ type: "done", job_id, state: null }],
+      (job_id) => [left(job_id, "no state"), { type: "done", job_id, state: null, has_left: true }],
+      (job_id) => [left(job_id, stateOf(2)), { type: "failed", job_id, error: "x", code: "", has_left: true }],
+      (job_id) => [left(job_id, stateOf(7, "b")), { type: "failed", job_id, error: "x", code: "", has_left: true }],
+      (job_id) => [{ type: "failed", job_id, error: "x", code: "", has_left: true }],
+    ];
+    for (const answer of refused) expect(await build("stop", answer)).toEqual(["failed", good]);
+
+    // Nobody has heard what the last one has left: another worker with the tags does not take it up.
+    first.socket[Symbol.dispose]();
+    const second = await open("second");
+    const waiting = await createBuild(admin, id, "stop");
+    await until(async () =>
+      JSON.stringify(await admin.get(`/api/v2/workspacebuilds/${waiting.id}/logs`)).includes(
+        "where the workspace lives",
+      ),
+    );
+    // Until somebody decides to do without.
+    await admin.patch(`/api/v2/workspacebuilds/${waiting.id}/cancel`);
+    await createBuild(admin, id, "delete");
+    const job_id = await job(second);
+    second.say({ type: "done", job_id, state: null });
+    const gone = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.job.status === "succeeded");
+    expect(gone.latest_build.status).toBe("deleted");
+    second.socket[Symbol.dispose]();
+  },
+  60_000,
+);
