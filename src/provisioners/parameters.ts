@@ -3,7 +3,7 @@
 import { AppError, type Validation } from "#base/errors.ts";
 import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/templates/manifest.ts";
 import { parameterFor } from "./conditions.ts";
-import { compilePattern } from "./pattern.ts";
+import { patternHere } from "./pattern.ts";
 
 /** Characters of a value. */
 const VALUE_LIMIT = 65_536;
@@ -65,7 +65,9 @@ const listOf = (value: string): string[] | undefined => {
 const checkOptions = (parameter: ManifestParameter, value: string): string | undefined => {
   if (!parameter.options) return undefined;
   const allowed = new Set(parameter.options.map((option) => option.value));
-  const chosen = typeOf(parameter) === "list(string)" ? (listOf(value) ?? []) : [value];
+  // An option may be a whole list: one of several is chosen then.
+  const isOne = typeOf(parameter) !== "list(string)" || allowed.has(value);
+  const chosen = isOne ? [value] : (listOf(value) ?? []);
   return chosen.every((one) => allowed.has(one))
     ? undefined
     : `must be one of ${[...allowed].join(", ").slice(0, 500)}`;
@@ -76,7 +78,9 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
   if (!validation) return undefined;
   if (validation.regex !== undefined) {
     if (value.length > PATTERN_VALUE_LIMIT) return `must be at most ${PATTERN_VALUE_LIMIT} characters long`;
-    if (!compilePattern(validation.regex).test(value)) return validation.error ?? `must match ${validation.regex}`;
+    // A template of Terraform with a pattern that cannot be read here has been planned, which checks it.
+    if (patternHere(validation.regex)?.test(value) === false)
+      return validation.error ?? `must match ${validation.regex}`;
   }
   const { min, max, monotonic } = validation;
   const number = Number(value);

@@ -36,6 +36,26 @@ const digit = between("0", "9");
 const word = any(digit, between("a", "z"), between("A", "Z"), isOneOf("_"));
 const space = isOneOf(" \t\n\r\v\f\u00a0\ufeff\u2028\u2029");
 const CLASSES: Record<string, Test> = { d: digit, D: not(digit), w: word, W: not(word), s: space, S: not(space) };
+const lower = between("a", "z");
+const upper = between("A", "Z");
+const alpha = any(lower, upper);
+/** Classes inside of a set, as in [[:alpha:]]. */
+const NAMED: Record<string, Test> = {
+  alpha,
+  lower,
+  upper,
+  digit,
+  word,
+  alnum: any(alpha, digit),
+  ascii: (code) => code < 128,
+  blank: isOneOf(" \t"),
+  cntrl: (code) => code < 32 || code === 127,
+  graph: between("!", "~"),
+  print: between(" ", "~"),
+  punct: (code) => between("!", "~")(code) && !any(alpha, digit)(code),
+  space: isOneOf(" \t\n\r\v\f"),
+  xdigit: any(digit, between("a", "f"), between("A", "F")),
+};
 const CONTROLS: Record<string, string> = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v", 0: "\0" };
 
 export const parsePattern = (source: string): Step[] => {
@@ -182,8 +202,15 @@ class Reader {
     return negated ? not(any(...tests)) : any(...tests);
   }
 
-  /** One character of a set, or a class such as \d. */
+  /** One character of a set, or a class such as \d or [:alpha:]. */
   #member(char: string): string | Test {
+    const named = char === "[" ? /^:(\^?)([a-z]+):\]/.exec(this.#text.slice(this.#at, this.#at + 14).join("")) : null;
+    if (named) {
+      const known = NAMED[named[2] ?? ""];
+      if (!known) throw new SyntaxError(`uses [:${named[2]}:], which is not a class`);
+      this.#at += named[0].length;
+      return named[1] === "^" ? not(known) : known;
+    }
     if (char !== "\\") return char;
     const next = this.#text[this.#at++];
     if (next === undefined) throw new SyntaxError("ends with \\");

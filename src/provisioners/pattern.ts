@@ -26,6 +26,16 @@ export const compilePattern = (source: string): Pattern => {
   };
 };
 
+/** The same, or undefined where only Go's engine, which Terraform asks, reads the pattern. */
+export const patternHere = (source: string): Pattern | undefined => {
+  try {
+    return compilePattern(source);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+};
+
 const run = (steps: readonly Step[], text: readonly number[]): boolean => {
   let current = new Threads(steps.length);
   let next = new Threads(steps.length);

@@ -163,6 +163,14 @@ describe("patterns", () => {
     );
   });
 
+  test("[TP-12] classes have names inside of a set, as in RE2", () => {
+    const fits = (pattern: string, value: string): boolean => compilePattern(pattern).test(value);
+    expect(["a-b", "a b", "-"].map((value) => fits("^[[:alpha:]-]+$", value))).toEqual([true, false, true]);
+    expect(["07f", "0x"].map((value) => fits("^[[:xdigit:]]+$", value))).toEqual([true, false]);
+    expect(["a1", "a!"].map((value) => fits("^[^[:punct:]]+$", value))).toEqual([true, false]);
+    expect(() => compilePattern("[[:letters:]]")).toThrow("which is not a class");
+  });
+
   test("[TP-12] no pattern needs more than a bounded number of steps for each character", () => {
     const hostile = ["^(a+)+$", "^(a|a)*$", "(.*)*(.*)*(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$", "(a?){50}a{50}"];
     for (const pattern of hostile)

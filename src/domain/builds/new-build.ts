@@ -37,28 +37,47 @@ export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid"
   return JSON.parse(row.manifest) as Manifest;
 };
 
-/** The values of a start. Where questions depend on each other in Terraform's words, a plan says which are asked. */
+/**
+ * The values of a start, and the manifest as it is for them: where questions depend on each other in Terraform's words, a plan says which are
+ * asked and which tags a worker must have.
+ */
 export const valuesOf = async (
   deps: FormDeps,
   { row }: Pick<KnownVersion, "row">,
   manifest: Manifest,
   { given, previous, preset }: Omit<ParameterInput, "manifest">,
   owner_id: string,
-): Promise<Record<string, string>> => {
+): Promise<{ values: Record<string, string>; manifest: Manifest }> => {
   const named = given.map(({ name, value }) => [name, value] as const);
   const chosen = Object.entries(preset?.parameters ?? {}).map(([name, value]) => [name, String(value)] as const);
   const inputs = { ...previous, ...Object.fromEntries([...named, ...chosen]) };
   const asked = await askedFor(deps, row, manifest, inputs, owner_id);
-  if (asked === manifest) return resolveParameters({ manifest, given, previous, preset });
+  if (asked === manifest) return { manifest, values: resolveParameters({ manifest, given, previous, preset }) };
   const wanted = known(manifest, asked, Object.fromEntries(named));
   const fitting = given.filter(({ name }) => Object.hasOwn(wanted, name));
   const isAsked = (name: string): boolean => asked.parameters?.some((one) => one.name === name) === true;
   const parameters = Object.fromEntries(chosen.filter(([name]) => isAsked(name)));
-  return resolveParameters({
+  const values = resolveParameters({
     manifest: asked,
     given: fitting,
     previous,
     ...(preset ? { preset: { ...preset, parameters } } : {}),
+  });
+  return { manifest: asked, values };
+};
+
+/** The manifest with the tags for values that a build keeps; those of the import where the template refuses the values by now. */
+const taggedFor = async (
+  deps: FormDeps,
+  { row }: Pick<KnownVersion, "row">,
+  manifest: Manifest,
+  values: Readonly<Record<string, string>>,
+  owner_id: string,
+): Promise<Manifest> => {
+  if (Object.keys(manifest.terraform?.workspace_tags ?? {}).length === 0) return manifest;
+  return askedFor(deps, row, manifest, values, owner_id).catch((error) => {
+    if (error instanceof AppError) return manifest;
+    throw error;
   });
 };
 
@@ -98,10 +117,10 @@ export const newBuild = async (
     throw invalidField("template_version_preset_id", "the template version has no such preset");
   }
   // What is stopped or removed keeps the values it has, even when a newer version would refuse them.
-  const values =
+  const { values, manifest: asked } =
     input.transition === "start" || previous === undefined
       ? await valuesOf(deps, version, manifest, { given, previous, preset }, input.owner_id)
-      : previous;
+      : { values: previous, manifest: await taggedFor(deps, version, manifest, previous, input.owner_id) };
   return {
     id: uuid(),
     job_id: uuid(),
@@ -117,7 +136,7 @@ export const newBuild = async (
     provisioner: manifest.provisioner,
     file_id: version.row.file_id,
     // What is only forgotten needs no worker of its own: the built-in one is always there.
-    tags: input.orphan ? {} : buildTags(manifest, version.row.organization_id, deps.config),
+    tags: input.orphan ? {} : buildTags(asked, version.row.organization_id, deps.config),
     ...(input.told === undefined ? {} : { told: input.told }),
   };
 };

@@ -43,7 +43,13 @@ export const createDryRun = async (
   }
   const row = await ctx.store.get(findTemplateVersion({ id: version.id }));
   if (!row) throw notFound();
-  const parameters = await valuesOf(ctx, { row }, manifest, { given, preset }, caller.user_id);
+  const { values: parameters, manifest: asked } = await valuesOf(
+    ctx,
+    { row },
+    manifest,
+    { given, preset },
+    caller.user_id,
+  );
   const open = await ctx.store.get(countOpenDryRuns({ initiator_id: caller.user_id }));
   if ((open?.count ?? 0) >= AT_ONCE) {
     throw new AppError("too_many_requests", `You have ${AT_ONCE} dry runs under way; wait for one or cancel it.`);
@@ -55,7 +61,7 @@ export const createDryRun = async (
     initiator_id: caller.user_id,
     file_id: version.file_id,
     provisioner: manifest.provisioner,
-    tags: buildTags(manifest, organization_id, ctx.config),
+    tags: buildTags(asked, organization_id, ctx.config),
     workspace_name: body.workspace_name || "dry-run",
     parameters,
   });

@@ -57,8 +57,8 @@ export const formFor = async (
 };
 
 /**
- * The manifest with the parameters that are asked for these values, for whoever makes a build of them. 400 with one entry for each value
- * that the template refuses.
+ * The manifest with the parameters that are asked for these values, and the tags that follow from them, for whoever makes a build of
+ * them. 400 with one entry for each value that the template refuses.
  */
 export const askedFor = async (
   deps: FormDeps,
@@ -72,7 +72,10 @@ export const askedFor = async (
   const answer = await answerFor(deps, version, manifest, inputs, user_id, signal).catch((error) => {
     throw error instanceof ProvisionError ? new AppError("invalid", error.message) : error;
   });
-  if (answer.faults.length === 0) return { ...manifest, parameters: [...answer.parameters] };
+  if (answer.faults.length === 0) {
+    const terraform = manifest.terraform && { ...manifest.terraform, workspace_tags: answer.tags };
+    return { ...manifest, parameters: [...answer.parameters], ...(terraform ? { terraform } : {}) };
+  }
   const byAddress = new Map((withFaulty(manifest, answer).parameters ?? []).map((one) => [one.address, one.name]));
   throw new AppError("invalid", "Parameter values are invalid.", {
     validations: answer.faults.map(({ address, summary, detail }) => ({

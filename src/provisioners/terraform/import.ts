@@ -1,6 +1,7 @@
 // What an import of a Terraform template finds out: both halves planned without a workspace, as a manifest (facts/terraform 1.2, 3).
 // Runs code of the template (data "external"), so only those who may manage templates get here.
-import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
+import { patternHere } from "../pattern.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
 import { needsOf, type Packed, packCache } from "./cache.ts";
 import { formTargets, isDynamic, parameterNames } from "./dependence.ts";
@@ -88,6 +89,10 @@ const checkAccounts = ({ external_auth }: MappedPlan, known: readonly string[]):
   if (strange) throw new ProvisionError(`The external auth provider "${strange.id}" is not configured on this server.`);
 };
 
+/** Its value can be checked by a plan alone. */
+const isOnlyReadByGo = ({ validation }: ManifestParameter): boolean =>
+  validation?.regex !== undefined && patternHere(validation.regex) === undefined;
+
 const manifestOf = async (
   { program, source, session }: ImportInput,
   { plan, mapped: start }: Half,
@@ -108,7 +113,7 @@ const manifestOf = async (
     terraform: {
       program: program.name,
       version: program.version,
-      is_dynamic: isDynamic(plan.configuration?.root_module),
+      is_dynamic: isDynamic(plan.configuration?.root_module) || parameters.some(isOnlyReadByGo),
       has_external_agent: start.has_external_agent,
       needs: await needsOf(session),
       names: parameterNames(plan.configuration?.root_module),

@@ -5,7 +5,7 @@ import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts
 import { ApiError } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { filesOf, makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
-import { createWorkspace } from "#test/support/workspaces.ts";
+import { createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
 const wanted = [needs.terraform];
 let world: TerraformWorld;
@@ -89,6 +89,16 @@ testNeeding(
     const values = await world.admin.get<Value[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
     expect(values.find(({ name }) => name === "gpu_kind")?.value).toBe("large");
     expect(values.find(({ name }) => name === "Zones of interest")?.value).toBe('["a","b"]');
+    // The worker must have what these values ask for, and so must that of the delete.
+    const far = await create("far", { required_one: "x", region: "us" });
+    await world.admin.patch(`/api/v2/workspacebuilds/${far.latest_build.id}/cancel`);
+    const gone = await createBuild(world.admin, far.id, "delete");
+    const kind = { kind: "vm", provisioner: "terraform" };
+    expect([latest_build, far.latest_build, gone].map(({ job }) => job.tags)).toEqual([
+      expect.objectContaining({ ...kind, region: "eu" }),
+      expect.objectContaining({ ...kind, region: "us" }),
+      expect.objectContaining({ ...kind, region: "us" }),
+    ]);
   },
 );
 
@@ -103,5 +113,55 @@ testNeeding(
     );
     expect(named(answer, "region")?.value.value).toBe("us");
     expect(existsSync(`${world.server.directory}/terraform/forms/${version.id}`)).toBe(false);
+  },
+);
+
+testNeeding(
+  wanted,
+  "[TF-41] a pattern that only Terraform's own engine reads is checked by a plan, and one of several lists can be chosen",
+  async () => {
+    const main = `terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+data "coder_parameter" "name" {
+  name    = "name"
+  default = "Ünder"
+  validation {
+    regex = "^(?i)\\\\p{L}+$"
+    error = "letters"
+  }
+}
+data "coder_parameter" "tools" {
+  name    = "tools"
+  type    = "list(string)"
+  default = jsonencode(["git"])
+  option {
+    name  = "few"
+    value = jsonencode(["git"])
+  }
+  option {
+    name  = "many"
+    value = jsonencode(["git", "vim"])
+  }
+}
+`;
+    const { template } = await makeTerraformTemplate(world.admin, { "main.tf": main }, "patterns");
+    const create = (name: string, value: string) =>
+      createWorkspace(world.admin, template.id, name, {
+        rich_parameter_values: [
+          { name: "name", value },
+          { name: "tools", value: '["git","vim"]' },
+        ],
+      });
+    const refused = await create("digits", "4711").catch((error) => error);
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([400, expect.stringContaining("letters")]);
+    const { latest_build } = await create("letters", "Äöü");
+    const values = await world.admin.get<object[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
+    expect(values).toEqual([
+      { name: "name", value: "Äöü" },
+      { name: "tools", value: '["git","vim"]' },
+    ]);
   },
 );

@@ -42,7 +42,9 @@ export const Parameter = ({ parameter, value, touched, disabled, onValue }: Para
       />
     );
   }
-  if (type === "list(string)") {
+  // Of options that are whole lists one is chosen.
+  const isOneList = form_type === "radio" && options.every((one) => one.value.value.startsWith("["));
+  if (type === "list(string)" && !isOneList) {
     return (
       <Lists
         parameter={parameter}
