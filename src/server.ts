@@ -57,6 +57,9 @@ export interface RunningServer {
   stop(reason: string): Promise<void>;
 }
 
+/** What the browser loads; from source it is built once for all servers of a process. */
+const web = onceLoaded(loadWeb);
+
 const operationsByApp = new WeakMap<AnyElysia, Operations>();
 
 /** What the routes of an app have declared, read once. */
@@ -99,7 +102,6 @@ export const createApp = (ctx: Context): AnyElysia => {
       if (declared?.audit?.needsBody) rememberBody(request, body);
       return body;
     });
-  const web = onceLoaded(loadWeb);
   const face = async (): Promise<Face> => {
     const { application_name, logo_url } = await readAppearance(ctx);
     return { name: application_name, logo: logo_url };

@@ -1,4 +1,5 @@
 // After a start of the server: uploads half done are removed, and imports that had not ended go on (rules TP-4, TP-16).
+// Nobody waits for the event loop yet, so what is read here needs no reader Worker.
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenDryRuns } from "#db/templates/dry-runs.ts";
@@ -11,7 +12,7 @@ import type { DryRunActor } from "./dry-run-actor.ts";
 
 /** Call before uploads are taken. */
 export const recoverBlobs = async (store: Store, blobs: Blobs): Promise<void> => {
-  const rows = await store.scan(listHashes());
+  const rows = await store.all(listHashes());
   await blobs.recover(new Set(rows.map(({ hash }) => hash)));
 };
 
@@ -24,14 +25,14 @@ export const recoverImports = async (
   versions: Directory<TemplateVersionActor>,
   jobs: Held,
 ): Promise<void> => {
-  for (const { id, job_id } of await store.scan(listOpenImports())) {
+  for (const { id, job_id } of await store.all(listOpenImports())) {
     if (!jobs.holds(job_id)) await versions.ask(id, "resume", {});
   }
 };
 
 /** Takes up open dry runs, the oldest first. */
 export const recoverDryRuns = async (store: Store, dryRuns: Directory<DryRunActor>, jobs: Held): Promise<void> => {
-  for (const { id } of await store.scan(listOpenDryRuns())) {
+  for (const { id } of await store.all(listOpenDryRuns())) {
     if (!jobs.holds(id)) await dryRuns.ask(id, "requeueJob", {});
   }
 };

@@ -1,11 +1,13 @@
 // Keeps the write-ahead log short: asks the checkpoint Worker after commits, and truncates the log itself when it has grown past a
-// bound (only then does the writer wait, and never for a reader).
+// bound (only then does the writer wait, and never for a reader). The Worker begins when there have been enough commits to want it.
 import type { Database } from "bun:sqlite";
 import { armedFailpoint } from "#base/failpoint.ts";
 import { isDistrusted } from "./refusal.ts";
 
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 const PAGE_BYTES = 4096;
+/** Groups after which the Worker begins: a start pays for none, and a log of so few costs a reader nothing. */
+const WORKER_FROM = 64;
 
 type Report = { log?: number; checkpointed?: number; error?: string; code?: string; closed?: true };
 
@@ -13,12 +15,15 @@ export type CheckpointerOptions = {
   file: string;
   /** Bytes of write-ahead log above which the writer shortens it itself. */
   limitBytes?: number;
+  /** Groups after which the Worker begins. */
+  workerFrom?: number;
   /** The disk refused to flush, or the Worker has died: the process must stop. */
   fatal(error: Error): void;
 };
 
 export class Checkpointer {
-  readonly #worker: Worker;
+  #worker: Worker | undefined;
+  #groups = 0;
   readonly #db: Database;
   readonly #options: CheckpointerOptions;
   #isReported = false;
@@ -30,17 +35,14 @@ export class Checkpointer {
   constructor(db: Database, options: CheckpointerOptions) {
     this.#db = db;
     this.#options = options;
-    this.#worker = new Worker(new URL("./checkpoint.worker.ts", import.meta.url).href);
-    this.#worker.unref();
-    this.#worker.onmessage = ({ data }: MessageEvent<Report>) => this.#report(data);
-    this.#worker.onerror = (event) => this.#died(event.message);
-    this.#worker.postMessage({ open: options.file, failpoint: armedFailpoint() });
   }
 
   /** Called after each committed group; one message is under way at a time. */
   committed(): void {
-    if (this.#isReported || this.#ended) return;
+    this.#groups += 1;
+    if (this.#isReported || this.#ended || this.#groups < (this.#options.workerFrom ?? WORKER_FROM)) return;
     this.#isReported = true;
+    this.#worker ??= this.#start();
     this.#worker.postMessage({ committed: true });
   }
 
@@ -49,16 +51,26 @@ export class Checkpointer {
    * read at the next start.
    */
   async close(): Promise<void> {
-    if (!this.#ended) {
+    const worker = this.#worker;
+    if (worker && !this.#ended) {
       await new Promise<void>((resolve) => {
         this.#closed = resolve;
-        this.#worker.ref();
-        this.#worker.postMessage({ close: true });
+        worker.ref();
+        worker.postMessage({ close: true });
       });
     }
     this.#ended = true;
-    this.#worker.terminate();
+    worker?.terminate();
     this.#tryTruncate();
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL("./checkpoint.worker.ts", import.meta.url).href);
+    worker.unref();
+    worker.onmessage = ({ data }: MessageEvent<Report>) => this.#report(data);
+    worker.onerror = (event) => this.#died(event.message);
+    worker.postMessage({ open: this.#options.file, failpoint: armedFailpoint() });
+    return worker;
   }
 
   #report(report: Report): void {

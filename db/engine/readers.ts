@@ -1,4 +1,5 @@
-// The pool of reader Workers behind `store.scan`. Bounded: when too many queries wait, new ones are refused.
+// The pool of reader Workers behind `store.scan`. Each begins with its first query: a start of the server waits for none of them, and pays
+// for none that nobody needs. Bounded: when too many queries wait, new ones are refused.
 import { AppError } from "#base/errors.ts";
 import type { Query, Value } from "./sql.ts";
 import { CommitError } from "./store.ts";
@@ -8,12 +9,12 @@ const WAITING = 256;
 const ROWS = 50_000;
 
 type Waiting = { resolve(rows: Value[][]): void; reject(error: Error): void };
-type Reader = { worker: Worker; waiting: Map<number, Waiting> };
+type Reader = { worker: Worker | undefined; readonly waiting: Map<number, Waiting> };
 type Answer = { id: number; rows?: Value[][]; error?: string };
 
 export class Readers {
   readonly #file: string;
-  readonly #readers: Reader[];
+  readonly #readers: readonly Reader[];
   readonly #rows: number;
   #next = 0;
   #closed = false;
@@ -21,7 +22,10 @@ export class Readers {
   constructor(file: string, options: { workers?: number; rows?: number } = {}) {
     this.#file = file;
     this.#rows = options.rows ?? ROWS;
-    this.#readers = Array.from({ length: options.workers ?? WORKERS }, () => this.#start());
+    this.#readers = Array.from({ length: options.workers ?? WORKERS }, () => ({
+      worker: undefined,
+      waiting: new Map(),
+    }));
   }
 
   /** Runs the query on the least busy Worker. 503 when too many are waiting. */
@@ -31,12 +35,14 @@ export class Readers {
     const favoured = query.report ? this.#readers.toReversed() : this.#readers;
     const chosen = favoured.reduce((a, b) => (b.waiting.size < a.waiting.size ? b : a));
     if (chosen.waiting.size >= WAITING) throw new AppError("overloaded", "Too many searches are running.");
+    chosen.worker ??= this.#start(chosen);
+    const { worker } = chosen;
     const id = this.#next++;
     const rows = await new Promise<Value[][]>((resolve, reject) => {
       chosen.waiting.set(id, { resolve, reject });
       // Waiting for an answer keeps the process alive, an idle reader does not.
-      if (chosen.waiting.size === 1) chosen.worker.ref();
-      chosen.worker.postMessage({ id, sql: query.sql, params: query.params, limit: this.#rows, report: query.report });
+      if (chosen.waiting.size === 1) worker.ref();
+      worker.postMessage({ id, sql: query.sql, params: query.params, limit: this.#rows, report: query.report });
     });
     return rows.map(query.map);
   }
@@ -48,6 +54,7 @@ export class Readers {
   async close(): Promise<void> {
     this.#closed = true;
     const ended = this.#readers.map(({ worker, waiting }) => {
+      if (!worker) return Promise.resolve();
       const isIdle = waiting.size === 0;
       for (const { reject } of waiting.values()) reject(stopping());
       waiting.clear();
@@ -56,29 +63,28 @@ export class Readers {
     await Promise.all(ended);
   }
 
-  #start(): Reader {
+  #start(reader: Reader): Worker {
+    const { waiting } = reader;
     const worker = new Worker(new URL("./reader.worker.ts", import.meta.url).href);
-    const reader: Reader = { worker, waiting: new Map() };
     worker.unref();
     worker.onmessage = ({ data }: MessageEvent<Answer>) => {
-      const waiter = reader.waiting.get(data.id);
-      reader.waiting.delete(data.id);
-      if (reader.waiting.size === 0) worker.unref();
+      const waiter = waiting.get(data.id);
+      waiting.delete(data.id);
+      if (waiting.size === 0) worker.unref();
       if (data.rows) waiter?.resolve(data.rows);
       else waiter?.reject(new Error(`reader: ${data.error}`));
     };
-    worker.onerror = (event) => this.#replace(reader, event.message);
+    worker.onerror = (event) => this.#died(reader, event.message);
     worker.postMessage({ open: this.#file });
-    return reader;
+    return worker;
   }
 
-  /** A reader that died takes its queries with it; the next ones get a new Worker. */
-  #replace(reader: Reader, message: string): void {
+  /** A reader that died takes its queries with it; the next one starts another Worker. */
+  #died(reader: Reader, message: string): void {
     for (const { reject } of reader.waiting.values()) reject(new Error(`reader: ${message}`));
     reader.waiting.clear();
-    reader.worker.terminate();
-    const index = this.#readers.indexOf(reader);
-    if (!this.#closed && index >= 0) this.#readers[index] = this.#start();
+    reader.worker?.terminate();
+    reader.worker = undefined;
   }
 }
 

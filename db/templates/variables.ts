@@ -34,7 +34,7 @@ const sealRow = updateBy(template_versions, template_versions.id);
 
 /** Seals what versions before 0.2.0 have left readable. Called at every start, before anything reads them. */
 export const sealReadableVariables = async (store: Store, encryption: Encryption): Promise<void> => {
-  const rows = await store.scan(listReadable());
+  const rows = await store.all(listReadable());
   if (rows.length === 0) return;
   await store.commit(
     rows.map(({ id, values }) =>

@@ -60,7 +60,7 @@ describe("beside the writer", () => {
 
   test("[ST-17] a Worker moves the log into the database, so that the log is used again from its start", async () => {
     const { fatal, errors } = failing();
-    const checkpointer = new Checkpointer(db, { file, fatal });
+    const checkpointer = new Checkpointer(db, { file, workerFrom: 1, fatal });
     write(200);
     await committedUntil(checkpointer, () => {
       const [, log, moved] = db.query("pragma wal_checkpoint(noop)").values()[0] as number[];
@@ -76,7 +76,7 @@ describe("beside the writer", () => {
 
   test("[ST-17] a log above its bound is cut by the writer", async () => {
     const { fatal } = failing();
-    const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, fatal });
+    const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, workerFrom: 1, fatal });
     write(500);
     expect(logBytes()).toBeGreaterThan(500_000);
     await committedUntil(checkpointer, () => logBytes() === 0);
@@ -85,7 +85,7 @@ describe("beside the writer", () => {
 
   test("[ST-17] a reader that is still in the log is not waited for, and the next commit tries again", async () => {
     const { fatal } = failing();
-    const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, fatal });
+    const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, workerFrom: 1, fatal });
     const reader = new Database(file, { readonly: true });
     reader.run("begin");
     reader.query("select count(*) from lines").all();
@@ -110,7 +110,12 @@ describe("beside the writer", () => {
 
   test("[ST-17] when the Worker cannot do its work the process is told to stop, and closing does not hang", async () => {
     const told = Promise.withResolvers<Error>();
-    const checkpointer = new Checkpointer(db, { file: join(place.path, "no", "such.db"), fatal: told.resolve });
+    const checkpointer = new Checkpointer(db, {
+      file: join(place.path, "no", "such.db"),
+      workerFrom: 1,
+      fatal: told.resolve,
+    });
+    checkpointer.committed();
     expect((await told.promise).message).toContain("the checkpoint worker has died");
     await checkpointer.close();
   });

@@ -22,7 +22,9 @@ export const stopForbiddenLocal = async (deps: Deps, owner_id?: string): Promise
   // At every sign-in by OpenID Connect, so nothing is searched for somebody who may have them.
   if (owner_id !== undefined && (await whyForbidden(deps, { owner_id })) === undefined) return;
   for (let after = ""; ; ) {
-    const rows = await deps.store.scan(listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE }));
+    const running = listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE });
+    // At a start nobody waits for the event loop, and the start waits for no reader.
+    const rows = await (owner_id === undefined ? deps.store.all(running) : deps.store.scan(running));
     for (const { id } of rows) {
       await stopIfForbidden(deps, id, owner_id).catch((error) => {
         log("workspaces").error("the local workspace {id} cannot be stopped: {error}", { id, error });
