@@ -27,23 +27,23 @@ test(`[CR-12] told to stop under load, a server tells its followers, ends in tim
 }, 120_000);
 
 test("[CR-13] followers that stop reading take no memory, learn why they were closed, and come back without a gap", async () => {
-  expect(await stalledFollowers({ ...quiet, rounds: 5 })).toContain("closed with a reason");
+  expect(await stalledFollowers({ ...quiet, rounds: 2 })).toContain("closed with a reason");
 }, 120_000);
 
 test("[CR-13] streams of events whose readers stop are ended, and a reader beside them sees the newest state", async () => {
-  expect(await stalledEvents({ ...quiet, rounds: 5 })).toContain("streams ended");
+  expect(await stalledEvents({ ...quiet, rounds: 2 })).toContain("streams ended");
 }, 120_000);
 
 test(`[CR-14] followers that are cut off again and again see every line once and in order (seed ${SEED})`, async () => {
-  expect(await droppedFollowers({ ...quiet, rounds: 1 })).toContain("once and in order");
+  expect(await droppedFollowers({ ...quiet, rounds: 0.4 })).toContain("once and in order");
 }, 120_000);
 
 test("[CR-15] a storm of followers leaves no descriptor and no memory behind", async () => {
-  expect(await connectionStorm({ ...quiet, rounds: 2 })).toContain("came and went");
+  expect(await connectionStorm({ ...quiet, rounds: 1 })).toContain("came and went");
 }, 120_000);
 
 test(`[CR-16] many batches at once never pass an agent's cap, and what was acknowledged is stored (seed ${SEED})`, async () => {
-  expect(await logCap({ ...quiet, rounds: 2 })).toContain("never above the cap");
+  expect(await logCap({ ...quiet, rounds: 1 })).toContain("never above the cap");
 }, 120_000);
 
 type Seen = { lines: AgentLog[]; delays: number[] };
@@ -86,13 +86,13 @@ test("[CR-13] two followers, one of them late, and a slow one see the same lines
   await using early = await follow(admin, 0);
   await using late = await follow(admin, middle);
   await caughtUp(early, written);
-  await write(150);
+  await write(60);
   await caughtUp(early, written);
   const without = early.delays.slice(before.length).sort((a, b) => a - b);
 
   await using slow = await openStalled(place.client.url, `${path}&after=${2 ** 40}`, admin.token ?? "");
   const from = written;
-  await write(300);
+  await write(220);
   await caughtUp(early, written);
   await caughtUp(late, written - 101);
   const beside = early.delays.slice(from).sort((a, b) => a - b);

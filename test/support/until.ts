@@ -8,22 +8,30 @@ export type UntilOptions = {
   readonly what?: string;
   /** Milliseconds after which it is given up; the test's own limit should be longer. */
   readonly patience?: number;
+  /** It may be there for a moment only: never look less often than at first. */
+  readonly isBrief?: boolean;
 };
 
 const PATIENCE_MS = 60_000;
-const LONGEST_PAUSE_MS = 20;
+/** Of what has been waited for already: whoever waits for long is told a little later, and the processor is not asked for it again and again. */
+const PAUSE_SHARE = 1 / 20;
+const SHORT_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 60;
 
 /**
  * Looks until `look` answers something true, and answers that. Between two looks the processor is free for what is waited for: 1 ms at first,
- * twice as long each time, 20 ms at most. What `look` throws is thrown, and so is an Error that names `what` when patience has run out.
+ * twice as long each time until 20 ms, then a twentieth of what has been waited for, 60 ms at most. What `look` throws is thrown, and so is
+ * an Error that names `what` when patience has run out.
  */
 export const until = async <T>(look: () => T | Promise<T>, options: UntilOptions = {}): Promise<Truthy<T>> => {
-  const { what = "what the test waits for", patience = PATIENCE_MS } = options;
-  const end = performance.now() + patience;
+  const { what = "what the test waits for", patience = PATIENCE_MS, isBrief = false } = options;
+  const begun = performance.now();
   for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     const seen = await look();
     if (seen) return seen as Truthy<T>;
-    if (performance.now() > end) throw new Error(`${what}: not within ${patience} ms`);
+    const waited = performance.now() - begun;
+    pause = Math.min(pause, isBrief ? SHORT_PAUSE_MS : Math.max(SHORT_PAUSE_MS, waited * PAUSE_SHARE));
+    if (waited > patience) throw new Error(`${what}: not within ${patience} ms`);
     await rest(pause);
   }
 };

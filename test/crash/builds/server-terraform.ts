@@ -21,6 +21,7 @@ import { mustBeRight } from "../server-crash.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 const PATIENCE = { patience: 120_000 };
+const BRIEF = { ...PATIENCE, isBrief: true };
 
 type Wish = "start" | "stop" | "delete" | "import" | "dry run";
 
@@ -153,12 +154,12 @@ const killedIn = async ({ at, runs, made, writes, withTerraform }: Phase, { vict
     );
   const runsNow = (names: readonly string[]) =>
     commandsBelow(victim.root).find(({ words }) => names.includes(words[0] ?? ""));
-  if (runs) await until(() => runsNow(runs), PATIENCE);
+  if (runs) await until(() => runsNow(runs), BRIEF);
   if (made) await until(() => existsSync(join(places.gates, made[0])), PATIENCE);
   if (writes) {
-    await until(() => runsNow(["apply"]), PATIENCE);
+    await until(() => runsNow(["apply"]), BRIEF);
     const before = state();
-    await until(() => state() !== before, PATIENCE);
+    await until(() => state() !== before, BRIEF);
   }
   if (made || writes) await Bun.sleep(random() * 60);
   const running = commandsBelow(victim.root);

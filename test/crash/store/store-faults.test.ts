@@ -57,7 +57,7 @@ describe.skipIf(noFaults !== "")("on a disk that fails", () => {
   }, 30_000);
 
   test(`[ST-16] whatever fails when, nothing acknowledged is lost (seed ${SEED})`, async () => {
-    expect(await storeFaults({ rounds: 6, seed: SEED, log: () => {} })).toContain("nothing acknowledged lost");
+    expect(await storeFaults({ rounds: 3, seed: SEED, log: () => {} })).toContain("nothing acknowledged lost");
   }, 120_000);
 });
 
