@@ -7,12 +7,12 @@
 //   --record           writes down how long each file took (test/support/run/timings.json): the longest begin first
 // Leaves no process behind, and fails when a test did, which it names. Files in which a few tests failed are run once more by
 // themselves: what passes then is named as unsteady at the end, and more than three such files fail the run.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { sampleOf } from "./support/run/binary-sample.ts";
+import { BINARY_ALONE, binaryFiles, sampleOf } from "./support/run/binary-sample.ts";
 import { changedFiles, reachedTests } from "./support/run/changed.ts";
 import { type Cost, costLine, costOf, slowestLines } from "./support/run/figures.ts";
 import { readJunit, skipReason, type TestCase } from "./support/run/junit.ts";
@@ -93,7 +93,10 @@ const STEPS: Step[] = [
   {
     name: "binary",
     command: ["test"],
-    tests: [...(options["all-binary"] ? OUTSIDE : sampleOf(OUTSIDE)), "test/binary"],
+    tests: [
+      ...(options["all-binary"] ? OUTSIDE : sampleOf(OUTSIDE)),
+      ...binaryFiles(readdirSync(join(ROOT, "test/binary"))),
+    ],
     env: { SLIPWAY_TEST_BINARY: BINARY },
     needs: "build",
   },
@@ -117,9 +120,11 @@ try {
   const chosen = chosenSteps();
   await Promise.all(chosen.filter(({ tests }) => !tests).map(runCheck));
   const isBuilt = chosen.some(({ name }) => name === "build") && !broken.has("build");
+  const isTriedBuilt = isBuilt && chosen.some(({ name }) => name === "binary");
   for (const step of chosen.filter(({ tests }) => tests)) {
     // Servers and daemons that are processes of their own start in a third of the processor's time when they are compiled.
     if (isBuilt) step.env = { SLIPWAY_TEST_PROGRAM: BINARY, ...step.env };
+    if (isTriedBuilt && step.name === "unit") step.command.push(`--path-ignore-patterns={${BINARY_ALONE.join(",")}}`);
     if (step.needs && broken.has(step.needs)) skipStep(step, step.needs);
     else await runStep(step);
   }

@@ -30,7 +30,7 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
   ],
   "packages that are loaded when they are needed": [
     ...["oidc", "metrics", "notifications/mail.test.ts", "factors/passkeys.test.ts", "factors/totp.test.ts"],
-    ...["external-auth/git.test.ts", "external-auth/linking.test.ts", "administration/outside.test.ts"],
+    ...["external-auth/git.test.ts", "administration/outside.test.ts"],
   ],
   "settings, the log and what is reported of the program": [
     "administration/server.test.ts",
@@ -45,11 +45,23 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
       "edge/headers.test.ts",
       "edge/requests.test.ts",
     ],
-    ...["organizations", "users/users.test.ts", "users/session.test.ts", "users/tokens.test.ts", "access.test.ts"],
-    ...["workspaces/life.test.ts", "workspaces/watch-all.test.ts", "builds/builds.test.ts", "audit/trail.test.ts"],
-    ...["chats/dropped.test.ts", "chats/models/models-speak.test.ts"],
+    ...["organizations", "users/users.test.ts", "users/session.test.ts", "access.test.ts"],
+    ...["workspaces/life.test.ts", "workspaces/watch-all.test.ts", "audit/trail.test.ts", "chats/dropped.test.ts"],
   ],
 };
+
+/** Of test/binary: what says the same from source and against the binary is run against it alone. */
+export const BINARY_ALONE: readonly string[] = ["program.test.ts", "offline.test.ts"].map(
+  (name) => `test/binary/${name}`,
+);
+/** Of test/binary: what knows nothing of the binary, or would show nothing more beside it, is run from source alone. */
+const SOURCE_ALONE: readonly string[] = ["bootstrap.test.ts", "readme.test.ts", "readme-verbs.test.ts"];
+
+/** The files of test/binary (names without the folder) that the binary is tried with. */
+export const binaryFiles = (names: readonly string[]): string[] =>
+  names
+    .filter((name) => name.endsWith(".test.ts") && !SOURCE_ALONE.includes(name))
+    .map((name) => `test/binary/${name}`);
 
 const holds = (path: string, file: string): boolean =>
   file === `test/api/${path}` || file.startsWith(`test/api/${path}/`);
