@@ -22,19 +22,25 @@ export const importedBy = (script: Script, all: readonly Script[]): Script[] => 
   return [...found];
 };
 
-/** How the bundler writes `"/path": later(() => import("..."))`. */
-const LATER = /"(\/[^"]*)":[\w$]+\(\(\)=>(?:\([\w$]+\("[^"]*"\),)?import\("([^"]+)"\)/g;
+/** How the bundler writes `later(() => import("..."))`, as the value of a path or of a name that paths share. */
+const LATER = /(?:"(\/[^"]*)":|([\w$]+)=)[\w$]+\(\(\)=>(?:\([\w$]+\("[^"]*"\),)?import\("([^"]+)"\)/g;
+const SHARED = /"(\/[^"]*)":([\w$]+)[,}]/g;
 
 /** The chunk that each page of the app is, as the entry imports it later. */
 const pageChunks = (main: Script, all: readonly Script[]): ReadonlyMap<string, Script> => {
-  const found = [...main.body.matchAll(LATER)].flatMap(([, path, address]) => {
-    const chunk = all.find(({ name }) => PREFIX + name === address);
-    return path && chunk ? [[path, chunk] as const] : [];
+  const found = new Map<string, Script>();
+  for (const [, path, name, address] of main.body.matchAll(LATER)) {
+    const chunk = all.find((one) => PREFIX + one.name === address);
+    if (chunk) found.set(path ?? name ?? "", chunk);
+  }
+  const shared = [...main.body.matchAll(SHARED)].flatMap(([, path = "", name = ""]) => {
+    const chunk = found.get(name);
+    return chunk ? [[path, chunk] as const] : [];
   });
-  const chunks = new Map(found);
+  const chunks = new Map([...found, ...shared]);
   for (const path of [...PATHS, ...Object.keys(DOORS)])
     if (!chunks.has(path)) throw new Error(`the web app imports no page for ${path}`);
-  return chunks;
+  return new Map([...chunks].filter(([path]) => path.startsWith("/")));
 };
 
 const alsoNeeded = (path: string, all: readonly Script[]): Script[] =>

@@ -29,6 +29,12 @@ const speak = async (sockets: readonly Socket[], chunks: number, per_s: number):
   for (const socket of sockets) socket.write(END);
 };
 
+/** Whether the last message of a call says just this; those before it are the history. */
+const isLast = (body: string, word: string): boolean => {
+  const { messages } = JSON.parse(body) as { messages: { content: unknown }[] };
+  return JSON.stringify(messages.at(-1)?.content ?? "").includes(`"${word}"`);
+};
+
 const answer = (socket: Socket, head: string, body: string): void => {
   if (head.startsWith("GET")) return void socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
   if (head.startsWith("POST /go")) {
@@ -41,7 +47,7 @@ const answer = (socket: Socket, head: string, body: string): void => {
     return void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${count.length}\r\n\r\n${count}`);
   }
   socket.write(HEAD);
-  if (body.includes('"now"')) socket.write(END);
+  if (isLast(body, "now")) socket.write(END);
   else waiting.push(socket);
 };
 

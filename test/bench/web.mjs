@@ -238,9 +238,12 @@ const scenarios = {
     const say = async (text, what) => {
       await page.locator("#composer").fill(text);
       await page.keyboard.press("Enter");
+      const interrupt = page.getByRole("button", { name: "Interrupt" });
+      await interrupt.waitFor();
       await ask(what);
-      await page.getByText("the end").last().waitFor();
-      await page.getByRole("button", { name: "Interrupt" }).waitFor({ state: "detached" });
+      await interrupt.waitFor({ state: "detached" });
+      const last = await page.evaluate(() => [...document.querySelectorAll(".flow .prose")].at(-1)?.textContent);
+      if (!/^<\d.*the end$/s.test(last ?? "")) throw new Error(`the answer is not the model's: ${last?.slice(0, 100)}`);
     };
     await say("one", "speak");
     const times = await page.evaluate(() => late.splice(0));

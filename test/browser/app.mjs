@@ -1,7 +1,7 @@
 // The app's first pages as a person uses them: sign in, the list live, search, bulk, the palette, a cut line.
 // node app.mjs CHROMIUM URL EMAIL PASSWORD PAGES [FOLDER]
 import { inApp } from "./app-page.mjs";
-import { badlyAsked } from "./early.mjs";
+import { askedByPress, badlyAsked } from "./early.mjs";
 
 const [file, url, email, password, pages, folder] = process.argv.slice(2);
 
@@ -78,4 +78,5 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
 
   // Each page once more, opened anew: its data is asked for with it.
   result.asked = await badlyAsked(page, at, JSON.parse(pages));
+  result.pressed = await askedByPress(page, at, "/chats/");
 });

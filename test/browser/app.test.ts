@@ -60,7 +60,7 @@ const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, str
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-68] [PG-4] [PG-5] a person signs in, searches, stops two workspaces at once, pins one and finds another; each page is accessible, breaks no policy, and asks for its data before its code is there",
+  "[WB-4] [WB-6] [WB-68] [WB-69] [PG-4] [PG-5] a person signs in, searches, stops two workspaces at once, pins one and finds another; each page is accessible, breaks no policy, and asks for its data before its code is there",
   async () => {
     const models = new ScriptedModels();
     await using world = await openWorld({ models });
@@ -82,6 +82,7 @@ testNeeding(
       filtered: ["alpha"],
       address: "owner:me alph",
       asked: [],
+      pressed: { pressed: ["/chats//messages?limit=40", "/chats/", "/chats/models"], twice: [] },
       tried: [],
       writable: 0,
     });

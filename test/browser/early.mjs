@@ -47,3 +47,23 @@ export const badlyAsked = async (page, at, pages) => {
   }
   return wrong;
 };
+
+/**
+ * Presses the first link of Home to an address that begins so. Gives what was asked for in the moment of the press, before the page behind
+ * it was there, with what was asked twice or is left over.
+ */
+export const askedByPress = async (page, at, begins) => {
+  await page.goto(at("/"));
+  const link = page.locator(`main a[href^="${begins}"]`).first();
+  const path = await link.getAttribute("href");
+  const pressed = await link.evaluate((element) => {
+    window.asked = [];
+    element.click();
+    return window.asked.map(({ address }) => address);
+  });
+  await page.waitForURL(`**${path}`);
+  await page.waitForFunction(() => window.unanswered === 0 && window.early.answers.size === 0);
+  const asked = await page.evaluate(() => window.asked.map(({ address }) => address));
+  const twice = pressed.filter((address) => asked.indexOf(address) !== asked.lastIndexOf(address));
+  return { pressed: pressed.map((address) => address.replace(path, begins)), twice };
+};

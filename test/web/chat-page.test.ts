@@ -80,6 +80,26 @@ test("[CB-1] a retry stays until something is said, what was asked until the cha
   expect([queued.waitsForSlot, applied(queued, [status("waiting")]).waitsForSlot]).toEqual([true, false]);
 });
 
+test("[CB-12] each turn that has ended is counted once, also one that began and ended within a frame", () => {
+  const counts = (frames: readonly ChatEvent[][]): number[] => {
+    let picture = EMPTY;
+    return frames.map((frame) => {
+      picture = applied(picture, frame);
+      return picture.turns;
+    });
+  };
+  const [asks, answers] = [told(message(1)), told(message(2, "assistant"))];
+  // Opened: nothing has happened yet.
+  const opened = [status("waiting")];
+  const slow = [[status("running"), asks], [part({ type: "text", text: "a" })], [answers, status("waiting")], [reset]];
+  expect(counts([opened, ...slow])).toEqual([0, 0, 0, 1, 1]);
+  // Everything came at once, and the state before is the state after.
+  expect(counts([opened, [asks, status("running"), answers, status("waiting")]])).toEqual([0, 1]);
+  expect(counts([opened, [asks, answers]])).toEqual([0, 1]);
+  expect(counts([opened, [status("running")], [status("error")]])).toEqual([0, 0, 1]);
+  expect(counts([opened, [status("running")], [status("requires_action")]])).toEqual([0, 0, 0]);
+});
+
 test("[CB-2] the page that is read after a break takes out what was edited away, and keeps what is older", () => {
   const ids = (all: readonly ChatMessage[]) => all.map(({ id }) => id);
   const known = [1, 2, 3, 4, 5].map((id) => message(id));

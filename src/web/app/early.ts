@@ -1,5 +1,6 @@
 // Runs in the head of the page, before anything else is there: the theme, and what the page at this address will ask the server for, so
-// that its content takes one round trip and not one after the other for the app, the page's code and its data. Built into app.html.
+// that its content takes one round trip and not one after the other for the app, the page's code and its data. The app uses the same for
+// links that are pressed (shell/ahead.ts). Built into app.html.
 import { type Early, keyOf } from "../browser/early.ts";
 import { rangeFor } from "./pages/insights/range.ts";
 
@@ -13,17 +14,16 @@ declare const STREAMS: readonly (readonly [socket: string, then?: string])[];
 const theme = localStorage.getItem("theme");
 if (theme) document.documentElement.dataset.theme = theme;
 
-const early: Early = { answers: new Map(), sockets: new Map() };
-Object.assign(window, { early });
-
 const ask = (text: string): void => {
   const [address = "", body] = text.split(" ");
   const method = body === undefined ? "GET" : "POST";
+  const key = keyOf(method, address, body);
+  if (early.answers.has(key)) return;
   const headers = { "content-type": "application/json" };
   const answer = fetch(`/api/v2${address}`, body === undefined ? {} : { method, body, headers });
   // Whoever takes it hears of its failure.
   answer.catch(() => undefined);
-  early.answers.set(keyOf(method, address, body), answer);
+  early.answers.set(key, { at: performance.now(), answer });
 };
 
 const follow = (path: string, then: string | undefined): void => {
@@ -34,10 +34,9 @@ const follow = (path: string, then: string | undefined): void => {
   early.sockets.set(`/api/v2${path}`, { socket, heard });
 };
 
-const { pathname, search } = location;
-const given = pathname.split("/");
-const named = (path: string): Record<string, string> | undefined => {
-  const parts = path.split("/");
+/** What the variables of the path stand for in the address; undefined where it is another page. */
+const named = (path: string, pathname: string): Record<string, string> | undefined => {
+  const [parts, given] = [path.split("/"), pathname.split("/")];
   if (parts.length !== given.length) return undefined;
   const found: Record<string, string> = {};
   for (const [at, part] of parts.entries()) {
@@ -47,32 +46,45 @@ const named = (path: string): Record<string, string> | undefined => {
   return found;
 };
 
-const door = DOORS[pathname];
+const load = (file: number): void => {
+  const href = FILES[file] ?? "";
+  if (document.head.querySelector(`link[href="${href}"]`)) return;
+  const link = document.createElement("link");
+  link.rel = "modulepreload";
+  link.href = href;
+  document.head.append(link);
+};
+
+const prepare = ({ pathname, search }: URL | Location, withData: boolean): void => {
+  for (const [path, files, data] of PAGES) {
+    const names = named(path, pathname);
+    if (!names) continue;
+    for (const file of files) load(file);
+    if (!withData) return;
+    const asked = Object.fromEntries(new URLSearchParams(search));
+    const { query, before } = rangeFor(asked, Date.now(), -new Date().getTimezoneOffset());
+    const text = (values: Record<string, string>): string => String(new URLSearchParams(values));
+    for (const address of data) {
+      ask(
+        address
+          .replace(/:[a-z]+/g, (name) => names[name] ?? name)
+          .replace("q={q}", text({ q: asked.q ?? "" }))
+          .replace("{range}", text(query))
+          .replace("{before}", text(before)),
+      );
+    }
+    return;
+  }
+};
+
+const early: Early = { answers: new Map(), sockets: new Map(), prepare };
+Object.assign(window, { early });
+
+const door = DOORS[location.pathname];
 const isKnown = localStorage.getItem("signed-in") !== null;
 if (isKnown && !door) {
   for (const [path, then] of STREAMS) follow(path, then);
   for (const address of SESSION) ask(address);
 }
 for (const address of door ?? []) ask(address);
-
-for (const [path, files, data] of PAGES) {
-  const names = named(path);
-  if (!names) continue;
-  for (const file of files) {
-    const link = document.createElement("link");
-    link.rel = "modulepreload";
-    link.href = FILES[file] ?? "";
-    document.head.append(link);
-  }
-  const asked = Object.fromEntries(new URLSearchParams(search));
-  const { query, before } = rangeFor(asked, Date.now(), -new Date().getTimezoneOffset());
-  const text = (values: Record<string, string>): string => String(new URLSearchParams(values));
-  const filled = (address: string): string =>
-    address
-      .replace(/:[a-z]+/g, (name) => names[name] ?? name)
-      .replace("q={q}", text({ q: asked.q ?? "" }))
-      .replace("{range}", text(query))
-      .replace("{before}", text(before));
-  for (const address of isKnown ? data : []) ask(filled(address));
-  break;
-}
+prepare(location, isKnown);

@@ -1,21 +1,27 @@
-// What the head of the page has asked the server for before the app was there (src/web/app/early.ts): each answer is taken once, by
-// whoever asks for the same.
+// What was asked of the server before the page that needs it was there (src/web/app/early.ts): by the head of the page, before the app,
+// and by a link that is pressed, before the page behind it. Each answer is taken once, by whoever asks for the same.
 
 /** A socket that was opened early, and what it has heard. */
 export type EarlySocket = { readonly socket: WebSocket; readonly heard: unknown[] };
 
+/** An answer that is on its way since `at`, by the clock of the page. */
+export type EarlyAnswer = { readonly at: number; readonly answer: Promise<Response> };
+
 export type Early = {
   /** By method, address below /api/v2, and body if there is one, with blanks between. */
-  readonly answers: Map<string, Promise<Response>>;
+  readonly answers: Map<string, EarlyAnswer>;
   readonly sockets: Map<string, EarlySocket>;
+  /** Fetches the files that the page at this address is made of and, if `withData`, asks for what it will ask for first. */
+  readonly prepare: (url: URL, withData: boolean) => void;
 };
 
-/** Milliseconds after the page was opened: what nobody has asked for until then is old. */
+/** What nobody has asked for after so many milliseconds is old. */
 const OLD_MS = 20_000;
 
 const early = (): Early | undefined => {
   const found = (globalThis as { early?: Early }).early;
-  if (found && performance.now() > OLD_MS) forgetEarly();
+  const now = performance.now();
+  for (const [key, { at }] of found?.answers ?? []) if (now - at > OLD_MS) found?.answers.delete(key);
   return found;
 };
 
@@ -24,12 +30,16 @@ export const forgetEarly = (): void => {
   (globalThis as { early?: Early }).early?.answers.clear();
 };
 
+/** Has the page at this address on its way, if it is one of the app's. */
+export const prepare = (url: URL, withData: boolean): void => early()?.prepare(url, withData);
+
 /** The answer that was asked for early, if there is one. */
 export const takeAnswer = (method: string, address: string, body?: string): Promise<Response> | undefined => {
   const key = keyOf(method, address, body);
-  const answer = early()?.answers.get(key);
-  early()?.answers.delete(key);
-  return answer;
+  const { answers } = early() ?? {};
+  const found = answers?.get(key);
+  answers?.delete(key);
+  return found?.answer;
 };
 
 /** What an answer is known by. */

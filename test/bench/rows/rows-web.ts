@@ -21,11 +21,15 @@ const ANSWERS = 10;
 
 let spawned = 0;
 
-const productOf = ({ sides }: Bench, dataDir = join(sides.dir, `web-${++spawned}`)): Promise<Product> => {
+const productOf = (
+  { sides }: Bench,
+  dataDir = join(sides.dir, `web-${++spawned}`),
+  env: Record<string, string> = {},
+): Promise<Product> => {
   if (!sides.productCommand) throw new Error("there is no product to measure");
   mkdirSync(dataDir, { recursive: true });
   // Not pinned: the browser takes what it gets, and so does the server beside it.
-  return startProduct({ command: sides.productCommand, dataDir, core: undefined });
+  return startProduct({ command: sides.productCommand, dataDir, core: undefined, env });
 };
 
 const atMost = (what: string, figure: string, bound: number, unit: Verdict["unit"]): Verdict => ({
@@ -129,7 +133,8 @@ const stream = row("stream", {
     const dir = join(bench.sides.dir, `web-${++spawned}`);
     mkdirSync(dir);
     await using model = await startModel(dir);
-    await using product = await productOf(bench, join(dir, "data"));
+    // The model is asked for answers alone.
+    await using product = await productOf(bench, join(dir, "data"), { SLIPWAY_CHAT_TITLES: "false" });
     const api = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
       const headers = { "Service-Session-Token": product.adminToken, "content-type": "application/json" };
       const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };

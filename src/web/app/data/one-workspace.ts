@@ -1,6 +1,6 @@
 // One workspace whole, live, as long as its page is open.
 import { type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, Problem } from "./api.ts";
@@ -28,7 +28,7 @@ export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => v
       },
     );
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     let socket: LiveSocket | undefined;
     follow.current = () => {
       socket ??= new LiveSocket({

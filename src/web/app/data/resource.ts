@@ -1,7 +1,7 @@
 // What a page reads besides the live lists: kept for the time of the visit and shown at once when one comes back, while it is read
 // anew. Nothing here polls.
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 export type Resource<T> = {
   readonly data: T | undefined;
@@ -26,7 +26,7 @@ const entry = <T>(key: string): Signal<Resource<T>> => {
 };
 
 const load = async <T>(state: Signal<Resource<T>>, read: () => Promise<T>): Promise<void> => {
-  state.value = { ...state.value, loading: true };
+  if (!state.value.loading) state.value = { ...state.value, loading: true };
   try {
     state.value = { data: await read(), error: undefined, loading: false };
   } catch (error) {
@@ -41,7 +41,8 @@ export const useResource = <T>(
 ): { state: ReadonlySignal<Resource<T>>; again: () => Promise<void> } => {
   const state = useMemo(() => entry<T>(key ?? ""), [key]);
   const again = (): Promise<void> => (key === undefined ? Promise.resolve() : load(state, read));
-  useEffect(() => {
+  // Not after the first picture: what was asked for ahead may be here already.
+  useLayoutEffect(() => {
     if (key === undefined || opening.has(key)) return;
     opening.set(
       key,

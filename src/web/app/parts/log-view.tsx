@@ -7,6 +7,7 @@ import { copy } from "./as-command.tsx";
 import { IconButton } from "./button.tsx";
 import { sets, textInto } from "./handlers.ts";
 import { VirtualList } from "./virtual-list.tsx";
+import { grouped } from "./words-of-time.ts";
 
 type LogViewProps = {
   readonly title: string;
@@ -99,7 +100,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
     <section class="panel" aria-label={title}>
       <header>
         <h2>{title}</h2>
-        <span class="dim small desk num">{`${lines.value.length.toLocaleString("en")} ${lines.value.length === 1 ? "line" : "lines"}`}</span>
+        <span class="dim small desk num">{`${grouped(lines.value.length)} ${lines.value.length === 1 ? "line" : "lines"}`}</span>
         <span class="push line">
           {sources.length > 1 && (
             <span class="group desk" role="group" aria-label="Which log">

@@ -11,13 +11,26 @@ document.addEventListener("visibilitychange", () => {
   now.value = Date.now();
 });
 
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
+let format: Intl.DateTimeFormat | undefined;
+
+/** With the day and the second, as the language of the browser has it. Made when it is first wanted: that takes tens of milliseconds. */
+export const exactTime = (at: string | number): string => {
+  format ??= new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
+  return format.format(new Date(at));
+};
+
+// The exact time is written when somebody points at one.
+const onPoint = ({ target }: Event): void => {
+  const time = target instanceof Element ? target.closest("time") : null;
+  if (time && !Number.isNaN(Date.parse(time.dateTime))) time.title = exactTime(time.dateTime);
+};
+document.addEventListener("pointerover", onPoint, { passive: true });
 
 /** `at` is RFC 3339 or milliseconds. */
 export const Time = ({ at, class: name }: { at: string | number; class?: string }) => {
   const time = new Date(at);
   return (
-    <time class={name} dateTime={time.toISOString()} title={exact.format(time)}>
+    <time class={name} dateTime={time.toISOString()}>
       {shortTime(time.getTime(), now.value)}
     </time>
   );

@@ -43,6 +43,9 @@ export const lengthOf = (milliseconds: number): string => {
   return days === 1 ? "1 day" : `${days} days`;
 };
 
+/** A whole number with its thousands apart: 10,000. */
+export const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+
 /** A number of bytes: 5.2 GB. */
 export const sizeOf = (bytes: number): string => {
   const units = ["B", "KB", "MB", "GB", "TB"];

@@ -14,6 +14,7 @@ import { CommandPanel } from "../parts/as-command.tsx";
 import { ButtonLink } from "../parts/button.tsx";
 import { Questions } from "../parts/dialog.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { lookAhead } from "./ahead.ts";
 import { Announcements } from "./announcements.tsx";
 import { CutBanner } from "./banner.tsx";
 import { Frame } from "./frame.tsx";
@@ -56,6 +57,7 @@ const Inside = () => {
       followChats();
       followInbox();
       void readLooks().catch(() => undefined);
+      lookAhead();
     };
     if (wasSignedIn()) follow();
     void readSession()
@@ -91,7 +93,8 @@ const Inside = () => {
           <ErrorBoundary onError={failed}>
             <Router>
               {Object.entries(routes).map(([path, component]) => (
-                <Route key={path} path={path} component={component} />
+                // One key: with one for each path, a page would be made anew when its tab changes.
+                <Route key="page" path={path} component={component} />
               ))}
               <Route default component={NotFound} />
             </Router>

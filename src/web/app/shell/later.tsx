@@ -22,6 +22,13 @@ const NotLoaded = () => (
   </Frame>
 );
 
+/** A page that is fetched when it is shown first, or before by `fetchAhead`: then it is drawn in the moment it is asked for. */
+export type Later = AnyComponent & { readonly fetchAhead: () => Promise<unknown> };
+
 /** Fetches a page by `load` when it is shown first. */
-export const later = (load: () => Promise<{ default: AnyComponent }>): AnyComponent =>
-  lazy(() => load().catch(() => ({ default: NotLoaded as AnyComponent })));
+export const later = (load: () => Promise<{ default: AnyComponent }>): Later => {
+  const page = lazy<AnyComponent>(() => load().catch(() => ({ default: NotLoaded as AnyComponent })));
+  // What cannot be had ahead is asked for again when it is needed.
+  const fetchAhead = (): Promise<unknown> => load().then(page.preload, () => undefined);
+  return Object.assign(page, { fetchAhead });
+};

@@ -1,37 +1,45 @@
-// How each page of the app is fetched when it is opened first.
+// How each page of the app is fetched when it is opened first. One page is one component at all of its paths: a tab of it is not drawn
+// from nothing.
 import type { AnyComponent } from "preact";
-import { later } from "./later.tsx";
+import { type Later, later } from "./later.tsx";
 import type { PATHS } from "./places.ts";
 
-export const routes: Record<(typeof PATHS)[number], AnyComponent> = {
+const account = later(() => import("../pages/account/account.tsx"));
+const admin = later(() => import("../pages/admin/admin.tsx"));
+const docs = later(() => import("../pages/docs/docs.tsx"));
+const insights = later(() => import("../pages/insights/insights.tsx"));
+const template = later(() => import("../pages/template/template.tsx"));
+const workspace = later(() => import("../pages/workspace/workspace.tsx"));
+
+export const routes: Record<(typeof PATHS)[number], Later> = {
   "/": later(() => import("../pages/home/home.tsx")),
-  "/account": later(() => import("../pages/account/account.tsx")),
-  "/account/:tab": later(() => import("../pages/account/account.tsx")),
-  "/admin": later(() => import("../pages/admin/admin.tsx")),
-  "/admin/:tab": later(() => import("../pages/admin/admin.tsx")),
-  "/admin/:tab/:item": later(() => import("../pages/admin/admin.tsx")),
-  "/docs": later(() => import("../pages/docs/docs.tsx")),
-  "/docs/:page": later(() => import("../pages/docs/docs.tsx")),
-  "/insights": later(() => import("../pages/insights/insights.tsx")),
-  "/insights/:tab": later(() => import("../pages/insights/insights.tsx")),
+  "/account": account,
+  "/account/:tab": account,
+  "/admin": admin,
+  "/admin/:tab": admin,
+  "/admin/:tab/:item": admin,
+  "/docs": docs,
+  "/docs/:page": docs,
+  "/insights": insights,
+  "/insights/:tab": insights,
   "/audit": later(() => import("../pages/audit/audit.tsx")),
   "/connections": later(() => import("../pages/connections/connections.tsx")),
   "/templates": later(() => import("../pages/templates/templates.tsx")),
-  "/templates/:template": later(() => import("../pages/template/template.tsx")),
-  "/templates/:template/:tab": later(() => import("../pages/template/template.tsx")),
+  "/templates/:template": template,
+  "/templates/:template/:tab": template,
   "/tasks": later(() => import("../pages/tasks/tasks.tsx")),
   "/terminals": later(() => import("../pages/terminals/terminals.tsx")),
   "/terminals/:agent": later(() => import("../pages/terminal/terminal.tsx")),
   "/workspaces": later(() => import("../pages/workspaces/workspaces.tsx")),
-  "/workspaces/:workspace": later(() => import("../pages/workspace/workspace.tsx")),
-  "/workspaces/:workspace/:tab": later(() => import("../pages/workspace/workspace.tsx")),
+  "/workspaces/:workspace": workspace,
+  "/workspaces/:workspace/:tab": workspace,
   "/new": later(() => import("../pages/create/create.tsx")),
   "/chats": later(() => import("../pages/chats/chats.tsx")),
   "/chats/:chat": later(() => import("../pages/chat/chat.tsx")),
 };
 
 /** Without the frame: nobody is signed in yet. */
-export const doors = {
+export const doors: Record<string, AnyComponent> = {
   "/login": later(() => import("../pages/door/login.tsx")),
   "/setup": later(() => import("../pages/door/setup.tsx")),
 };

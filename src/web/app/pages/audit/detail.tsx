@@ -2,12 +2,11 @@
 import type { AuditLog } from "#schema/audit.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
-import { Time } from "../../parts/time.tsx";
+import { exactTime, Time } from "../../parts/time.tsx";
 import { hasPage } from "../../shell/places.ts";
 import { kindOf, valueText, verbOf, whoOf } from "./words.ts";
 
 const NIL = "00000000-0000-0000-0000-000000000000";
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
 
 export const Detail = ({ entry }: { entry: AuditLog }) => (
   <aside class="detail" aria-label="Entry">
@@ -16,7 +15,7 @@ export const Detail = ({ entry }: { entry: AuditLog }) => (
         <h2>
           {whoOf(entry)} {verbOf(entry)} {kindOf(entry)} {entry.resource_target}
         </h2>
-        <p class="mut">{exact.format(new Date(entry.time))}</p>
+        <p class="mut">{exactTime(entry.time)}</p>
         <p class="dim small">
           <Time at={entry.time} />
         </p>

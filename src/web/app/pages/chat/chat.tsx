@@ -1,6 +1,6 @@
 // One chat: the list beside it, the conversation, and what it does to its workspace.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
 import { call, Problem } from "../../data/api.ts";
 import { chats } from "../../data/chats.ts";
@@ -38,7 +38,7 @@ const OneChat = ({ id }: { id: string }) => {
   const chat = liveChat(id);
   const shows = useSignal<"list" | "aside" | undefined>(undefined);
   const hasAside = useSignal(isWide());
-  useEffect(() => chat.follow(), [id]);
+  useLayoutEffect(() => chat.follow(), [id]);
   useEffect(() => {
     const stops = [onKeys("c", () => route("/chats")), onKeys("i", focusComposer)];
     return () => {
@@ -52,12 +52,6 @@ const OneChat = ({ id }: { id: string }) => {
   const isOwner = known !== undefined && known.owner_id === me.value?.id;
   const title = known?.title ?? "Chat";
   useTitle(title);
-  const status = useRef(chat.status.value);
-  useEffect(() => {
-    // A turn that has ended may have changed its model, its files, its workspace.
-    if (status.current !== undefined && chat.status.value === "waiting") void chat.refresh().catch(() => {});
-    status.current = chat.status.value;
-  }, [chat.status.value]);
   const toggleAside = (): void => {
     if (isWide()) hasAside.value = !hasAside.value;
     else shows.value = shows.value === "aside" ? undefined : "aside";

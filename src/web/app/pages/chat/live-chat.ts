@@ -6,7 +6,7 @@ import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { call } from "../../data/api.ts";
 import { patchChat } from "../../data/chats.ts";
 import { LiveSocket } from "../../data/live-socket.ts";
-import { applied, EMPTY, type Picture, reconciled, resultsIn, withMessages } from "./picture.ts";
+import { applied, EMPTY, isAtRest, type Picture, reconciled, resultsIn, withMessages } from "./picture.ts";
 
 /** Messages that are read first, and each time one scrolls to the top. */
 export const PAGE = 40;
@@ -22,7 +22,9 @@ export class LiveChat {
   readonly liveResults: ReadonlySignal<Picture["liveResults"]> = computed(() => this.picture.value.liveResults);
   readonly status: ReadonlySignal<Picture["status"]> = computed(() => this.picture.value.status);
   readonly results = computed(() => resultsIn(this.messages.value));
-  readonly isBusy = computed(() => this.status.value !== undefined && !/^(waiting|error)$/.test(this.status.value));
+  readonly isBusy = computed(() => this.status.value !== undefined && !isAtRest(this.status.value));
+  /** Grows with each turn that has ended: what the chat has cost, and which model it goes on with, may be another. */
+  readonly turns = computed(() => this.picture.value.turns);
   readonly hasMore = signal(false);
   /** What went wrong when it was first read. */
   readonly failure = signal<unknown>(undefined);
@@ -97,7 +99,10 @@ export class LiveChat {
       address: () => `/api/v2/chats/${this.id}/stream?after_id=${this.messages.value.at(-1)?.id ?? 0}`,
       message: (text) => {
         const frame = JSON.parse(text) as ChatEvent[];
+        const { turns } = this.picture.value;
         this.#change((now) => applied(now, frame));
+        // Its title, its model, its files, its workspace may be others.
+        if (this.picture.value.turns > turns) void this.refresh().catch(() => {});
       },
       opened: () => {
         // Between the break and now somebody may have edited what is shown.

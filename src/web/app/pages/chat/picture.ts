@@ -24,6 +24,8 @@ export type Picture = {
   readonly live: readonly ShownPart[];
   /** By tool call. */
   readonly liveResults: ReadonlyMap<string, LiveResult>;
+  /** Turns that have ended since the chat is followed; also those that began and ended within one frame. */
+  readonly turns: number;
 };
 
 export const EMPTY: Picture = {
@@ -37,6 +39,7 @@ export const EMPTY: Picture = {
   retry: undefined,
   live: [],
   liveResults: new Map(),
+  turns: 0,
 };
 
 const NO_LIVE = { live: EMPTY.live, liveResults: EMPTY.liveResults };
@@ -65,8 +68,20 @@ export const reconciled = (
   return withMessages(hasMore ? known.filter(({ id }) => id < first) : [], page);
 };
 
+/** Nothing goes on: the next turn begins with the next message. */
+export const isAtRest = (status: ChatStatus | undefined): boolean => status === "waiting" || status === "error";
+
 /** The picture after one frame of the stream. */
 export const applied = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
+  const next = played(picture, frame);
+  // A short turn is never seen to run: its frame tells only what it has left.
+  const hasChanged =
+    frame.some(({ type }) => type === "message" || type === "history_reset") ||
+    (picture.status !== undefined && picture.status !== next.status);
+  return hasChanged && isAtRest(next.status) ? { ...next, turns: next.turns + 1 } : next;
+};
+
+const played = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
   let next = picture;
   let messages: ChatMessage[] = [];
   let isRetryNew = false;

@@ -110,7 +110,8 @@ export class TerminalSession {
         fontFamily: value("--font-mono"),
         fontSize: options.fontSize ?? 13,
         lineHeight: 1.25,
-        cursorBlink: true,
+        // One that blinks has the browser make sixty pictures a second, and a key waits for the next of them.
+        cursorBlink: false,
         scrollback: 10_000,
         theme: themeOf(box),
         screenReaderMode: false,
