@@ -1,5 +1,5 @@
 // `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the
-// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster]; ends with 1 when a check failed.
+// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network]; ends with 1 when a check failed.
 // With SLIPWAY_TEST_DATABASE=postgres those that are of both databases run on the PostgreSQL of SLIPWAY_TEST_POSTGRES, in rows of their own.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,6 +21,7 @@ import { checks as serverCluster } from "./cluster/server-cluster.ts";
 import { checks as serverNetworks } from "./cluster/server-networks.ts";
 import { checks as serverNodes } from "./cluster/server-nodes.ts";
 import { checks as serverBackup } from "./disk/server-backup.ts";
+import { checks as serverSessions } from "./network/server-sessions.ts";
 import { checks as serverConnections } from "./server-connections.ts";
 import { checks as serverCrash } from "./server-crash.ts";
 import { checks as serverDownloads } from "./server-downloads.ts";
@@ -85,6 +86,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "cluster: stopped in a commit", numbers: "40", rounds: 3, full: 20 },
   { name: "cluster: wrong clocks", numbers: "40", rounds: 3, full: 20 },
   { name: "cluster: rolling upgrade", numbers: "40", rounds: 3, full: 20 },
+  { name: "network: sessions through kills", numbers: "-", rounds: 4, full: 60 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
   { name: "API fuzz: lives of things", numbers: "38", rounds: 1_000, full: 10_000 },
@@ -125,6 +127,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...serverCluster,
   ...serverNetworks,
   ...serverNodes,
+  ...serverSessions,
   ...workspaceModel,
   ...tokenTiming,
   ...apiFuzz,
@@ -148,9 +151,11 @@ const { values } = parseArgs({
     full: { type: "boolean", default: false },
     /** As `--only cluster:`. */
     cluster: { type: "boolean", default: false },
+    /** As `--only network:`. */
+    network: { type: "boolean", default: false },
   },
 });
-const only = values.cluster ? "cluster:" : values.only;
+const only = values.cluster ? "cluster:" : values.network ? "network:" : values.only;
 const wanted = PLAN.filter(({ name }) => only === undefined || name.includes(only)).filter(
   ({ name }) => !onPostgres || OF_BOTH.includes(name),
 );
@@ -173,7 +178,8 @@ const run = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise
   say(`\n== ${name} (${rounds} rounds, seed ${seed})`);
   try {
     const said = await check.run({ rounds, seed, log: (line) => say(`   ${line}`) });
-    const subject = Bun.env.SLIPWAY_TEST_BINARY && name.startsWith("server: ") ? "the compiled program, " : "";
+    const isServers = name.startsWith("server: ") || name.startsWith("network: ");
+    const subject = Bun.env.SLIPWAY_TEST_BINARY && isServers ? "the compiled program, " : "";
     return done("passed", subject + (typeof said === "string" ? said : "nothing wrong"));
   } catch (error) {
     return done("FAILED", error instanceof Error ? error.message : String(error));

@@ -66,7 +66,7 @@ class NetworkAgent implements JoinedNetwork {
       random,
       role: "agent",
       addresses: agentAddressBytes(agent_id),
-      link: (key, receive) => new RelayLink({ url, key, clock, random, receive }),
+      link: (key, receive, back) => new RelayLink({ url, key, clock, random, receive, back }),
       accept: (stream, port) => void this.#accept(stream, port),
       datagram: (from, datagram, answer) => this.#flowsOf(from).send(datagram, answer),
     });

@@ -32,8 +32,8 @@ export type NetworkPeerOptions = {
   role: "agent" | "client";
   /** Ours, 16 bytes each; what is dialled comes from the first. */
   addresses: readonly Uint8Array[];
-  /** Makes the way to the relay for this key. */
-  link(key: KeyPair, receive: (from: Uint8Array, packet: Uint8Array) => void): Link;
+  /** Makes the way to the relay for this key, which calls `back` each time it can be gone again. */
+  link(key: KeyPair, receive: (from: Uint8Array, packet: Uint8Array) => void, back: () => void): Link;
   accept: AcceptFrom;
   datagram?(from: Remote, datagram: Datagram, answer: (data: Uint8Array) => void): void;
   endOfTurn?(run: () => void): void;
@@ -100,7 +100,11 @@ export class NetworkPeer {
       transmit: (to, message) => this.#link.send(to, message),
       isOwn: (address) => this.#own.has(address),
     };
-    this.#link = options.link(this.key, (from, packet) => this.#receive(from, packet));
+    this.#link = options.link(
+      this.key,
+      (from, packet) => this.#receive(from, packet),
+      () => this.#resume(),
+    );
     this.#ticking = clock.every(TICK_MS, () => this.#tick());
   }
 
@@ -275,6 +279,10 @@ export class NetworkPeer {
       const answer = remote.discover(sender, packet, RELAY_REGION);
       if (answer) this.#link.send(from.slice(), answer);
     }
+  }
+
+  #resume(): void {
+    for (const remote of this.#byId.values()) remote.tcp.resume();
   }
 
   #ring(): void {

@@ -11,7 +11,7 @@ import { RelaySession } from "./relay-session.ts";
 
 /** Bytes that may wait to leave. */
 const MAX_UNSENT = 2 * 1024 * 1024;
-const RETRY_MS = { first: 200, most: 10_000 } as const;
+const RETRY_MS = { first: 200, most: 3_000 } as const;
 /** The relay says something every minute. */
 const SILENT_MS = 120_000;
 
@@ -22,6 +22,8 @@ export type RelayLinkOptions = {
   clock: Clock;
   random: Random;
   receive(from: Uint8Array, packet: Uint8Array): void;
+  /** The relay knows us, for the first time or again: what was sent meanwhile was let go. */
+  back?(): void;
   gone?(key: Uint8Array): void;
 };
 
@@ -90,6 +92,7 @@ export class RelayLink implements Link {
       ready: () => {
         this.#tries = 0;
         this.#ready.resolve();
+        this.#o.back?.();
       },
     });
     this.#session = session;

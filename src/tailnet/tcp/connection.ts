@@ -125,6 +125,13 @@ export class TcpConnection implements Duplex {
     this.#stop(new WireError("reset", reason));
   }
 
+  /** Sends at once what the peer may not have, and a word by which it does the same. */
+  resume(): void {
+    if (this.#state !== "open") return;
+    this.#sender.resume();
+    this.#acknowledge();
+  }
+
   /** It breaks, without a word to the peer. */
   abandon(reason: string): void {
     if (this.#state !== "closed") this.#stop(new WireError("closed", reason));

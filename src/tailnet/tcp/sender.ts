@@ -171,6 +171,14 @@ export class Sender {
     if (oldest) this.#again(oldest);
   }
 
+  /** What is on its way may have been lost with the way: the oldest leaves again, and the rest once the peer says what it has. */
+  resume(): void {
+    this.#tries = 0;
+    this.#flight.loseAll();
+    const lost = this.#flight.nextLost();
+    if (lost) this.#again(lost);
+  }
+
   /** Nothing more is sent; writes that wait fail. */
   stop(reason: Error): void {
     this.#timer?.cancel();

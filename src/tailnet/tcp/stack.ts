@@ -102,6 +102,11 @@ export class TcpStack {
     }
   }
 
+  /** The way to the peer is there again, and what was sent meanwhile is lost. */
+  resume(): void {
+    for (const ofPort of this.#entries.values()) for (const { connection } of ofPort.values()) connection.resume();
+  }
+
   /** The peer has gone: every connection breaks at once. */
   close(reason: string): void {
     for (const ofPort of [...this.#entries.values()])

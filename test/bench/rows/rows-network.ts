@@ -6,7 +6,7 @@ import { Client } from "#src/client.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
 import { processorMs } from "../machine.ts";
-import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
+import { type Figures, productFigure, type Row, range } from "../row.ts";
 import { startReachable } from "./rows-tunnel.ts";
 
 const KEYS = 500;

@@ -174,6 +174,25 @@ describe("a network that", () => {
     expect(world.sim.monotonic() - begun).toBeLessThan(60);
   });
 
+  test("[TL-33] comes back is used at once, whichever side has something to say", async () => {
+    const world = stacks({ faults: { delay: 1 } });
+    const ours = await world.connect();
+    const theirs = await accepted(world);
+    for (const [from, to] of [
+      [ours, theirs],
+      [theirs, ours],
+    ] as const) {
+      world.become({ loss: 1 });
+      for (let i = 0; i < 5; i += 1) await from.write(Uint8Array.of(i));
+      await world.sim.advance(20_000);
+      world.become({ delay: 1 });
+      world.client.resume();
+      const begun = world.sim.monotonic();
+      for (let got = 0; got < 5; ) got += ((await world.sim.until(to.read())) as Uint8Array).byteLength;
+      expect(world.sim.monotonic() - begun).toBeLessThan(10);
+    }
+  });
+
   test("[TL-23] goes away breaks what waits for it after some minutes, and not before", async () => {
     const world = stacks({ faults: { delay: 1 } });
     const ours = await world.connect();

@@ -48,7 +48,7 @@ export const join = (
     role: "client",
     addresses: [clientAddress()],
     hasLargeSegments,
-    link: (key, receive) => new RelayLink({ url: client.url, key, clock, random: systemRandom, receive }),
+    link: (key, receive, back) => new RelayLink({ url: client.url, key, clock, random: systemRandom, receive, back }),
     // Nobody is offered anything here.
     accept: (connection) => connection.reset("This is a client."),
     ...(datagram ? { datagram: (_, one) => datagram(one) } : {}),

@@ -1,0 +1,273 @@
+// Sessions of the genuine OpenSSH client that go on for as long as they are let, and say what was wrong with what they saw: a command that
+// counts, lines that come back, bulk both ways, and what an editor does: requests over a forwarded socket. Each notes how long it heard nothing.
+import type { Subprocess } from "bun";
+
+/** How OpenSSH reaches the workspace. */
+export type Shell = {
+  readonly config: string;
+  readonly host: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** A folder of this machine, which the workspace sees, too. */
+  readonly folder: string;
+};
+
+export type Session = {
+  readonly name: string;
+  /** Lines, requests or bytes that came and were right. */
+  readonly seen: number;
+  /** The longest time without anything, in ms. */
+  readonly silence: number;
+  /** Ends it in order. Answers what was wrong. */
+  finish(): Promise<string[]>;
+  kill(): void;
+};
+
+type Ssh = Subprocess<"pipe", "pipe", "pipe">;
+
+const ssh = ({ config, host, env }: Shell, args: readonly string[], command: readonly string[]): Ssh =>
+  Bun.spawn(["ssh", "-F", config, ...args, host, ...command], { env, stdio: ["pipe", "pipe", "pipe"] });
+
+/** What all kinds of session have. `work` runs until it is told to end, and throws what is wrong. */
+abstract class Running implements Session {
+  abstract readonly name: string;
+  seen = 0;
+  silence = 0;
+  protected isEnding = false;
+  readonly #child: Ssh;
+  readonly #wrong: string[] = [];
+  readonly #working: Promise<void>;
+  #heard = performance.now();
+
+  constructor(child: Ssh) {
+    this.#child = child;
+    this.#working = Promise.resolve()
+      .then(() => this.work(child))
+      .catch((error: unknown) => void this.#wrong.push(error instanceof Error ? error.message : String(error)));
+    void child.exited.then((code) => {
+      if (!this.isEnding) this.#wrong.push(`it ended by itself with ${child.signalCode ?? code}`);
+    });
+  }
+
+  protected abstract work(child: Ssh): Promise<void>;
+  protected abstract end(child: Ssh): void;
+
+  /** So much more came and was right. */
+  protected heard(count: number): void {
+    const now = performance.now();
+    this.silence = Math.max(this.silence, now - this.#heard);
+    this.#heard = now;
+    this.seen += count;
+  }
+
+  async finish(): Promise<string[]> {
+    this.isEnding = true;
+    this.end(this.#child);
+    await this.#working;
+    const [code, said] = await Promise.all([this.#child.exited, this.#child.stderr.text()]);
+    if (code !== 0 || said !== "") this.#wrong.push(`it ended with ${code}: ${said.trim()}`);
+    return this.#wrong.map((one) => `${this.name}, after ${this.seen}: ${one}`);
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+}
+
+/** Lines of what a program says. */
+const linesOf = async function* (stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  if (rest !== "") throw new Error(`it ended within a line: ${rest}`);
+};
+
+/** A command of the workspace that counts until there is a file. */
+export class Counting extends Running {
+  readonly name = "a command that counts";
+  readonly #enough: string;
+
+  constructor(shell: Shell, number: number) {
+    const enough = `${shell.folder}/enough-${number}`;
+    const loop = `i=0; while [ ! -e ${enough} ]; do echo $i; i=$((i+1)); sleep 0.1; done; echo end $i`;
+    super(ssh(shell, ["-T"], [loop]));
+    this.#enough = enough;
+  }
+
+  protected async work({ stdout }: Ssh): Promise<void> {
+    let hasEnded = false;
+    for await (const line of linesOf(stdout)) {
+      if (line !== `${this.seen}` && line !== `end ${this.seen}`) throw new Error(`it said ${line}`);
+      hasEnded = line.startsWith("end");
+      this.heard(hasEnded ? 0 : 1);
+    }
+    if (!hasEnded) throw new Error("its last line is missing");
+  }
+
+  protected end(): void {
+    void Bun.write(this.#enough, "");
+  }
+}
+
+/** Lines that are typed and come back. */
+export class Typing extends Running {
+  readonly name = "lines that come back";
+
+  constructor(shell: Shell) {
+    super(ssh(shell, ["-T"], ["cat"]));
+  }
+
+  protected async work({ stdin, stdout }: Ssh): Promise<void> {
+    const lines = linesOf(stdout);
+    while (!this.isEnding) {
+      const line = `${this.seen} ${"x".repeat(this.seen % 200)}`;
+      stdin.write(`${line}\n`);
+      await stdin.flush();
+      const { value } = await lines.next();
+      if (value !== line) throw new Error(`sent ${line}, got ${value}`);
+      this.heard(1);
+      await Bun.sleep(80);
+    }
+    await stdin.end();
+    const last = await lines.next();
+    if (!last.done) throw new Error(`then came ${last.value}`);
+  }
+
+  protected end(): void {
+    // It sees so by itself.
+  }
+}
+
+const BLOCK = 64 * 1024;
+/** Bytes of the place `at` of a stream that is the same everywhere. */
+const blockAt = (at: number): Uint8Array => {
+  const words = new Uint32Array(BLOCK / 4);
+  for (let i = 0; i < words.length; i += 1) words[i] = Math.imul(at + i + 1, 2_654_435_761) ^ ((at + i) >>> 15);
+  return new Uint8Array(words.buffer);
+};
+
+/** Bytes both ways, at so many in a second. */
+export class Bulk extends Running {
+  readonly name = "bytes both ways";
+  readonly #rate: number;
+
+  constructor(shell: Shell, rate: number) {
+    super(ssh(shell, ["-T"], ["cat"]));
+    this.#rate = rate;
+  }
+
+  protected async work({ stdin, stdout }: Ssh): Promise<void> {
+    let sent = 0;
+    const sending = (async () => {
+      const begun = performance.now();
+      while (!this.isEnding) {
+        stdin.write(blockAt(sent / 4));
+        await stdin.flush();
+        sent += BLOCK;
+        const ahead = (sent / this.#rate) * 1_000 - (performance.now() - begun);
+        if (ahead > 0) await Bun.sleep(ahead);
+      }
+      await stdin.end();
+    })();
+    for await (const chunk of stdout) {
+      for (let at = 0; at < chunk.byteLength; ) {
+        const within = this.seen % BLOCK;
+        const wanted = blockAt((this.seen - within) / 4).subarray(within, within + chunk.byteLength - at);
+        if (Buffer.compare(wanted, chunk.subarray(at, at + wanted.byteLength)) !== 0)
+          throw new Error("a byte is wrong");
+        at += wanted.byteLength;
+        this.heard(wanted.byteLength);
+      }
+    }
+    await sending;
+    if (this.seen !== sent) throw new Error(`${sent} bytes were sent and ${this.seen} came back`);
+  }
+
+  protected end(): void {
+    // It sees so by itself.
+  }
+}
+
+/** Requests of an editor to its server in the workspace: a forwarded port, one connection, sizes and pauses of all kinds. */
+export class Editing extends Running {
+  readonly name = "requests of an editor";
+  readonly #path: string;
+  readonly #random: () => number;
+  readonly #server: { stop(): void };
+
+  constructor(shell: Shell, random: () => number) {
+    const [here, there] = [`${shell.folder}/editor-here`, `${shell.folder}/editor-there`];
+    const server = Bun.listen<Uint8Array[]>({
+      unix: there,
+      socket: {
+        open(socket) {
+          socket.data = [];
+        },
+        data(socket, bytes) {
+          socket.data.push(bytes.slice());
+          passOn(socket);
+        },
+        drain: passOn,
+      },
+    });
+    super(ssh(shell, ["-T", "-o", "ExitOnForwardFailure=yes", "-L", `${here}:${there}`], ["echo ready; exec cat"]));
+    this.#path = here;
+    this.#random = random;
+    this.#server = server;
+  }
+
+  protected async work({ stdin, stdout }: Ssh): Promise<void> {
+    await linesOf(stdout).next();
+    let wake = (): void => {};
+    let got: Uint8Array[] = [];
+    let bytes = 0;
+    let hasClosed = false;
+    const socket = await Bun.connect({
+      unix: this.#path,
+      socket: {
+        data(_, chunk) {
+          got.push(chunk.slice());
+          bytes += chunk.byteLength;
+          wake();
+        },
+        close() {
+          hasClosed = true;
+          wake();
+        },
+      },
+    });
+    while (!this.isEnding) {
+      const request = blockAt(Math.floor(this.#random() * 1e6)).subarray(
+        0,
+        20 + Math.floor(this.#random() ** 4 * 30_000),
+      );
+      if (socket.write(request) !== request.byteLength) throw new Error("a request did not fit");
+      while (bytes < request.byteLength && !hasClosed) await new Promise<void>((resolve) => (wake = resolve));
+      if (Buffer.compare(Buffer.concat(got), request) !== 0) throw new Error("an answer is wrong, or never came");
+      got = [];
+      bytes = 0;
+      this.heard(1);
+      await Bun.sleep(this.#random() < 0.7 ? this.#random() * 60 : this.#random() * 400);
+    }
+    socket.end();
+    await stdin.end();
+  }
+
+  protected end(): void {
+    this.#server.stop();
+  }
+}
+
+const passOn = (socket: Bun.Socket<Uint8Array[]>): void => {
+  for (let first = socket.data[0]; first; first = socket.data[0]) {
+    const sent = socket.write(first);
+    if (sent < first.byteLength) {
+      socket.data[0] = first.subarray(Math.max(0, sent));
+      return;
+    }
+    socket.data.shift();
+  }
+};
