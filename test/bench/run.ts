@@ -18,6 +18,7 @@ import { cluster } from "./rows/rows-cluster.ts";
 import { insights } from "./rows/rows-insights.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows/rows-logs.ts";
 import { network } from "./rows/rows-network.ts";
+import { networkCrowd } from "./rows/rows-network-crowd.ts";
 import { proxy } from "./rows/rows-proxy.ts";
 import { get, known, start } from "./rows/rows-server.ts";
 import { terraform } from "./rows/rows-terraform.ts";
@@ -44,6 +45,7 @@ const rows: Row[] = [
   terminal,
   proxy,
   network,
+  networkCrowd,
   tokens,
   latency,
   send,

@@ -7,6 +7,7 @@ import { Client } from "#src/client.ts";
 import { needs } from "#test/support/needs.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { filesOf, makeTerraformTemplate, terraformServer } from "#test/support/terraform.ts";
+import { loopDelay } from "../loop-delay.ts";
 import { freePort, residentMiB } from "../machine.ts";
 import { type Product, startProduct } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
@@ -31,15 +32,6 @@ const open = async (bench: Bench): Promise<Measured> => {
   };
   const product = await startProduct({ command: productCommand, dataDir: join(own, "data"), core: undefined, env });
   return { product, metrics: `http://${metrics}/metrics` };
-};
-
-/** Milliseconds since it was asked last, as the server has measured them. */
-const loopDelay = async (metrics: string): Promise<Record<"p50" | "p99" | "max", number>> => {
-  const text = await (await fetch(metrics)).text();
-  const of = (quantile: string): number =>
-    1000 *
-    Number(new RegExp(`^slipway_event_loop_delay_seconds\\{quantile="${quantile}"\\} (\\S+)`, "m").exec(text)?.[1]);
-  return { p50: of("0.5"), p99: of("0.99"), max: of("1") };
 };
 
 const ended = async (client: Client, id: string): Promise<string> => {

@@ -1,0 +1,141 @@
+// Many peers of the private network in one process, for the row `network-crowd`: `network-peers.ts agents FILE` or `clients FILE`, the file a
+// Crowd as JSON. Agents send back what comes, and serve speed tests. Clients have a tunnel each, and type over it at an editor's pace, some
+// download as fast as they can. Prints a line once all are there; clients begin with a line of input, and say then what they have seen.
+import { systemClock } from "#base/clock.ts";
+import { systemRandom } from "#base/random.ts";
+import { join } from "#src/cli/client/network/join.ts";
+import { Client } from "#src/client.ts";
+import { serveSpeedTest } from "#src/daemon/network/speed-test.ts";
+import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
+import { agentAddressBytes } from "#src/tailnet/peer/node.ts";
+import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
+import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
+import { tailnetClient } from "#src/wire/agent-api.ts";
+import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { YamuxSession } from "#src/wire/yamux.ts";
+
+export type Crowd = {
+  url: string;
+  admin_token: string;
+  agents: readonly { id: string; token: string }[];
+  clients: number;
+  /** Of the clients; the others type. */
+  bulk: number;
+  seconds: number;
+};
+
+/** What clients say at the end: milliseconds from a key to its echo, and megabytes in a second of all bulk together. */
+export type CrowdSeen = { keys: number; echo_p50: number; echo_p99: number; bulk_mb_per_s: number; failed: number };
+
+const ECHO_PORT = 7;
+const KEY_MS = { least: 80, most: 300 } as const;
+/** What an editor sends for a key, about. */
+const KEY_BYTES = 96;
+const AT_ONCE = 8;
+
+const clock = systemClock;
+
+const echo = async (connection: TcpConnection): Promise<void> => {
+  for await (const chunk of connection) await connection.write(chunk);
+  await connection.end();
+};
+
+const startAgent = async ({ url }: Crowd, { id, token }: Crowd["agents"][number]): Promise<void> => {
+  const target = new URL("/api/v2/workspaceagents/me/rpc?version=2.10&role=tailnet", url);
+  target.protocol = "ws:";
+  const socket = new WebSocket(target, { headers: { "Service-Session-Token": token } } as never);
+  const session = new YamuxSession(await streamOverWebSocket(socket, clock), { role: "client", clock });
+  const peer = new NetworkPeer({
+    clock,
+    random: systemRandom,
+    role: "agent",
+    addresses: agentAddressBytes(id),
+    link: (key, receive, back) => new RelayLink({ url: new URL(url), key, clock, random: systemRandom, receive, back }),
+    accept: (connection, port) => {
+      connection.accept();
+      void (port === AGENT_PORT.speed_test ? serveSpeedTest(connection, clock) : echo(connection)).catch(() => {});
+    },
+  });
+  void peer.run(tailnetClient(session));
+};
+
+type Dial = (port: number) => Promise<TcpConnection>;
+
+const startClient = async (crowd: Crowd, number: number): Promise<Dial> => {
+  const agent = crowd.agents[number % crowd.agents.length] as Crowd["agents"][number];
+  const { peer } = join(new Client(crowd.url, crowd.admin_token), agent.id, { clock });
+  // The tunnel is there once something has gone through it.
+  const first = await peer.dial(agent.id, ECHO_PORT);
+  await first.end();
+  return (port) => peer.dial(agent.id, port);
+};
+
+const type = async (dial: Dial, until: number, times: number[]): Promise<void> => {
+  const connection = await dial(ECHO_PORT);
+  while (performance.now() < until) {
+    await Bun.sleep(KEY_MS.least + Math.random() * (KEY_MS.most - KEY_MS.least));
+    const begun = performance.now();
+    await connection.write(new Uint8Array(KEY_BYTES));
+    for (let got = 0; got < KEY_BYTES; ) {
+      const chunk = await connection.read();
+      if (!chunk) throw new Error("the echo has ended");
+      got += chunk.byteLength;
+    }
+    times.push(performance.now() - begun);
+  }
+  await connection.end();
+};
+
+const download = async (dial: Dial, seconds: number): Promise<number> => {
+  const connection = await dial(AGENT_PORT.speed_test);
+  await connection.write(new TextEncoder().encode(`{"version":2,"time":${seconds * 1e9},"direction":0}\n`));
+  let bytes = 0;
+  for await (const chunk of connection) bytes += chunk.byteLength;
+  return bytes;
+};
+
+const runClients = async ({ seconds, bulk }: Crowd, dials: readonly Dial[]): Promise<CrowdSeen> => {
+  const times: number[] = [];
+  const until = performance.now() + seconds * 1_000;
+  const typing = dials.slice(bulk).map((dial) => type(dial, until, times));
+  const loading = dials.slice(0, bulk).map((dial) => download(dial, seconds));
+  const ended = await Promise.allSettled([...typing, ...loading]);
+  const bytes = ended.reduce((sum, one) => sum + (one.status === "fulfilled" ? (one.value ?? 0) : 0), 0);
+  times.sort((a, b) => a - b);
+  const at = (share: number): number => times[Math.floor(times.length * share)] ?? Number.NaN;
+  const failed = ended.filter(({ status }) => status === "rejected").length;
+  return {
+    keys: times.length,
+    echo_p50: at(0.5),
+    echo_p99: at(0.99),
+    bulk_mb_per_s: bytes / 1e6 / seconds,
+    failed,
+  };
+};
+
+const someAtOnce = async <T, R>(list: readonly T[], start: (one: T, number: number) => Promise<R>): Promise<R[]> => {
+  const made: R[] = [];
+  for (let at = 0; at < list.length; at += AT_ONCE)
+    made.push(...(await Promise.all(list.slice(at, at + AT_ONCE).map((one, i) => start(one, at + i)))));
+  return made;
+};
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+if (import.meta.main) {
+  const [role = "", file = ""] = process.argv.slice(2);
+  const crowd = (await Bun.file(file).json()) as Crowd;
+  if (role === "agents") {
+    await someAtOnce(crowd.agents, (agent) => startAgent(crowd, agent));
+    say("ready");
+    await Bun.stdin.text();
+  } else {
+    const numbers = Array.from({ length: crowd.clients }, (_, i) => i);
+    const dials = await someAtOnce(numbers, (number) => startClient(crowd, number));
+    say("ready");
+    for await (const _ of Bun.stdin.stream()) break;
+    say(JSON.stringify(await runClients(crowd, dials)));
+  }
+  process.exit(0);
+}
