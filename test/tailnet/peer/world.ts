@@ -20,7 +20,8 @@ export const joined = async (server: TestServer, path: string, token: string, ro
     ...role,
     clock: systemClock,
     random: systemRandom,
-    link: (key, receive, back) => new RelayLink({ url: server.url, key, clock: systemClock, random: systemRandom, receive, back }),
+    link: (key, receive, back) =>
+      new RelayLink({ url: server.url, key, clock: systemClock, random: systemRandom, receive, back }),
   });
   const connect = async () => {
     const connection = await connectTailnet(server, path, token);
