@@ -13,7 +13,12 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 // Started with `new Worker(new URL("./x.worker.ts", import.meta.url).href)`; the bundler does not follow that by itself. Inside
 // the binary all code counts as lying in one folder, so the entries must lie there too: names without folders.
-const WORKERS = ["db/engine/checkpoint.worker.ts", "db/engine/reader.worker.ts", "src/domain/users/strength.worker.ts"];
+const WORKERS = [
+  "db/engine/checkpoint.worker.ts",
+  "db/engine/flush.worker.ts",
+  "db/engine/reader.worker.ts",
+  "src/domain/users/strength.worker.ts",
+];
 
 /** `--targets`: the program for the machines that fetch it to become agents, by the names under which they ask (docs/templates-terraform.md). */
 const TARGETS = {

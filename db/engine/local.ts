@@ -1,6 +1,7 @@
-// The store of a single server: SQLite in this process, one group-committing writer, reader Workers, a checkpoint Worker.
+// The store of a single server: SQLite in this process, one group-committing writer, reader Workers, a Worker for flushes and one for checkpoints.
 import type { Database, Statement as Prepared } from "bun:sqlite";
 import { Checkpointer } from "./checkpoint.ts";
+import { LogFlush } from "./log-flush.ts";
 import { openDatabase } from "./open.ts";
 import { Readers } from "./readers.ts";
 import { Sequences } from "./sequences.ts";
@@ -29,8 +30,9 @@ export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
   try {
     db.run("insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = value + 1");
     const { value } = db.query("select value from epoch where id = 1").get() as { value: number };
-    // From now on the writer waits for others by asking again, and the loop does not stand still meanwhile.
+    // From now on the writer waits for others by asking again, and for the disk by another thread: the loop does not stand still meanwhile.
     db.run(`pragma busy_timeout=${HELD_TRY_MS}`);
+    db.run("pragma synchronous=normal");
     return new LocalStore(db, file, value, options, unlock);
   } catch (error) {
     db.close();
@@ -39,6 +41,7 @@ export const openLocalStore = (options: LocalStoreOptions): LocalStore => {
   }
 };
 
+/** What it reads is on the disk when it is given out: nobody sees what a loss of power takes back (rule ST-26). */
 export class LocalStore implements Store {
   readonly epoch: number;
   readonly writer: Writer;
@@ -46,6 +49,7 @@ export class LocalStore implements Store {
   readonly #reads = new Map<string, Prepared>();
   readonly #readers: Readers;
   readonly #checkpointer: Checkpointer;
+  readonly #log: LogFlush;
   readonly #sequences: Sequences;
   readonly #unlock: () => void;
   #closing: Promise<void> | undefined;
@@ -63,7 +67,14 @@ export class LocalStore implements Store {
     this.#unlock = unlock;
     this.#readers = new Readers(file);
     this.#checkpointer = new Checkpointer(db, { file, fatal });
-    this.writer = new Writer(db, { epoch, fatal, queueBytes, committed: () => this.#checkpointer.committed() });
+    this.#log = new LogFlush(file, { fatal });
+    this.writer = new Writer(db, {
+      epoch,
+      fatal,
+      queueBytes,
+      flush: () => this.#log.flush(),
+      committed: () => this.#checkpointer.committed(),
+    });
     this.#sequences = new Sequences(this);
   }
 
@@ -89,19 +100,23 @@ export class LocalStore implements Store {
 
   async get<T>(query: Query<T>): Promise<T | undefined> {
     const row = this.#read(query.sql).values(...(query.params as never[]))[0];
+    if (this.writer.flushing) await this.writer.flushing;
     return row === undefined ? undefined : query.map(row as never);
   }
 
   async all<T>(query: Query<T>): Promise<T[]> {
-    return this.#read(query.sql)
+    const rows = this.#read(query.sql)
       .values(...(query.params as never[]))
       .map((row) => query.map(row as never));
+    if (this.writer.flushing) await this.writer.flushing;
+    return rows;
   }
 
-  scan<T>(query: Query<T>): Promise<T[]> {
-    return this.#closing
-      ? Promise.reject(new CommitError("closed", "the store is closing"))
-      : this.#readers.scan(query);
+  async scan<T>(query: Query<T>): Promise<T[]> {
+    if (this.#closing) throw new CommitError("closed", "the store is closing");
+    const rows = await this.#readers.scan(query);
+    await this.writer.flushing;
+    return rows;
   }
 
   async reserve(sequence: SequenceName, count: number): Promise<number> {
@@ -116,6 +131,7 @@ export class LocalStore implements Store {
 
   async #close(): Promise<void> {
     await this.writer.stop();
+    this.#log.close();
     await this.#readers.close();
     try {
       await this.#checkpointer.close();

@@ -1,5 +1,5 @@
-// The single writer. Batches that arrive in one turn of the event loop share one transaction and one flush; each stands in its
-// own savepoint, so that a refused batch does not hurt its neighbours (rules ST-1 to ST-6).
+// The single writer. Batches that arrive in one turn of the event loop, or while the group before is flushed, share one transaction and one
+// flush; each stands in its own savepoint, so that a refused batch does not hurt its neighbours (rules ST-1 to ST-6).
 import type { Database, Statement as Prepared } from "bun:sqlite";
 import { holdProcess, systemClock, type Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -25,6 +25,8 @@ export type WriterOptions = {
   heldMs?: number;
   /** Bytes of batches that may wait before new ones are refused as `overloaded`. */
   queueBytes?: number;
+  /** Resolves when what was committed before is on the disk; the loop goes on meanwhile. The connection itself flushes nothing. */
+  flush(): Promise<void>;
   /** Called after each group that reached the disk. */
   committed(): void;
   /** The disk can no longer be trusted, or another process owns the data: the process must stop. */
@@ -37,7 +39,9 @@ export class Writer {
   readonly #prepared = new Map<string, Prepared>();
   #queue: Pending[] = [];
   #queuedBytes = 0;
-  #scheduled = false;
+  /** A group is due, or on its way to the disk. */
+  #busy = false;
+  #flushing: Promise<void> | undefined;
   #stopped: CommitError | undefined;
   #drained: (() => void)[] = [];
   #diskErrors = 0;
@@ -73,17 +77,25 @@ export class Writer {
     });
   }
 
+  /**
+   * Resolves when what the connection shows now is on the disk; undefined when it is already. Rejects when it could not be brought there, from
+   * then on for ever.
+   */
+  get flushing(): Promise<void> | undefined {
+    return this.#flushing;
+  }
+
   /** Refuses new batches and resolves when the waiting ones are settled. */
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
-    if (this.#queue.length > 0) await new Promise<void>((resolve) => this.#drained.push(resolve));
+    if (this.#busy) await new Promise<void>((resolve) => this.#drained.push(resolve));
     for (const prepared of this.#prepared.values()) prepared.finalize();
     this.#prepared.clear();
   }
 
   #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
+    if (this.#busy) return;
+    this.#busy = true;
     setImmediate(() => this.#turn());
   }
 
@@ -92,8 +104,29 @@ export class Writer {
       systemClock.after(ASK_AGAIN_MS, () => this.#turn());
       return;
     }
-    this.#scheduled = false;
-    this.#flush();
+    const group = this.#nextGroup();
+    const settle = group.length > 0 ? this.#write(group) : undefined;
+    if (!settle) {
+      this.#end();
+      return;
+    }
+    const flushing = this.#options.flush().then(settle, (error) => {
+      this.#fail(group, error);
+      throw error;
+    });
+    this.#flushing = flushing;
+    flushing.then(
+      () => {
+        this.#flushing = undefined;
+        this.#end();
+      },
+      () => this.#end(),
+    );
+  }
+
+  /** What has gathered meanwhile is the next group. */
+  #end(): void {
+    this.#busy = false;
     if (this.#queue.length > 0) this.#schedule();
     else for (const resolve of this.#drained.splice(0)) resolve();
   }
@@ -132,9 +165,8 @@ export class Writer {
     this.#holding = undefined;
   }
 
-  #flush(): void {
-    const group = this.#nextGroup();
-    if (group.length === 0) return;
+  /** Commits the group. Answers what tells those who wait once it is flushed; undefined when there is nothing to flush. */
+  #write(group: Pending[]): (() => void) | undefined {
     const settled: (() => void)[] = [];
     const began = this.watch?.now() ?? 0;
     const taking = this.#trace.begin();
@@ -146,7 +178,7 @@ export class Writer {
         if (refusal && group.length === 1) {
           this.#db.run("rollback");
           pending.reject(refusal);
-          return;
+          return undefined;
         }
       }
       failpoint("before_commit");
@@ -154,17 +186,19 @@ export class Writer {
       failpoint("after_commit");
     } catch (error) {
       this.#fail(group, error);
-      return;
+      return undefined;
     }
-    this.counts.groups += 1;
-    this.counts.batches += group.length;
-    this.watch?.flushed(
-      this.watch.now() - began,
-      group.reduce((sum, { rows }) => sum + rows, 0),
-    );
-    if (taking) this.#trace.committed(group, this.counts.groups, taking());
-    for (const settle of settled) settle();
-    this.#options.committed();
+    return () => {
+      this.counts.groups += 1;
+      this.counts.batches += group.length;
+      this.watch?.flushed(
+        this.watch.now() - began,
+        group.reduce((sum, { rows }) => sum + rows, 0),
+      );
+      if (taking) this.#trace.committed(group, this.counts.groups, taking());
+      for (const settle of settled) settle();
+      this.#options.committed();
+    };
   }
 
   #nextGroup(): Pending[] {

@@ -112,11 +112,11 @@ export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<
   const documented = await place.client.get<{ paths: Record<string, object> }>("/swagger/json");
   const agents = await makeAgents(world, "group", 6);
   let left = rounds * 100;
+  await place.client.fetch("GET", BORDER);
   const writers = await makeWriters(agents, randomFrom(seed), () => {
     left -= 1;
     if (left <= 0) for (const one of writers) one.stop();
   });
-  await place.client.fetch("GET", BORDER);
   await Promise.all(writers.map((one) => one.run()));
   await place.stop();
   // strace writes on a little longer than the server lives.

@@ -4,9 +4,13 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { LocalStore } from "#db/engine/local.ts";
 import { Writer } from "#db/engine/writer.ts";
+import { until } from "#test/support/until.ts";
 import { allSettings, putSetting } from "./batches.ts";
 import { outcomeOf } from "./contract.ts";
 import { openIn, temporaryDirectory } from "./deployments.ts";
+
+/** For connections of a test, which flush by themselves. */
+const flush = () => Promise.resolve();
 
 describe("the group-committing writer", () => {
   let place: ReturnType<typeof temporaryDirectory>;
@@ -49,7 +53,79 @@ describe("the group-committing writer", () => {
     const second = putMany(500, "b").then(() => seen.push("second group"));
     setImmediate(() => seen.push("somebody else"));
     await Promise.all([first, second]);
-    expect(seen).toEqual(["first group", "somebody else", "second group"]);
+    expect(seen.indexOf("somebody else")).toBeLessThan(seen.indexOf("second group"));
+    expect(seen.indexOf("first group")).toBeLessThan(seen.indexOf("second group"));
+  });
+
+  test("[ST-1] while a group is flushed the loop goes on, and what comes meanwhile is the next group", async () => {
+    const mine = new Database(join(place.path, "slipway.db"));
+    const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
+    const flushes: PromiseWithResolvers<void>[] = [];
+    const slow = (): Promise<void> => {
+      const one = Promise.withResolvers<void>();
+      flushes.push(one);
+      return one.promise;
+    };
+    const writer = new Writer(mine, { epoch, flush: slow, committed: () => {}, fatal: () => {} });
+    const seen: string[] = [];
+    const write = (key: string) => writer.submit([putSetting({ key, value: "" })]).then(() => seen.push(key));
+    const first = write("a");
+    await until(() => flushes.length === 1);
+    const rest = [write("b"), write("c")];
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([seen, flushes.length, mine.query("select count(*) from settings").values()[0]?.[0]]).toEqual([[], 1, 1]);
+    flushes[0]?.resolve();
+    await first;
+    await until(() => flushes.length === 2);
+    expect(seen).toEqual(["a"]);
+    flushes[1]?.resolve();
+    await Promise.all(rest);
+    expect([seen, writer.counts.groups]).toEqual([["a", "b", "c"], 2]);
+    await writer.stop();
+    mine.close();
+  });
+
+  test("[ST-16] [ST-26] when a flush fails those who wait are told so, nobody reads on, and the process is to stop", async () => {
+    const mine = new Database(join(place.path, "slipway.db"));
+    const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
+    const failed = Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_FSYNC" });
+    const told: Error[] = [];
+    const writer = new Writer(mine, {
+      epoch,
+      flush: () => Promise.reject(failed),
+      committed: () => {},
+      fatal: (error) => told.push(error),
+    });
+    expect(await outcomeOf(writer.submit([putSetting({ key: "a", value: "" })]))).toBe("unknown");
+    expect(await outcomeOf(writer.submit([putSetting({ key: "b", value: "" })]))).toBe("closed");
+    expect(told).toEqual([failed]);
+    await expect(writer.flushing).rejects.toThrow("disk I/O error");
+    await writer.stop();
+    mine.close();
+  });
+
+  test("[ST-26] who reads what is being flushed is answered after the flush", async () => {
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    // Until the Worker is there flushes are made on the spot.
+    let count = 0;
+    await until(async () => {
+      count += 1;
+      const write = put(`a${count}`);
+      await turn();
+      const isBeside = store.writer.flushing !== undefined;
+      await write;
+      return isBeside;
+    });
+    const order: string[] = [];
+    const write = put("z").then(() => order.push("written"));
+    await turn();
+    const reads = [store.all(allSettings()), store.scan(allSettings()), store.get(allSettings())].map((read) =>
+      read.then((rows) => order.push(`read ${Array.isArray(rows) ? rows.length : "one"}`)),
+    );
+    expect(store.writer.flushing).toBeInstanceOf(Promise);
+    await Promise.all([write, ...reads]);
+    expect(order[0]).toBe("written");
+    expect(order.slice(1).sort()).toEqual([`read ${count + 1}`, `read ${count + 1}`, "read one"]);
   });
 
   test("[ST-6] when a batch resolves, another connection sees it", async () => {
@@ -80,7 +156,13 @@ describe("the group-committing writer", () => {
     const file = join(place.path, "slipway.db");
     const mine = new Database(file);
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
-    const writer = new Writer(mine, { epoch, heldMs: 50, committed: () => {}, fatal: (error) => stops.push(error) });
+    const writer = new Writer(mine, {
+      epoch,
+      heldMs: 50,
+      flush,
+      committed: () => {},
+      fatal: (error) => stops.push(error),
+    });
     const other = new Database(file);
     other.run("begin immediate");
     // One for the store, which waits for longer.
@@ -101,7 +183,7 @@ describe("the group-committing writer", () => {
   test("[ST-10] rows without values count too, so that no queue is without bound", async () => {
     const mine = new Database(join(place.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
-    const writer = new Writer(mine, { epoch, queueBytes: 100, committed: () => {}, fatal: () => {} });
+    const writer = new Writer(mine, { epoch, queueBytes: 100, flush, committed: () => {}, fatal: () => {} });
     const nothing = { sql: "delete from settings where false", rows: [[]] };
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => outcomeOf(writer.submit([nothing]))));
     expect(outcomes).toEqual(["done", "done", "done", "overloaded", "overloaded"]);
