@@ -7,7 +7,8 @@ import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import "#schema/formats.ts";
 import { log } from "#base/log.ts";
-import { pause } from "#base/retry.ts";
+import { MISDIRECTED, readHere } from "#base/network/read-here.ts";
+import { pause, within } from "#base/retry.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
 import { agentProgramFiles } from "./api/agents/programs.ts";
@@ -42,6 +43,7 @@ import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { oauth2Protocol } from "./api/oauth2/protocol.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
+import type { TakeNamed } from "./cluster/passed-on.ts";
 import type { Context } from "./context/context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 import { readAppearance } from "./domain/deployment/appearance.ts";
@@ -59,6 +61,15 @@ export interface RunningServer {
 
 /** What the browser loads; from source it is built once for all servers of a process. */
 const web = onceLoaded(loadWeb);
+
+export interface ReadsServer {
+  readonly port: number;
+  /** Lets reads that are under way end, for a moment. */
+  stop(): Promise<void>;
+}
+
+/** Before a node is active what it reads has to be over; reads can be asked again. */
+const LAST_READS_MS = 500;
 
 const operationsByApp = new WeakMap<AnyElysia, Operations>();
 
@@ -136,16 +147,27 @@ export type ServerOptions = {
   checkAnswers?: boolean;
 };
 
-/** Listens on the configured address (port 0 = any) and answers until stopped. */
-export const startServer = async (ctx: Context, options: ServerOptions = {}): Promise<RunningServer> => {
+export type ReadsOptions = Pick<ServerOptions, "checkAnswers"> & {
+  /** Knows what this node passes to itself: nobody else is answered. */
+  readonly takeNamed: TakeNamed;
+};
+
+type Handling = {
+  /** Answers a request that has passed the gate of connections. */
+  readonly handle: (request: Request) => Promise<Response>;
+  /** Names of hosts that are answered to, once the address is known. */
+  allow(names: readonly string[]): void;
+};
+
+/** From a request to its answer: gate, caller, limits, route. */
+const handlerOf = (
+  ctx: Context,
+  takeNamed: TakeNamed | undefined,
+  options: Pick<ServerOptions, "checkAnswers">,
+): Handling => {
   const app = createApp(ctx);
   const operations = operationsOf(app);
   let hosts: AllowedHosts = new Set();
-  const { host, port } = ctx.config.address;
-  const tls = readTls(ctx.config, ctx.clock.now());
-  const short = tls && allowedHosts(ctx.config).find((name) => name.length < 3);
-  if (short) throw new TlsError(`the host ${short} is too short for https: use a name of three characters or more`);
-
   const answer = async (request: Request): Promise<Response> => {
     try {
       if (isLapsed(ctx) && !isProbe(request)) throw new AppError("overloaded", "This node is not the active one now.");
@@ -184,7 +206,6 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const behalf = { addresses: ctx.addresses, operations };
   const apps = new AppProxy(ctx, who);
   const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });
-  const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
   const handle = async (request: Request): Promise<Response> => {
     const passedOnFor = takeNamed?.(request);
     if (passedOnFor !== undefined) ctx.requests.passedOnFor(request, passedOnFor);
@@ -196,7 +217,21 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     if (passedOnFor !== undefined && !request.headers.has("upgrade")) response.headers.set("connection", "close");
     return response;
   };
+  return {
+    handle,
+    allow(names) {
+      hosts = new Set(names.map((name) => name.toLowerCase()));
+    },
+  };
+};
 
+/** Listens on the configured address (port 0 = any) and answers until stopped. */
+export const startServer = async (ctx: Context, options: ServerOptions = {}): Promise<RunningServer> => {
+  const { host, port } = ctx.config.address;
+  const tls = readTls(ctx.config, ctx.clock.now());
+  const short = tls && allowedHosts(ctx.config).find((name) => name.length < 3);
+  if (short) throw new TlsError(`the host ${short} is too short for https: use a name of three characters or more`);
+  const { handle, allow } = handlerOf(ctx, ctx.membership?.takerOfNames(ctx.encryption), options);
   const server: Server<never> = Bun.serve({
     hostname: host.replace(/^\[|\]$/g, ""),
     port,
@@ -221,7 +256,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   ctx.sockets.attach(server as never);
   ctx.requests.attach(server);
   ctx.accessUrl = accessUrl(ctx.config, server.port as number);
-  hosts = new Set(allowedHosts(ctx.config).map((name) => name.toLowerCase()));
+  allow(allowedHosts(ctx.config));
   const scrapes =
     ctx.metrics && ctx.config.metrics_address && listenForScrapes(ctx.metrics, ctx.config.metrics_address);
   if (ctx.metrics) registerFigures(ctx.metrics, ctx);
@@ -241,6 +276,41 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       ctx.sockets.closeAll(reason);
       await ctx.drain();
       await scrapes?.stop();
+      await server.stop(true);
+    },
+  };
+};
+
+/**
+ * Answers reads of a node that is not the active one, on a port of this machine: whatever it cannot say is answered 421, for the active one
+ * to be asked. `ctx` is of src/context/open-reads.ts.
+ */
+export const startReads = (ctx: Context, { takeNamed, ...options }: ReadsOptions): ReadsServer => {
+  const { handle, allow } = handlerOf(ctx, undefined, options);
+  const tls = readTls(ctx.config, ctx.clock.now());
+  const server: Server<never> = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: tls && { cert: tls.cert, key: tls.key },
+    async fetch(request) {
+      const client = takeNamed(request);
+      if (client === undefined) return new Response(null, { status: 403 });
+      ctx.requests.passedOnFor(request, client);
+      const read = await readHere(() => handle(request));
+      const isAnswer = read !== undefined && read.status < 500;
+      if (!isAnswer) await read?.body?.cancel();
+      const response = isAnswer ? read : new Response(null, { status: MISDIRECTED });
+      response.headers.set("connection", "close");
+      return response;
+    },
+  });
+  ctx.requests.attach(server);
+  ctx.accessUrl = accessUrl(ctx.config, ctx.config.address.port);
+  allow(allowedHosts(ctx.config));
+  return {
+    port: server.port as number,
+    async stop() {
+      await within(ctx.clock, LAST_READS_MS, ctx.requests.drain());
       await server.stop(true);
     },
   };

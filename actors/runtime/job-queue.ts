@@ -36,8 +36,8 @@ export interface WorkerPool {
 const WORKER_TAGS: Readonly<Record<string, string>> = { scope: "organization", owner: "" };
 
 export class JobQueue {
-  /** This process is the only worker; a new id at each start. */
-  readonly worker = { id: uuid(), name: "built-in" };
+  /** This process is the only worker. */
+  readonly worker: { readonly id: string; readonly name: string };
   readonly #slots: number;
   readonly #pool: WorkerPool | undefined;
   readonly #waiting: QueuedJob[] = [];
@@ -49,8 +49,9 @@ export class JobQueue {
   readonly #listeners: (() => void)[] = [];
   #workersVersion = 0;
 
-  /** `slots` are those of the built-in worker. */
-  constructor(slots: number, pool?: WorkerPool) {
+  /** `slots` are those of the built-in worker, `worker_id` is its id; default: a new one at each start. */
+  constructor(slots: number, pool?: WorkerPool, worker_id: string = uuid()) {
+    this.worker = { id: worker_id, name: "built-in" };
     this.#slots = slots;
     this.#pool = pool;
     pool?.onChange(() => {
@@ -193,7 +194,8 @@ export class ServerStopping extends Error {
   }
 }
 
-const isForBuiltIn = (tags: Tags = {}): boolean =>
+/** Whether the built-in worker takes a job with these tags. */
+export const isForBuiltIn = (tags: Tags = {}): boolean =>
   Object.entries(tags).every(([key, value]) => WORKER_TAGS[key] === value);
 
 const before = (a: QueuedJob, b: QueuedJob): boolean =>

@@ -19,12 +19,15 @@ import {
 import { migratePostgres } from "./migrate.ts";
 import { changesOf, type SeenState, stateOf } from "./node-state.ts";
 import { Primary } from "./primary.ts";
+import { ReadStore } from "./read-store.ts";
 import { PgStore } from "./store.ts";
 
 /** A node stops serving so long before its lease ends: what it has sent by then is older than what the next node does. */
 const MARGIN_MS = 1000;
 /** How often a spare looks whether the lease is free. */
 const LOOK_MS = 250;
+/** A node reads from a database that has taken a write of it so long ago; an old primary, beside a new one, takes none. */
+const CURRENT_MS = 1000;
 
 export type NodeOptions = {
   /** postgres://user:password@host:port[,host:port...]/database. Holds a password: never logged. */
@@ -52,6 +55,9 @@ export class ClusterNode {
   #lapse: Timer | undefined;
   #turn: Promise<void> = Promise.resolve();
   #store: PgStore | undefined;
+  #reads: ReadStore | undefined;
+  /** When the last beat began that was written, by the monotonic clock. */
+  #written_at = Number.NEGATIVE_INFINITY;
   #wasServing = false;
   /** The database did not answer when it was asked last. */
   #isSilent = false;
@@ -118,6 +124,11 @@ export class ClusterNode {
     return this.#role === "active" ? this.#held_until - MARGIN_MS - this.#options.clock.monotonic() : 0;
   }
 
+  /** Whether what the database says now is what it has acknowledged: it takes writes of this node. */
+  get isCurrent(): boolean {
+    return this.#options.clock.monotonic() - this.#written_at < CURRENT_MS;
+  }
+
   /** Called each time this node may no longer serve, though it was active. */
   onLapse(listener: () => void): void {
     this.#onLapse.push(listener);
@@ -151,6 +162,12 @@ export class ClusterNode {
     const primary = new Primary(this.#options.url);
     this.#store = new PgStore(primary, this.#epoch, { fatal, ...(queueBytes === undefined ? {} : { queueBytes }) });
     return this.#store;
+  }
+
+  /** What a spare reads with, on connections of its own. `refuse` throws what a write is answered with. */
+  openReads(refuse: () => never): ReadStore {
+    this.#reads = new ReadStore(new Primary(this.#options.url), refuse);
+    return this.#reads;
   }
 
   /** Gives up the lease and leaves. The store must be closed by then. */
@@ -188,6 +205,7 @@ export class ClusterNode {
   async #beat(): Promise<void> {
     if (this.#left) return;
     let hasAnswered = false;
+    const began_at = this.#options.clock.monotonic();
     try {
       await this.#within(async (sql) => {
         // First, since it only reads: what is written waits for a standby that is away, and then it has to be known why.
@@ -197,11 +215,13 @@ export class ClusterNode {
         if (!this.#isFollowed) await this.#show(sql);
       });
       this.#isSilent = false;
+      this.#written_at = began_at;
       if (!this.#isFollowed) this.#logChanges();
     } catch (error) {
       this.#isSilent = !hasAnswered;
       this.#logChanges(error);
       this.#primary.lost();
+      this.#reads?.reconnect();
       // Its connection hangs in the same way, and after a failover another database has to be found.
       if (this.#role === "active" && this.serves_ms <= 0) this.#store?.reconnect();
     }

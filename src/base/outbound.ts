@@ -7,6 +7,7 @@ import type { Clock } from "./clock.ts";
 import { placeOfAddress } from "./network/address-place.ts";
 import { failureWords } from "./network/failure-words.ts";
 import { NetworkList, NOT_PUBLIC } from "./network/networks.ts";
+import { onActiveNode } from "./network/read-here.ts";
 
 /** Why nothing usable came back. `refused`: never sent. `failed`: no connection, silence, or too much of an answer. */
 export class OutboundError extends Error {
@@ -64,6 +65,8 @@ export class Outbound {
 
   /** Sends the request and reads the whole answer. Throws OutboundError; its words name the host, never the query. */
   async fetch(url: URL, request: OutboundRequest = {}): Promise<OutboundAnswer> {
+    // What it asks for may be there once only, such as a token for a code.
+    onActiveNode();
     const { clock, timeout_ms = TIMEOUT_MS } = this.#options;
     checkScheme(url);
     const late = new AbortController();
@@ -86,6 +89,7 @@ export class Outbound {
    * the time; the body ends with an error after `max_bytes`. Throws OutboundError.
    */
   async open(url: URL, init: RequestInit = {}): Promise<Response> {
+    onActiveNode();
     const { max_bytes = MAX_BYTES } = this.#options;
     checkScheme(url);
     try {

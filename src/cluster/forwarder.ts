@@ -6,7 +6,8 @@ import type { Socket, TCPSocketListener } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { pause, within } from "#base/retry.ts";
 import type { NodeState } from "#schema/readiness.ts";
-import { connectToNode, type NodePlace, placeOf } from "./connect.ts";
+import { askHere } from "./ask-here.ts";
+import { connectToNode, type NodeListener, type NodePlace, placeOf } from "./connect.ts";
 import { MOST_HEAD, plainAnswer, readHead } from "./head.ts";
 import { certificateOf } from "./peer.ts";
 import { type Readiness, readinessOfSpare } from "./readiness.ts";
@@ -35,6 +36,8 @@ export type ForwarderOptions = {
   leader(): string | undefined;
   /** host:port of this node, once it is the active one and listens itself. */
   own(): string;
+  /** Where this node answers reads itself; undefined while it does not. */
+  reads?(): NodePlace | undefined;
   /** What `/readyz` tells of this node beside whether it is ready. */
   state(): NodeState;
 };
@@ -144,19 +147,35 @@ export class Forwarder {
       link.isPassing = true;
       const { token } = this.#options;
       const address = link.client.socket?.remoteAddress ?? "";
+      const isRead = head.isRead && link.early.length === head.end;
       link.early = Buffer.concat([head.passedOn(token, address), link.early.subarray(head.end)]);
-      void this.#connect(link, this.#options.clock.monotonic() + WAIT_MS);
+      void this.#pass(link, isRead);
     }
   }
 
+  /** To this node itself, where it answers reads and can say this; else to the active one. */
+  async #pass(link: Link, isRead: boolean): Promise<void> {
+    const { clock, reads } = this.#options;
+    if (isRead && reads) {
+      const here = { clock, place: () => (this.#isNext ? undefined : reads()), certificate: this.#certificate };
+      const isAnswered = await askHere(here, link.early, {
+        ...this.#toClient(link),
+        begun: (socket) => this.#connected(link, socket, Buffer.alloc(0)),
+      });
+      if (isAnswered) return;
+    }
+    await this.#connect(link);
+  }
+
   /** While one node hands over to the next, whoever comes waits. */
-  async #connect(link: Link, until: number): Promise<void> {
+  async #connect(link: Link): Promise<void> {
     const { clock, leader, own } = this.#options;
+    const until = clock.monotonic() + WAIT_MS;
     while (this.#links.has(link)) {
       const place = placeOf(this.#isNext ? own() : leader());
       const made = place && (await this.#reachInTime(link, place));
       if (made) {
-        this.#connected(link, made);
+        this.#connected(link, made, link.early);
         return;
       }
       if (clock.monotonic() > until) {
@@ -175,11 +194,11 @@ export class Forwarder {
       (...given: Given): void => {
         if (!isLate) run(...given);
       };
+    const client = this.#toClient(link);
     const reached = connectToNode(place, this.#certificate, {
-      data: (bytes) => this.#write(link, "client", bytes),
-      drain: () => this.#drain(link, "server"),
-      ended: inTime(() => this.#ended(link, "client")),
-      failed: inTime(() => this.#close(link)),
+      ...client,
+      ended: inTime(client.ended),
+      failed: inTime(client.failed),
     });
     if (await within(this.#options.clock, CONNECT_MS, reached)) return reached;
     isLate = true;
@@ -187,13 +206,23 @@ export class Forwarder {
     return undefined;
   }
 
-  #connected(link: Link, socket: Socket): void {
+  /** What a node says that the client hears. */
+  #toClient(link: Link): Required<NodeListener> {
+    return {
+      data: (bytes) => this.#write(link, "client", bytes),
+      drain: () => this.#drain(link, "server"),
+      ended: () => this.#ended(link, "client"),
+      failed: () => this.#close(link),
+    };
+  }
+
+  /** `early`: what it has not heard yet of what the client has said. */
+  #connected(link: Link, socket: Socket, early: Buffer): void {
     if (!this.#links.has(link)) {
       socket.end();
       return;
     }
     link.server.socket = socket;
-    const { early } = link;
     link.early = Buffer.alloc(0);
     link.client.socket?.resume();
     this.#write(link, "server", early);

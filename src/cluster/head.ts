@@ -14,6 +14,8 @@ export type Head = {
   readonly host: string;
   /** Another node has passed it on. */
   readonly isPassedOn: boolean;
+  /** It asks for something, sends no body, and speaks nothing else afterwards. */
+  readonly isRead: boolean;
   /** The head with the header of this node. */
   passedOn(token: string, address: string): Buffer;
   /** Where the head ends. */
@@ -32,11 +34,13 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     return "wrong";
   const named = (name: string) => lines.filter((line) => line.slice(0, line.indexOf(":")).toLowerCase() === name);
   const isUpgrade = named("upgrade").length > 0;
+  const hasBody = ["content-length", "transfer-encoding", "expect"].some((name) => named(name).length > 0);
   return {
     method,
     path,
     host: named("host")[0]?.slice("host:".length).trim() ?? "",
     isPassedOn: named(NODE_HEADER).length > 0,
+    isRead: (method === "GET" || method === "HEAD") && !isUpgrade && !hasBody,
     end: at + END.length,
     passedOn(token, address) {
       const kept = lines.filter((line) => {

@@ -35,8 +35,22 @@ type Options = {
   /** Another node has taken over: the process must stop. */
   fatal(error: Error): void;
   readonly signal?: AbortSignal | undefined;
-  /** Called when it stands by: {port} is where it listens. What it answers is ended before the node becomes active. */
-  standsBy?(port: number, node: ClusterNode): AsyncDisposable | undefined;
+  /** Called when it stands by. What it answers is ended before the node becomes active. */
+  standsBy?(as: StandingBy): Beside | undefined;
+};
+
+export type StandingBy = {
+  /** Where it listens. */
+  readonly port: number;
+  readonly node: ClusterNode;
+  readonly encryption: Encryption;
+  readonly takeNamed: TakeNamed;
+};
+
+/** What a spare does beside passing on. */
+export type Beside = AsyncDisposable & {
+  /** The port of this machine at which the node answers reads; undefined before, and where it answers none. */
+  readonly reads?: number | undefined;
 };
 
 /** Resolves when this node is the active one. Throws UnsafeDatabaseError, NewerDatabaseError, EncryptionKeyError, CommitError. */
@@ -48,7 +62,7 @@ export const joinCluster = async ({ config, clock, signal, standsBy, ...options 
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   const node = await ClusterNode.join({ url, id: nameOf(config), version: VERSION, lease_ms, clock, fatal });
   let forwarder: Forwarder | undefined;
-  let beside: AsyncDisposable | undefined;
+  let beside: Beside | undefined;
   try {
     const led = node.lead(signal);
     // Told below, or not at all when something else goes wrong first.
@@ -66,10 +80,13 @@ export const joinCluster = async ({ config, clock, signal, standsBy, ...options 
         token: nodeToken(encryption),
         leader: () => node.leader?.address,
         own: () => address.print(own),
+        reads: () =>
+          beside?.reads !== undefined && node.isCurrent ? { hostname: "127.0.0.1", port: beside.reads } : undefined,
         state: () => shownState(node),
       });
       own.port = forwarder.port;
-      beside = standsBy?.(forwarder.port, node);
+      const takeNamed = takerOfNames(nodeToken(encryption));
+      beside = standsBy?.({ port: forwarder.port, node, encryption, takeNamed });
     }
     await led;
     await beside?.[Symbol.asyncDispose]();

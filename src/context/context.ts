@@ -196,7 +196,9 @@ export class Context implements ApiContext, AsyncDisposable {
     const { data_dir, backup_interval: interval, backup_keep: keep, backup_rate_mb: rateMb } = config;
     this.backupsByHand = new BackupsByHand({ clock, data_dir, folder: backupFolder(config), interval, keep, rateMb });
     this.workers = new Workers(clock);
-    this.jobs = new JobQueue(config.provisioner_slots, this.workers);
+    // In a cluster every node shows the same one.
+    const worker_id = elsewhere && encryption.deriveUuid("built-in worker");
+    this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id);
     this.provisioners = makeProvisioners(options, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
     const { tailnet, workers } = this;

@@ -10,7 +10,7 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
   // Loaded only where figures are served: the library takes 27 ms of a start.
   const metrics = config.metrics_address ? await openMetrics(clock) : undefined;
   const opened = options.store
-    ? { store: options.store }
+    ? { store: options.store, elsewhere: options.elsewhere, membership: options.membership }
     : await openStore({ config, clock, fatal, membership: options.membership });
   const { data_dir: directory, encryption_key: digits } = config;
   const encryption = await openKeyOf(opened.store, { directory, digits, shared: opened.membership !== undefined });

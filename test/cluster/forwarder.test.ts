@@ -73,7 +73,11 @@ const activeNode = () => {
 
 const systemPause = (ms: number): Promise<void> => new Promise((resolve) => void systemClock.after(ms, resolve));
 
-const spare = (leader: () => number | undefined, max_connections = 100): Forwarder => {
+const spare = (
+  leader: () => number | undefined,
+  max_connections = 100,
+  reads: () => number | undefined = () => undefined,
+): Forwarder => {
   const forwarder = new Forwarder({
     hostname: "127.0.0.1",
     port: 0,
@@ -85,6 +89,10 @@ const spare = (leader: () => number | undefined, max_connections = 100): Forward
       return port === undefined ? undefined : `127.0.0.1:${port}`;
     },
     own: () => "",
+    reads: () => {
+      const port = reads();
+      return port === undefined ? undefined : { hostname: "127.0.0.1", port };
+    },
     state: () => STATE,
   });
   open.push({ stop: () => forwarder.end() });
@@ -206,6 +214,50 @@ describe("a spare", () => {
     const body = Buffer.alloc(32 * 1024 * 1024, "y");
     const answer = await fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body });
     expect(((await answer.json()) as { body: string }).body.length).toBe(body.length);
+  }, 20_000);
+
+  test("[CL-20] [CL-21] asks itself first what only reads, and the active node what it cannot say, or says no more", async () => {
+    const { port } = activeNode();
+    const asked: string[] = [];
+    const { promise: never } = Promise.withResolvers<Response>();
+    const own = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch(request) {
+        const { pathname } = new URL(request.url);
+        asked.push(`${request.method} ${pathname} ${addressNamedBy(request.headers.get(NODE_HEADER), sha256(TOKEN))}`);
+        if (pathname === "/elsewhere") return new Response(null, { status: 421 });
+        if (pathname === "/hangs") return never;
+        return new Response("read here ".repeat(100_000));
+      },
+    });
+    open.push({ stop: () => void own.stop(true) });
+    let reads: number | undefined = own.port;
+    const forwarder = spare(
+      () => port,
+      undefined,
+      () => reads,
+    );
+    const ask = async (path: string, init: RequestInit = {}): Promise<string> => {
+      const text = await (
+        await fetch(`http://127.0.0.1:${forwarder.port}${path}`, { ...init, keepalive: false })
+      ).text();
+      return text.startsWith("read here") ? `read here, ${text.length}` : JSON.parse(text).pathname;
+    };
+    expect(await ask("/known")).toBe("read here, 1000000");
+    expect(await ask("/elsewhere")).toBe("/elsewhere");
+    expect(await ask("/known", { method: "POST" })).toBe("/known");
+    expect(asked).toEqual(["GET /known 127.0.0.1", "GET /elsewhere 127.0.0.1"]);
+    // It reads no longer while an answer is waited for.
+    const hanging = ask("/hangs");
+    await until(() => asked.length === 3);
+    reads = undefined;
+    expect(await hanging).toBe("/hangs");
+    expect(await ask("/known")).toBe("/known");
+    // Nobody listens there.
+    reads = 1;
+    expect(await ask("/known")).toBe("/known");
+    await until(() => forwarder.size === 0);
   }, 20_000);
 
   test("[CL-5] lets who comes wait while no node is active, and says so when none comes", async () => {

@@ -1,6 +1,8 @@
 // Nodes of a cluster on a real PostgreSQL: who holds the lease, for how long, and what becomes of a node that another has followed.
 import { afterEach, describe, expect } from "bun:test";
+import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
+import { CommitError } from "#db/engine/store.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
@@ -124,6 +126,31 @@ describe("the lease", () => {
       expect([lapses, fatal.length, node.role]).toEqual([1, 0, "active"]);
       await made.cutConnections();
       await until(() => node.serves_ms > 0);
+    },
+  );
+
+  testNeeding(
+    [needs.postgres],
+    "[CL-22] is nothing that a spare needs to read; it reads while the database takes its writes",
+    async () => {
+      const { url } = await database();
+      const spare = await join(url, "spare:1");
+      await until(() => spare.isCurrent);
+      const reads = spare.openReads(() => {
+        throw new CommitError("closed", "this node only reads");
+      });
+      expect(await reads.all(allSettings())).toEqual([]);
+      expect(await outcomeOf(reads.commit())).toBe("closed");
+      await using other = new SQL(url, { max: 1 });
+      const held = await other.reserve();
+      await held.unsafe("begin; lock table nodes in share mode").simple();
+      await until(() => !spare.isCurrent);
+      // What it asks still finds the database, whose writes wait, as those of an old primary do.
+      expect(await reads.all(allSettings())).toEqual([]);
+      await held.unsafe("commit");
+      held.release();
+      await until(() => spare.isCurrent);
+      await reads.close();
     },
   );
 

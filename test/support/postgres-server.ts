@@ -40,7 +40,7 @@ export const openServersStore = async (
     databases.set(directory, database);
   }
   const store = await open(database.url);
-  return { store, elsewhere: new DatabaseBlobs(store) };
+  return { store, elsewhere: new DatabaseBlobs(store), database: database.url };
 };
 
 /** The address of the database of this data directory, which is made, without tables, where there is none. */

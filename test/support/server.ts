@@ -5,9 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { type Config, type LoadedConfig, loadConfig } from "#base/config.ts";
+import type { Membership } from "#src/cluster/membership.ts";
+import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import { openContext } from "#src/context/open.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
+import { asNodes, startProxy, startSpares } from "./cluster/nodes.ts";
 import { onPostgres, openServersStore, removeServersDatabase } from "./postgres-server.ts";
 import { fillPrepared } from "./prepared.ts";
 import { compiledProgram } from "./program.ts";
@@ -93,19 +96,24 @@ const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
   clock === undefined && directory === undefined && !Object.keys(env).some((name) => name.startsWith("SLIPWAY_ADMIN_"));
 
 const startHere = async (directory: string, options: TestServerOptions) => {
-  const { config, sources } = loadedConfig(directory, options);
+  const proxy = onPostgres && asNodes ? startProxy() : undefined;
+  const env = { ...(proxy ? { SLIPWAY_ACCESS_URL: proxy.url.href } : {}), ...options.env };
+  const { config, sources } = loadedConfig(directory, { ...options, env });
   const { clock, models, environment } = options;
   const place = { config, password: ADMIN.password, isUsual: isUsual(options) };
-  const opened = onPostgres ? await openServersStore(directory, place) : {};
+  const { database = "", ...opened } = onPostgres ? await openServersStore(directory, place) : {};
+  const membership = proxy && ({ takerOfNames: (key) => takerOfNames(nodeToken(key)) } as Membership);
   const program = compiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
   const tests = { copyMessages: true, daemon };
-  const context = await openContext({ config, sources, clock, models, environment, ...tests, ...opened });
+  const context = await openContext({ config, sources, clock, models, environment, ...tests, ...opened, membership });
   const server = await startServer(context, { checkAnswers: true });
+  const spares = proxy && startSpares(context, server.url, proxy, { config, clock, database });
   return {
-    url: server.url,
+    url: proxy?.url ?? server.url,
     context,
     async stop() {
+      await spares?.[Symbol.asyncDispose]();
       await server.stop("the test is over");
       await context[Symbol.asyncDispose]();
       const [first] = context.requests.mismatches.kept;

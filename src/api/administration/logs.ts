@@ -3,6 +3,7 @@ import { Elysia, type Static, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
 import { invalidField } from "#base/errors.ts";
+import { onActiveNode } from "#base/network/read-here.ts";
 import { type RecentLine, recentLog } from "#base/recent-log.ts";
 import { checkServerAdmin } from "#domain/access.ts";
 import { ServerLog, ServerLogLine } from "#schema/administration/server-log.ts";
@@ -59,6 +60,7 @@ export const serverLog = (ctx: ApiContext) =>
       "",
       ({ caller, query }) => {
         checkServerAdmin(caller);
+        onActiveNode();
         const lines = recentLog.after(query.after_id ?? 0, MOST, wanted(query)).map(presentLine);
         return { level: logLevels.print(ctx.config.log_level), lines };
       },

@@ -20,10 +20,12 @@ export class AgentTokens {
   readonly #hashes = new Map<string, string>();
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #hearsOfWrites: boolean;
 
   constructor(parts: { store: Store; topics: Topics<Events>; clock: Clock }) {
     this.#store = parts.store;
     this.#clock = parts.clock;
+    this.#hearsOfWrites = parts.store.callersVersion !== undefined;
     parts.topics.subscribeAll("agent_gone", (agent_id) => this.#forget(agent_id));
   }
 
@@ -34,7 +36,7 @@ export class AgentTokens {
     if (known) this.#forget(known.agent.agent_id);
     // Read in this very turn of the event loop: no commit can come between the reading and the remembering.
     const agent = await this.#store.get(findAgentByToken({ token_hash }));
-    if (agent) this.#remember(token_hash, agent);
+    if (agent && this.#hearsOfWrites) this.#remember(token_hash, agent);
     return agent;
   }
 

@@ -1,5 +1,5 @@
 // Settings of a server that is one node of several, with PostgreSQL in place of the file in the data directory (docs/cluster.md).
-import { address, duration, matching, text } from "./kinds.ts";
+import { address, choice, duration, matching, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
 const postgresUrl = matching(
@@ -29,5 +29,9 @@ export const CLUSTER_SETTINGS = {
   cluster_lease: setting(duration(2000, 60_000), 6000, {
     group: "Cluster",
     help: "How long a node that has died or hangs keeps the others from taking over. The same for all nodes.",
+  }),
+  cluster_reads: setting(choice("active", "every"), "active", {
+    group: "Cluster",
+    help: "Which nodes answer what only reads: the active one, or every node, also while none is active. All else is passed on to the active one.",
   }),
 };

@@ -8,9 +8,8 @@ import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import type { ClusterNode } from "#db/pg/node.ts";
 import { localWorkspaces } from "#domain/health/local.ts";
-import type { Membership } from "#src/cluster/membership.ts";
+import type { Beside, Membership, StandingBy } from "#src/cluster/membership.ts";
 import { startLogging } from "../logging.ts";
 import { reasonForPeople } from "../reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
@@ -151,12 +150,23 @@ const standBy = async (
   const { clock, signal } = input;
   const { joinCluster } = await import("#src/cluster/membership.ts");
   const spareFigures = config.metrics_address && (await import("#src/api/metrics/spare.ts"));
-  const standsBy = (port: number, node: ClusterNode): AsyncDisposable | undefined => {
+  const readsAnswered = config.cluster_reads === "every" ? await import("./reads.ts") : undefined;
+  const standsBy = (as: StandingBy): Beside => {
+    const { port, node } = as;
     input.print(`Slipway ${VERSION} stands by on port ${port}: another node of the cluster is active`);
-    if (!spareFigures || !config.metrics_address) return undefined;
-    const figures = spareFigures.showSpare(node, clock, config.metrics_address);
-    input.print(`Metrics: ${figures.url.href}`);
-    return figures;
+    const figures =
+      spareFigures && config.metrics_address && spareFigures.showSpare(node, clock, config.metrics_address);
+    if (figures) input.print(`Metrics: ${figures.url.href}`);
+    const reads = readsAnswered?.answerReads(as, { config, clock });
+    return {
+      get reads() {
+        return reads?.port;
+      },
+      async [Symbol.asyncDispose]() {
+        await figures?.[Symbol.asyncDispose]();
+        await reads?.[Symbol.asyncDispose]();
+      },
+    };
   };
   try {
     return await joinCluster({ config, clock, signal, fatal, standsBy });

@@ -4,6 +4,7 @@ import { availableParallelism, freemem, release, totalmem } from "node:os";
 import { type Clock, rfc3339 } from "#base/clock.ts";
 import { shownSettings } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
+import { onActiveNode } from "#base/network/read-here.ts";
 import { recentLog } from "#base/recent-log.ts";
 import { redacted } from "#base/redact.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
@@ -25,6 +26,7 @@ const LOG_LINES = 2_000;
 export const supportBundle = async (deps: Deps): Promise<Uint8Array<ArrayBuffer>> => {
   const { clock, config, sources } = deps;
   const known = { config, sources: sources ?? ({} as NonNullable<typeof sources>) };
+  onActiveNode();
   const lines = recentLog.after(0, LOG_LINES);
   return new Bun.Archive({
     "about.json": shown(aboutHere(clock)),

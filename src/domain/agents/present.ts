@@ -78,7 +78,8 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
       row,
       {
         names: names?.get(row.id)?.[0],
-        latency: view.latency(row.id),
+        // Nothing is known of the way to one that has never come.
+        latency: row.first_connected_at === null ? {} : view.latency(row.id),
         open: openSecretTexts(view.encryption, row.id),
         apps: apps.get(row.id) ?? [],
         statuses: statuses.get(row.id) ?? [],

@@ -26,7 +26,7 @@ export const presentJob = (job: ShownJob, metadata: ProvisionerJob["metadata"], 
   worker_name: job.worker_name,
   file_id: job.file_id,
   tags: job.tags,
-  ...queue.position(job.id),
+  ...(job.completed_at === null ? queue.position(job.id) : NOWHERE),
   organization_id: job.organization_id,
   initiator_id: job.initiator_id,
   input: job.input,
@@ -35,6 +35,9 @@ export const presentJob = (job: ShownJob, metadata: ProvisionerJob["metadata"], 
   metadata,
   logs_overflowed: job.logs_overflowed,
 });
+
+/** Of a job that is over: the queue moves on without anything of it being written. */
+const NOWHERE = { queue_position: 0, queue_size: 0 } as const;
 
 /** How many workers could take a job with these tags; the built-in worker is always there. */
 export const matchedProvisioners = (

@@ -1,0 +1,25 @@
+// What a node answers beside the active one, with `cluster_reads = every`: everything that it can read from the database.
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { passOn } from "#base/network/read-here.ts";
+import type { StandingBy } from "#src/cluster/membership.ts";
+import { openReads } from "#src/context/open-reads.ts";
+import { startReads } from "#src/server.ts";
+
+type Options = { readonly config: Config; readonly clock: Clock };
+
+/** Until disposed; `port` is where this machine asks it. */
+export const answerReads = (
+  { node, encryption, takeNamed }: Omit<StandingBy, "port">,
+  { config, clock }: Options,
+): AsyncDisposable & { readonly port: number } => {
+  const store = node.openReads(passOn);
+  const server = startReads(openReads({ config, clock, store, encryption }), { takeNamed });
+  return {
+    port: server.port,
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      await store.close();
+    },
+  };
+};

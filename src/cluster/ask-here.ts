@@ -1,0 +1,63 @@
+// A request that only reads is first asked of this node itself, where it answers reads. What it cannot know it says with one status, and
+// the active node is asked; its answer is passed on from the first byte.
+import type { X509Certificate } from "node:crypto";
+import type { Socket } from "bun";
+import type { Clock } from "#base/clock.ts";
+import { MISDIRECTED } from "#base/network/read-here.ts";
+import { within } from "#base/retry.ts";
+import { connectToNode, type NodeListener, type NodePlace } from "./connect.ts";
+
+const BEGINNING = Buffer.from(`HTTP/1.1 ${MISDIRECTED} `);
+/** How often it is looked whether an answer that has not begun may still come. */
+const LOOK_MS = 500;
+
+export type HereOptions = {
+  readonly clock: Clock;
+  /** Where this node listens for reads; undefined while it answers none. */
+  place(): NodePlace | undefined;
+  /** Of this node, where nodes speak TLS. */
+  readonly certificate: X509Certificate | undefined;
+};
+
+/** `begun`: this node answers, and what follows comes on this connection. */
+export type HereListener = NodeListener & { begun(socket: Socket): void };
+
+/** True when this node answers; false: nothing was told to the listener, and another node has to be asked. */
+export const askHere = async (
+  { clock, place, certificate }: HereOptions,
+  request: Buffer,
+  listener: HereListener,
+): Promise<boolean> => {
+  const at = place();
+  if (!at) return false;
+  const { promise: decided, resolve } = Promise.withResolvers<void>();
+  let isHere: boolean | undefined;
+  let beginning = Buffer.alloc(0);
+  const decide = (answers: boolean): void => {
+    isHere ??= answers;
+    resolve();
+  };
+  const socket = await connectToNode(at, certificate, {
+    data: (bytes) => {
+      if (isHere !== undefined) {
+        if (isHere) listener.data(bytes);
+        return;
+      }
+      beginning = Buffer.concat([beginning, bytes]);
+      if (beginning.length < BEGINNING.length) return;
+      decide(!beginning.subarray(0, BEGINNING.length).equals(BEGINNING));
+      if (!isHere) return;
+      listener.begun(socket as Socket);
+      listener.data(beginning);
+    },
+    drain: () => isHere && listener.drain?.(),
+    ended: () => (isHere ? listener.ended() : decide(false)),
+    failed: () => (isHere ? listener.failed() : decide(false)),
+  });
+  if (!socket) return false;
+  // A head is small: a socket that does not take it at once is in trouble.
+  if (socket.write(request) < request.length) decide(false);
+  while (!(await within(clock, LOOK_MS, decided))) if (!place()) decide(false);
+  if (!isHere) socket.end();
+  return isHere === true;
+};

@@ -1,0 +1,62 @@
+// What a node has that answers reads beside the active one: the database and what is pure. Everything else of the server passes a request on,
+// also what is added later.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { openEncryption } from "#base/encryption.ts";
+import { passOn, readHere } from "#base/network/read-here.ts";
+import { Outbound } from "#base/outbound.ts";
+import { Primary } from "#db/pg/primary.ts";
+import { ReadStore } from "#db/pg/read-store.ts";
+import { openReads } from "#src/context/open-reads.ts";
+import { tempDirectory, testConfig } from "#test/support/server.ts";
+
+const open = (directory: string) =>
+  openReads({
+    config: testConfig(directory),
+    clock: systemClock,
+    store: new ReadStore(new Primary("postgres://nobody@127.0.0.1:1/nowhere"), passOn),
+    encryption: openEncryption(directory),
+  });
+
+/** Whether a request that does this is answered here. */
+const isAnswered = async (work: () => unknown): Promise<boolean> =>
+  (await readHere(async () => {
+    // A handler that goes on all the same changes nothing about it.
+    await new Promise((resolve) => resolve(work())).catch(() => {});
+    return true;
+  })) === true;
+
+test("[CL-21] of the context of a server only what is the same on every node is there for reads", async () => {
+  using place = tempDirectory();
+  const reads = open(place.path);
+  const here: string[] = [];
+  for (const [name, member] of Object.entries(Object.getPrototypeOf(reads))) {
+    if (typeof member !== "object" || member === null || member instanceof URL) continue;
+    const touch = (): unknown => Object.keys(reads[name as keyof typeof reads] as object);
+    if (await isAnswered(touch)) here.push(name);
+  }
+  expect(here.sort()).toEqual(["addresses", "clock", "config", "encryption", "requests", "store"]);
+});
+
+test("[CL-21] a write, a message to an actor, an event, a place in the queue and a request to elsewhere are passed on; the built-in worker is known", async () => {
+  using place = tempDirectory();
+  const reads = open(place.path);
+  const outbound = new Outbound({ clock: systemClock, allowed: [] });
+  // Taken while the routes are made, used in a request.
+  const { subscribe } = { subscribe: reads.topics.subscribe };
+  for (const work of [
+    () => reads.store.commit([]),
+    () => reads.store.reserve("chats", 1),
+    () => reads.chats.ask("some", "markRead", {}),
+    () => subscribe("inbox", "some", () => {}),
+    () => reads.jobs.position("some"),
+    () => reads.jobs.workersFor({ region: "eu" }),
+    () => outbound.fetch(new URL("https://example.com/")),
+    () => reads.refused.note(new Request("http://x/"), 403, () => ({ target: {} as never, params: {} })),
+  ]) {
+    expect(await isAnswered(work)).toBe(false);
+  }
+  expect(await isAnswered(() => reads.jobs.workersFor({}))).toBe(true);
+  expect(await isAnswered(() => reads.refused.note(new Request("http://x/"), 404, () => undefined))).toBe(true);
+  expect(reads.jobs.workersFor({})).toEqual([reads.encryption.deriveUuid("built-in worker")]);
+});

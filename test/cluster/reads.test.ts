@@ -1,0 +1,76 @@
+// Two nodes that both answer reads, each a process of its own: what was written through one is read through the other at once, and reads
+// go on while the active node stands still.
+import { expect } from "bun:test";
+import { Client } from "#src/client.ts";
+import { createChat, Follower } from "#test/support/chats.ts";
+import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+
+// A lease that outlasts what is read while the active node stands still, also on a busy machine.
+const EVERY = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
+
+type Listed = { readonly workspaces: readonly { readonly name: string }[] };
+
+const at = (node: NodeProcess, client: Client): Client => new Client(node.url, client.token);
+const statusOf = async (client: Client, path: string): Promise<number> => (await client.fetch("GET", path)).status;
+
+testNeeding(
+  [needs.postgres],
+  "[CL-20] [CL-21] [CL-22] reads of a spare are as new as the database, go on while no node is active, and are passed on where only the active one knows",
+  async () => {
+    await using cluster = await startCluster();
+    const one = await cluster.start(1, EVERY);
+    const two = await cluster.start(2, EVERY);
+    const onTwo = await new Client(two.url).signIn(ADMIN.email, ADMIN.password);
+    const onOne = at(one, onTwo);
+    const { organization_ids } = await onTwo.get<{ organization_ids: string[] }>("/api/v2/users/me");
+
+    // What one node has acknowledged the other shows, from its first answer on.
+    const template = await makeTemplate(onOne);
+    for (const name of ["first", "second", "third"]) {
+      const { id } = await onOne.post<{ id: string }>("/api/v2/users/me/workspaces", {
+        name,
+        template_id: template.id,
+      });
+      expect((await onTwo.get<{ name: string }>(`/api/v2/workspaces/${id}`)).name).toBe(name);
+    }
+    const idle = async (): Promise<boolean> => {
+      const { workspaces } = await onTwo.get<{
+        workspaces: { latest_build: { job: { status: string } } }[];
+      }>("/api/v2/workspaces");
+      return workspaces.every(({ latest_build }) => latest_build.job.status === "succeeded");
+    };
+    await until(idle);
+    for (let i = 0; i < 5; i++) {
+      const { key } = await onOne.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+      const token = new Client(two.url, key);
+      expect(await statusOf(token, "/api/v2/users/me")).toBe(200);
+      await onOne.delete(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
+      expect(await statusOf(token, "/api/v2/users/me")).toBe(401);
+    }
+    // Streams, and what is in the memory of the active node.
+    const chat = await createChat({ owner: onTwo, organization_id: organization_ids[0] as string }, "hello");
+    using follower = await Follower.open(onTwo, chat.id);
+    await follower.until(({ history }) => history.some((line) => line.startsWith("assistant: ")));
+
+    one.signal("SIGSTOP");
+    expect(await statusOf(onTwo, "/api/v2/users/me")).toBe(200);
+    const { workspaces } = await onTwo.get<Listed>("/api/v2/workspaces");
+    expect(workspaces.map(({ name }) => name)).toEqual(["first", "second", "third"]);
+    expect(await statusOf(onTwo, `/api/v2/templates/${template.id}`)).toBe(200);
+    expect(await statusOf(new Client(two.url, "nobody"), "/api/v2/users/me")).toBe(401);
+    // It was no other than the spare who answered all of this.
+    expect(two.said()).not.toContain("is listening on");
+    // A write needs the next active node, which is this one; what was passed on to the one before breaks off.
+    await until(async () => {
+      const made = await onTwo.fetch("POST", "/api/v2/users/me/keys/tokens", {}).catch(() => undefined);
+      return made?.status === 201;
+    });
+    expect(two.said()).toContain("is active, epoch ");
+    expect(await statusOf(onTwo, "/api/v2/users/me")).toBe(200);
+  },
+  120_000,
+);

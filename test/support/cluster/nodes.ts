@@ -1,0 +1,123 @@
+// With SLIPWAY_TEST_NODES=3 beside SLIPWAY_TEST_DATABASE=postgres a test's server is three nodes behind a proxy that takes them in turn: the active
+// one, and two spares that answer what they can read (`cluster_reads`) and pass on the rest.
+import type { Socket } from "bun";
+import { type Clock, systemClock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { passOn } from "#base/network/read-here.ts";
+import { Primary } from "#db/pg/primary.ts";
+import { ReadStore } from "#db/pg/read-store.ts";
+import { Forwarder } from "#src/cluster/forwarder.ts";
+import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
+import type { Context } from "#src/context/context.ts";
+import { openReads } from "#src/context/open-reads.ts";
+import { startReads } from "#src/server.ts";
+
+/** Whether tests' servers are several nodes. */
+export const asNodes = process.env.SLIPWAY_TEST_NODES === "3";
+
+const STATE = { node: "spare", lease: "elsewhere", database: "answers", standby: "not required" } as const;
+
+type Side = {
+  readonly other: Promise<Socket<Side>>;
+  /** What it has said is written to the other in order. */
+  waiting: Promise<unknown>;
+  /** It takes more again, or nothing any more. */
+  free?(): void;
+};
+
+/** A proxy that gives each connection to the next of its targets, byte by byte. */
+export const startProxy = () => {
+  const targets: number[] = [];
+  let next = 0;
+  const listener = Bun.listen<Side>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open(client) {
+        const port = targets[next++ % targets.length] as number;
+        const other = Bun.connect<Side>({
+          hostname: "127.0.0.1",
+          port,
+          data: { other: Promise.resolve(client), waiting: Promise.resolve() },
+          socket: PIPE,
+        });
+        client.data = { other, waiting: Promise.resolve() };
+      },
+      ...PIPE,
+    },
+  });
+  return { url: new URL(`http://127.0.0.1:${listener.port}/`), targets, stop: () => listener.stop(true) };
+};
+
+/** A side is not read while the other does not take what it has said. */
+const PIPE = {
+  data(socket: Socket<Side>, bytes: Buffer): void {
+    const side = socket.data;
+    const copy = Buffer.from(bytes);
+    side.waiting = side.waiting.then(async () => {
+      const other = await side.other;
+      for (let at = 0; other.readyState === 1; ) {
+        at += Math.max(0, other.write(copy.subarray(at)));
+        if (at === copy.length) break;
+        socket.pause();
+        await new Promise<void>((resolve) => {
+          other.data.free = resolve;
+        });
+      }
+      socket.resume();
+    });
+  },
+  drain({ data: side }: Socket<Side>): void {
+    side.free?.();
+  },
+  close({ data: side }: Socket<Side>): void {
+    side.free?.();
+    side.waiting = side.waiting.then(async () => void (await side.other).end());
+  },
+  error(): void {},
+};
+
+type Nodes = { readonly config: Config; readonly clock: Clock | undefined; readonly database: string };
+
+/** The two spares and the way to the active node, as targets of the proxy. */
+export const startSpares = (
+  context: Context,
+  active: URL,
+  proxy: ReturnType<typeof startProxy>,
+  { config, clock = systemClock, database }: Nodes,
+): AsyncDisposable => {
+  const token = nodeToken(context.encryption);
+  const spares = [true, true, false].map((answers) => {
+    const store = new ReadStore(new Primary(database), passOn);
+    const { encryption } = context;
+    const reads = answers
+      ? startReads(openReads({ config, clock, store, encryption }), {
+          takeNamed: takerOfNames(token),
+          checkAnswers: true,
+        })
+      : undefined;
+    const forwarder = new Forwarder({
+      hostname: "127.0.0.1",
+      port: 0,
+      clock: systemClock,
+      max_connections: config.max_connections,
+      token,
+      leader: () => active.host,
+      own: () => "",
+      reads: () => reads && { hostname: "127.0.0.1", port: reads.port },
+      state: () => STATE,
+    });
+    proxy.targets.push(forwarder.port);
+    return { store, reads, forwarder };
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      proxy.stop();
+      for (const { store, reads, forwarder } of spares) {
+        forwarder.end();
+        await reads?.stop();
+        await store.close();
+      }
+    },
+  };
+};
