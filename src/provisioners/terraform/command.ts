@@ -82,8 +82,8 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
       stderr: err.fd,
       detached: true,
     });
-    let isBehind = putSessionBehind(child.pid);
     const noted = markOf(child.pid);
+    let isBehind = putSessionBehind(child.pid);
     if (noted) await writeFile(mark, JSON.stringify(noted), { mode: 0o600 });
     let over = false;
     void child.exited.then(() => {
