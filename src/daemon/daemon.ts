@@ -60,7 +60,10 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       // The first manifest is what this daemon runs; a new build starts a new daemon, except for a claim: the agent is another one
       // then, and nothing is said of it until it begins.
       if (work) {
-        if (work.isOf(manifest)) lifecycle.repeat();
+        if (work.isOf(manifest)) {
+          work.renewSecrets(manifest);
+          lifecycle.repeat();
+        }
       } else if (!signal.aborted) {
         work = begin(manifest);
         if (manifest.ownerUsername === PREBUILDS_USERNAME) claim = begunAnew(work);

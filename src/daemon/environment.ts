@@ -63,6 +63,10 @@ export const placeOf = (text: string, env: Given, base: string): string => {
   return isAbsolute(expanded) ? expanded : join(base, expanded);
 };
 
+/** Where the daemon keeps what is to be there when it starts again, outside of what people work on. */
+export const stateFolder = ({ XDG_STATE_HOME, HOME }: Given): string =>
+  join(XDG_STATE_HOME || join(HOME || homedir(), ".local", "state"), "slipway");
+
 const expand = (text: string, env: Given): string =>
   text.replace(
     /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,

@@ -1,9 +1,19 @@
-// Secrets of the workspace's owner: as variables of its programs, and as files that only this user can read (rule DM-21).
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+// Secrets of the workspace's owner: as variables of its programs, and as files that only this user can read (rules DM-21 and DM-23).
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { log } from "#base/log.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
-import { type Environment, placeOf } from "./environment.ts";
+import { type Environment, idOf, placeOf, stateFolder } from "./environment.ts";
+import { SecretRecord } from "./secret-record.ts";
 
 type Secrets = Pick<Manifest, "secrets">;
 
@@ -22,16 +32,58 @@ export const secretVariables = ({ secrets }: Secrets): Environment => {
   return variables;
 };
 
-/** Writes each file whole or not at all. Never throws: a workspace starts without a file that cannot be written, and its log says which. */
-export const writeSecretFiles = ({ secrets }: Secrets, env: Readonly<Record<string, string | undefined>>): void => {
-  for (const { filePath, value } of secrets) {
-    if (filePath === "") continue;
+type Given = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Makes the workspace's files those of the manifest: writes each whole or not at all, and takes back what a daemon of this workspace has
+ * written and nobody wants or has changed since. `isStart`: files stand there as they are kept; later only what was changed at the server
+ * is written. Never throws: a workspace starts without a file that cannot be written, and its log says which.
+ */
+export const writeSecretFiles = (
+  { secrets, workspaceId }: Secrets & Pick<Manifest, "workspaceId">,
+  env: Given,
+  { isStart = true }: { isStart?: boolean } = {},
+): void => {
+  const record = new SecretRecord(stateFolder(env), idOf(workspaceId));
+  const wanted = new Map(
+    secrets
+      .filter(({ filePath }) => filePath !== "")
+      .map(({ filePath, value }) => [placeOf(filePath, env, "/"), value]),
+  );
+  for (const path of record.paths) if (!wanted.has(path)) takeBack(record, path);
+  const due = [...wanted].filter(([path, value]) => isStart || !record.isWritten(path, value));
+  for (const [path, value] of due) record.begin(path, value);
+  record.save();
+  for (const [path, value] of due) {
     try {
-      writeWhole(placeOf(filePath, env, "/"), value);
+      writeWhole(path, value);
+      record.end(path, value);
     } catch (error) {
-      log("daemon").error("the secret for the file {path} cannot be written: {error}", { path: filePath, error });
+      log("daemon").error("the secret for the file {path} cannot be written: {error}", { path, error });
     }
   }
+  if (due.length > 0) record.save();
+};
+
+/** Removes a file that is still as it was written; one that somebody has changed is theirs. */
+const takeBack = (record: SecretRecord, path: string): void => {
+  try {
+    if (lstatSync(path).isFile() && record.isWritten(path, readFileSync(path))) {
+      unlinkSync(path);
+      log("daemon").info("the file {path} held a secret that is no longer kept, and is removed", { path });
+    } else log("daemon").info("the file {path} was changed since a secret was written into it, and stays", { path });
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code !== "ENOENT" && code !== "ENOTDIR") {
+      // The next start tries again.
+      log("daemon").error("the file {path} of a secret that is no longer kept cannot be removed: {error}", {
+        path,
+        error,
+      });
+      return;
+    }
+  }
+  record.forget(path);
 };
 
 /** In place of what stands there, also of a link: beside it first, in a folder of its own that nobody else can look into. */

@@ -1,7 +1,19 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { join } from "node:path";
+import { uuidFromBytes } from "#base/ids.ts";
 import { VERSION } from "#base/version.ts";
+import { until } from "#test/support/until.ts";
 import { isAlive, startDaemon, TOKEN } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
@@ -104,6 +116,53 @@ describe("a daemon that starts", () => {
     expect(readdirSync(join(daemon.home, ".config/registry"))).toEqual(["token"]);
     await server.until(({ states }) => settled(states));
     expect(server.states).toEqual(["starting", "ready"]);
+  });
+
+  test("[DM-23] what a secret no longer wants is taken back, after a restart and a reconnect, and nothing that somebody has changed", async () => {
+    await using server = new RecordingServer();
+    const secret = (filePath: string, text: string, envName = "") => ({
+      envName,
+      filePath,
+      value: new TextEncoder().encode(text),
+    });
+    const workspaceId = bytes(7);
+    const names = ["kept", "gone", "moved", "edited", "linked", "folder"];
+    server.manifest = { workspaceId, secrets: names.map((name) => secret(`~/${name}`, `${name} value`)) };
+    await using first = startDaemon({ url: server.url });
+    const at = (name: string): string => join(first.home, name);
+    const there = (): string[] => [...names, "elsewhere", "late"].filter((name) => existsSync(at(name)));
+    await server.until(({ states }) => settled(states));
+    expect(there()).toEqual(names);
+    await first.stop();
+    // The workspace is stopped meanwhile.
+    await Bun.write(at("edited"), "edited value, and more");
+    renameSync(at("linked"), at("target"));
+    symlinkSync(at("target"), at("linked"));
+    rmSync(at("folder"));
+    mkdirSync(at("folder"));
+    server.manifest = {
+      workspaceId,
+      secrets: [secret("~/kept", "kept value"), secret("~/elsewhere", "moved value"), secret("~/late", "late", "LATE")],
+    };
+    const sessions = server.calls("getManifest").length;
+    await using _second = startDaemon({ url: server.url, env: { HOME: first.home } });
+    await server.until((one) => one.calls("getManifest").length > sessions);
+    await until(() => there().join() === "kept,edited,linked,folder,elsewhere,late");
+    expect(readFileSync(at("target"), "utf8")).toBe("linked value");
+    expect(readFileSync(at("kept"), "utf8")).toBe("kept value");
+    // Deleted and changed at the server while the daemon runs: it hears of that with its next connection.
+    await Bun.write(at("elsewhere"), "mine now");
+    server.manifest = {
+      workspaceId,
+      secrets: [secret("~/kept", "another value"), secret("~/elsewhere", "moved value")],
+    };
+    server.cut();
+    await until(() => !existsSync(at("late")));
+    await until(() => readFileSync(at("kept"), "utf8") === "another value");
+    expect(readFileSync(at("elsewhere"), "utf8")).toBe("mine now");
+    const record = at(`.local/state/slipway/secret-files-${uuidFromBytes(workspaceId)}.json`);
+    expect(statSync(record).mode & 0o777).toBe(0o600);
+    expect(readFileSync(record, "utf8")).not.toContain("value");
   });
 
   test("[DM-5] a start script that fails makes it start_error, one that is ended for its time start_timeout", async () => {

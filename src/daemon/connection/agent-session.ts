@@ -45,13 +45,16 @@ export class AgentSession {
   readonly #context: WorkspaceContext;
   readonly #reach: Reach;
   readonly #stopping = new AbortController();
+  /** What programs find that begin from now on. Everything that starts one reads it then, so a change is made in place. */
+  readonly #programs: Record<string, string>;
 
   private constructor(options: AgentSessionOptions) {
     const { manifest, env, clock, logs, reports } = options;
     this.#options = options;
     this.#token = tokenFile(options.token);
     writeSecretFiles(manifest, env);
-    const programs = this.#programs();
+    const programs = { ...this.#programsOf(manifest) };
+    this.#programs = programs;
     this.#groups = new ProcessGroups({ clock, agent_id: idOf(manifest.agentId) });
     this.#runner = new ScriptRunner({
       clock,
@@ -118,10 +121,24 @@ export class AgentSession {
     lifecycle.enter(outcome);
   }
 
-  #programs(): Environment {
-    const secrets = secretVariables(this.#options.manifest);
+  /**
+   * The manifest came again with a new connection: secrets that were changed or deleted meanwhile are so for programs that begin from now
+   * on, and in files. Everything else is of the build.
+   */
+  renewSecrets({ secrets }: Manifest): void {
+    if (this.#stopping.signal.aborted) return;
+    const { manifest, env } = this.#options;
+    writeSecretFiles({ secrets, workspaceId: manifest.workspaceId }, env, { isStart: false });
+    const next = this.#programsOf({ ...manifest, secrets });
+    for (const name of Object.keys(this.#programs)) if (!(name in next)) delete this.#programs[name];
+    Object.assign(this.#programs, next);
+  }
+
+  #programsOf(manifest: Manifest): Environment {
+    const secrets = secretVariables(manifest);
     return scriptEnvironment({
       ...this.#options,
+      manifest,
       token: this.#token.env,
       git: this.#git.env,
       bin: this.#bin,
@@ -156,7 +173,7 @@ export class AgentSession {
       connection,
       clock,
       signal,
-      env: this.#programs(),
+      env: this.#programs,
       directory: folderOf(manifest.directory, env),
       groups: this.#groups,
     });

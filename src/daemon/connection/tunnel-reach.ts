@@ -20,7 +20,7 @@ import { SubAgents } from "../containers/sub-agents.ts";
 import type { WorkspaceContext } from "../context/context.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
 import { Desktop } from "../desktop/desktop.ts";
-import { type Environment, folderOf, idOf, placeOf } from "../environment.ts";
+import { type Environment, folderOf, idOf, placeOf, stateFolder } from "../environment.ts";
 import { GitWatches } from "../git/watch.ts";
 import { HookPrograms } from "../hooks/run.ts";
 import { type HttpApi, serveHttpApi } from "../http/http.ts";
@@ -109,7 +109,13 @@ export class Reach {
       hooks: new HookPrograms({ clock, groups, env, directory }),
       desktop,
       clock,
-      checkpoints: new Checkpoints({ clock, groups, env, folder: () => directory, state: stateOf(env) }),
+      checkpoints: new Checkpoints({
+        clock,
+        groups,
+        env,
+        folder: () => directory,
+        state: join(stateFolder(env), "checkpoints"),
+      }),
       context,
       mcp,
       shutDown,
@@ -182,10 +188,6 @@ const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefine
     return undefined;
   }
 };
-
-/** Where checkpoints of files are kept, outside of what people work on. */
-const stateOf = ({ XDG_STATE_HOME, HOME = tmpdir() }: Environment): string =>
-  join(XDG_STATE_HOME || join(HOME, ".local", "state"), "slipway", "checkpoints");
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
