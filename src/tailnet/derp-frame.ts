@@ -148,8 +148,8 @@ const wholeFrame = (bytes: Uint8Array, at: number, end: number): Frame | undefin
 /** The length in the header at `at`. Throws FrameError when it is above the limit of the frame's type. */
 const lengthOf = (bytes: Uint8Array, at: number): number => {
   const type = bytes[at] as number;
-  const [a, b, c, d] = [bytes[at + 1], bytes[at + 2], bytes[at + 3], bytes[at + 4]] as [number, number, number, number];
-  const length = a * 2 ** 24 + ((b << 16) | (c << 8) | d);
+  const byte = (place: number): number => bytes[at + place] as number;
+  const length = ((byte(1) << 24) | (byte(2) << 16) | (byte(3) << 8) | byte(4)) >>> 0;
   if (length > limitOf(type)) throw new FrameError(`a frame of ${length} bytes is too large`, true);
   return length;
 };

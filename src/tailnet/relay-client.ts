@@ -55,6 +55,8 @@ export class RelayClient {
   #full = false;
   #over = false;
   #notHere = { since: 0, count: 0 };
+  /** Whom its last packet was for: the next one mostly is, too. */
+  #latest = { key: new Uint8Array(0), address: "" };
 
   constructor(relay: RelayHub, socket: RelaySocket) {
     this.#relay = relay;
@@ -152,12 +154,24 @@ export class RelayClient {
 
   #forward(payload: Uint8Array): void {
     if (payload.byteLength < KEY_BYTES) throw new FrameError("a packet without a whole address");
-    const address = Buffer.from(payload.buffer, payload.byteOffset, KEY_BYTES).toString("hex");
+    const address = this.#addressIn(payload);
     this.#relay.spoke(this);
     if (this.#relay.deliver(this, address, payload.subarray(KEY_BYTES))) this.#remember(address);
     else if (this.#mayTellNotHere()) {
       this.tell(encodeFrame(FRAME.peer_gone, payload.subarray(0, KEY_BYTES), Uint8Array.of(GONE.not_here)));
     }
+  }
+
+  #addressIn(payload: Uint8Array): string {
+    const { key } = this.#latest;
+    let left = key.byteLength;
+    while (left > 0 && key[left - 1] === payload[left - 1]) left -= 1;
+    if (left > 0 || key.byteLength === 0) {
+      // A copy, also of a Buffer, whose own `slice` makes none.
+      const fresh = Uint8Array.prototype.slice.call(payload, 0, KEY_BYTES);
+      this.#latest = { key: fresh, address: Buffer.from(fresh).toString("hex") };
+    }
+    return this.#latest.address;
   }
 
   #remember(address: string): void {

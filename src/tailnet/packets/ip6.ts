@@ -6,28 +6,51 @@ export const IP6_HEAD = 40;
 export const MAX_PACKET = IP6_HEAD + 0xffff;
 const ADDRESS_BYTES = 16;
 
-export interface Packet {
-  readonly protocol: number;
-  readonly source: Uint8Array;
-  readonly target: Uint8Array;
-  /** A view of the packet. */
-  readonly payload: Uint8Array;
+/** A packet, whose parts are views that are made when they are asked for: most packets are told by their ends, which needs none. */
+export class Packet {
+  readonly #whole: Uint8Array;
+  readonly #end: number;
+
+  constructor(whole: Uint8Array, end: number) {
+    this.#whole = whole;
+    this.#end = end;
+  }
+
+  get protocol(): number {
+    return this.#whole[6] as number;
+  }
+  get source(): Uint8Array {
+    return this.#whole.subarray(8, 24);
+  }
+  get target(): Uint8Array {
+    return this.#whole.subarray(24, IP6_HEAD);
+  }
+  get payload(): Uint8Array {
+    return this.#whole.subarray(IP6_HEAD, this.#end);
+  }
   /** The packet itself, without what WireGuard has padded it with. */
-  readonly bytes: Uint8Array;
+  get bytes(): Uint8Array {
+    return this.#whole.subarray(0, this.#end);
+  }
+
+  /** True when it goes from and to the same addresses as the other one. */
+  hasEndsOf(other: Packet): boolean {
+    const [a, b] = [this.#whole, other.#whole];
+    for (let i = 8; i < IP6_HEAD; i += 1) if (a[i] !== b[i]) return false;
+    return true;
+  }
+
+  /** The same addresses, without the rest. */
+  endsOnly(): Packet {
+    return new Packet(this.#whole.slice(0, IP6_HEAD), IP6_HEAD);
+  }
 }
 
 /** Undefined for what is no whole IPv6 packet. */
 export const parsePacket = (bytes: Uint8Array): Packet | undefined => {
   if (bytes.byteLength < IP6_HEAD || (bytes[0] as number) >> 4 !== 6) return undefined;
   const end = IP6_HEAD + (((bytes[4] as number) << 8) | (bytes[5] as number));
-  if (bytes.byteLength < end) return undefined;
-  return {
-    protocol: bytes[6] as number,
-    source: bytes.subarray(8, 24),
-    target: bytes.subarray(24, IP6_HEAD),
-    payload: bytes.subarray(IP6_HEAD, end),
-    bytes: bytes.subarray(0, end),
-  };
+  return bytes.byteLength < end ? undefined : new Packet(bytes, end);
 };
 
 export type Ends = { readonly source: Uint8Array; readonly target: Uint8Array };
@@ -50,12 +73,17 @@ export const writeHead = (into: Uint8Array, protocol: number, { source, target }
 
 /** The Internet checksum over a whole packet's pseudo head and payload (RFC 8200 8.1); 0 when the one inside is right. */
 export const checksum = (packet: Uint8Array): number => {
+  const even = packet.byteOffset % 2 === 0 ? packet : packet.slice();
+  return checksumOf(packet, new Uint16Array(even.buffer, even.byteOffset, packet.byteLength >> 1));
+};
+
+/** The same of a packet whose words have a view already. */
+export const checksumOf = (packet: Uint8Array, words: Uint16Array): number => {
   const end = packet.byteLength;
   let sum = swapped(end - IP6_HEAD + (packet[6] as number));
-  // The sum is the same in either byte order, so whole words are added as this machine reads them; packets lie at even places but for a few.
-  const words = packet.byteOffset % 2 === 0 ? packet : packet.slice();
-  const view = new Uint16Array(words.buffer, words.byteOffset + 8, (end - 8) >> 1);
-  for (let i = 0; i < view.length; i += 1) sum += view[i] as number;
+  // The sum is the same in either byte order, so whole words are added as this machine reads them.
+  const last = end >> 1;
+  for (let i = 4; i < last; i += 1) sum += words[i] as number;
   if (end % 2 === 1) sum += IS_LITTLE ? (packet[end - 1] as number) : (packet[end - 1] as number) << 8;
   while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
   return swapped(~sum & 0xffff);

@@ -14,7 +14,9 @@ const BODY_BYTES = MESSAGE_BYTES - HEAD_BYTES - NONCE_BYTES - TAG_BYTES;
 
 /** The key of whoever sent a discovery message; undefined for anything else. */
 export const discoverySender = (message: Uint8Array): Uint8Array | undefined =>
-  message.byteLength >= HEAD_BYTES + NONCE_BYTES + TAG_BYTES && MAGIC.every((byte, i) => message[i] === byte)
+  message[0] === MAGIC[0] &&
+  message.byteLength >= HEAD_BYTES + NONCE_BYTES + TAG_BYTES &&
+  MAGIC.every((byte, i) => message[i] === byte)
     ? message.slice(MAGIC.byteLength, HEAD_BYTES)
     : undefined;
 

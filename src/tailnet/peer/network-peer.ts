@@ -20,6 +20,7 @@ import type { Datagram } from "../packets/udp.ts";
 import type { TcpConnection } from "../tcp/connection.ts";
 import { HandshakeLoad } from "../wireguard/load.ts";
 import { CookieIssuer, MacKeys } from "../wireguard/macs.ts";
+import { equal } from "../wireguard/primitives.ts";
 import { Tai64n } from "../wireguard/stamps.ts";
 import { discoverySender } from "./disco.ts";
 import { agentAddressBytes, type KnownPeer, nodeOf, peerOf } from "./node.ts";
@@ -73,6 +74,8 @@ export class NetworkPeer {
   readonly #ticking: { cancel(): void };
   readonly #most: number;
   #isClosed = false;
+  /** Whom the last packet came from: the next one mostly does, too. */
+  #latest: Remote | undefined;
   #call: Call | undefined;
 
   constructor(options: NetworkPeerOptions) {
@@ -250,6 +253,7 @@ export class NetworkPeer {
     if (!remote) return;
     this.#byId.delete(id);
     this.#byKey.delete(nameOf(remote.key));
+    if (this.#latest === remote) this.#latest = undefined;
     remote.close(reason);
   }
 
@@ -271,8 +275,9 @@ export class NetworkPeer {
   }
 
   #receive(from: Uint8Array, packet: Uint8Array): void {
-    const remote = this.#byKey.get(nameOf(from));
+    const remote = this.#latest && equal(from, this.#latest.key) ? this.#latest : this.#byKey.get(nameOf(from));
     if (!remote) return;
+    this.#latest = remote;
     const sender = discoverySender(packet);
     if (!sender) remote.tunnel.push(packet);
     else {

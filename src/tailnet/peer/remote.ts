@@ -39,6 +39,8 @@ export class Remote {
   readonly #pings = new Map<string, () => void>();
   #addresses: ReadonlySet<string> = new Set();
   #discovery: Discovery | undefined;
+  /** The ends of the last packet that was let in: the next one mostly has the same. */
+  #letIn: Packet | undefined;
   /** Fires when it has gone. */
   readonly over = new AbortController();
 
@@ -67,6 +69,7 @@ export class Remote {
   /** It says something new of itself; its key is the same. */
   learn({ addresses, disco }: KnownPeer): void {
     this.#addresses = new Set(addresses.map(addressKey));
+    this.#letIn = undefined;
     if (disco && !this.#discovery?.isWith(disco)) this.#discovery = new Discovery(this.#host.disco, disco);
   }
 
@@ -107,8 +110,7 @@ export class Remote {
 
   #take(bytes: Uint8Array): void {
     const packet = parsePacket(bytes);
-    if (!packet || !this.#addresses.has(addressKey(packet.source)) || !this.#host.isOwn(addressKey(packet.target)))
-      return;
+    if (!packet || !this.#isLetIn(packet)) return;
     if (packet.protocol === PROTOCOL.tcp) this.tcp.push(packet);
     else if (packet.protocol === PROTOCOL.udp) this.#takeDatagram(packet);
     else {
@@ -116,6 +118,13 @@ export class Remote {
       if (answer) this.tunnel.send(answer);
       else this.#pings.get(pongId(packet) ?? "")?.();
     }
+  }
+
+  #isLetIn(packet: Packet): boolean {
+    if (this.#letIn && packet.hasEndsOf(this.#letIn)) return true;
+    if (!this.#addresses.has(addressKey(packet.source)) || !this.#host.isOwn(addressKey(packet.target))) return false;
+    this.#letIn = packet.endsOnly();
+    return true;
   }
 
   #takeDatagram(packet: Packet): void {

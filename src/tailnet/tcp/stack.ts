@@ -34,6 +34,8 @@ export type StackOptions = {
 };
 
 type Entry = { readonly connection: TcpConnection; isOver: boolean };
+/** Whom the last packet was for: the next one mostly is, too. */
+type Latest = { readonly ends: Packet; readonly ours: number; readonly theirs: number; readonly entry: Entry };
 
 export class TcpStack {
   readonly #o: StackOptions;
@@ -42,6 +44,7 @@ export class TcpStack {
   #open = 0;
   #held = 0;
   #port: number;
+  #latest: Latest | undefined;
 
   constructor(options: StackOptions) {
     this.#o = options;
@@ -68,7 +71,7 @@ export class TcpStack {
     const segment = parseSegment(packet.payload);
     if (!segment) return;
     const { sourcePort: theirs, targetPort: ours } = segment;
-    const known = this.#of(ours, keyOf(theirs, packet.target, packet.source));
+    const known = this.#find(packet, ours, theirs);
     if (known && !(known.isOver && segment.flags === FLAG.syn)) known.connection.push(segment);
     else if (segment.flags & FLAG.rst) return;
     else
@@ -141,6 +144,7 @@ export class TcpStack {
       this.#entries.set(ends.sourcePort, ofPort);
     }
     ofPort.set(key, entry);
+    this.#latest = undefined;
     this.#open += 1;
     return entry.connection;
   }
@@ -152,10 +156,19 @@ export class TcpStack {
       const ofPort = this.#entries.get(ends.sourcePort);
       if (ofPort?.get(key) !== entry) return;
       ofPort.delete(key);
+      if (this.#latest?.entry === entry) this.#latest = undefined;
       if (ofPort.size === 0) this.#entries.delete(ends.sourcePort);
     };
     if (failure) forget();
     else this.#o.clock.after(LINGER_MS, forget);
+  }
+
+  #find(packet: Packet, ours: number, theirs: number): Entry | undefined {
+    const latest = this.#latest;
+    if (latest?.ours === ours && latest.theirs === theirs && packet.hasEndsOf(latest.ends)) return latest.entry;
+    const entry = this.#of(ours, keyOf(theirs, packet.target, packet.source));
+    this.#latest = entry && { ends: packet.endsOnly(), ours, theirs, entry };
+    return entry;
   }
 
   #of(ours: number, key: string): Entry | undefined {

@@ -227,7 +227,7 @@ test("[TL-25] a peer that does not report what has arrived is served as well, by
         window: segment.window,
         syn,
       });
-      push({ ...packet, payload: plain.subarray(IP6_HEAD), bytes: plain });
+      push(parsePacket(plain.slice()) as Packet);
     } else push(packet);
   };
   expect(await transfer(world, 2_000_000)).toBeGreaterThan(1);
