@@ -1,9 +1,10 @@
 // Ends what an app's user has open when they may no longer open it: the key or the sign-in behind it is void, roles, sharing or levels
 // have changed, or the workspace's build is another by now (rule AX-9).
+
+import type { AppName } from "#base/links/app-label.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { readMemberships } from "#db/users/members.ts";
 import { type AppPlace, findApp } from "#domain/applications/find.ts";
-import type { AppName } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { whenKeyGone } from "../http/revocation.ts";

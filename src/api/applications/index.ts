@@ -1,8 +1,9 @@
 // Where apps have hosts of their own, and how a sign-in gets there (facts/platform 8.4).
 import { Elysia, t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
+import { labelOf } from "#base/links/app-label.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
-import { AppHosts, labelOf } from "#domain/applications/names.ts";
+import { AppHosts } from "#domain/applications/names.ts";
 import { ApplicationHost, TerminalTicket, TerminalTicketRequest } from "#schema/users/application.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, userOf } from "../http/caller.ts";

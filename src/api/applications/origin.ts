@@ -1,6 +1,7 @@
 // Which pages may send something to an app in the name of whoever is signed in: its own, and those of other apps of the same owner
 // (rule AX-4). Programs send no Origin and pass; so does what carries no cookie of ours.
-import type { AppHosts, AppName } from "#domain/applications/names.ts";
+import type { AppName } from "#base/links/app-label.ts";
+import type { AppHosts } from "#domain/applications/names.ts";
 
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
 

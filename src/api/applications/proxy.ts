@@ -1,8 +1,10 @@
 // Passes requests on to apps and ports of workspaces, below the access URL and on hosts of their own (facts/platform 8.4, rules AX-1 to
 // AX-14). Decides who may and where it goes; how HTTP passes is in pass.ts, how a WebSocket does in bridge.ts.
+
 import { AppError } from "#base/errors.ts";
+import { type AppName, labelOf } from "#base/links/app-label.ts";
 import { type AppPlace, findApp } from "#domain/applications/find.ts";
-import { AppHosts, type AppName, appPath, labelOf } from "#domain/applications/names.ts";
+import { AppHosts, appPath } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
 import { connectedBy } from "../http/connected-by.ts";
 import { pathOf } from "../http/errors.ts";

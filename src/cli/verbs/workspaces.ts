@@ -1,5 +1,5 @@
 // The words of `slipway workspaces`.
-import type { EDITORS } from "../client/open/links.ts";
+import type { EDITORS } from "#base/links/editor-links.ts";
 import { group } from "../group.ts";
 import type { SubVerb } from "../verb.ts";
 import { CONNECTION } from "./client.ts";

@@ -3,6 +3,7 @@
 import { agentHealth, agentStatus } from "#actors/agent/status.ts";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
+import { type AppName, labelOf } from "#base/links/app-label.ts";
 import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { type AgentRow, listAgentsOfResources } from "#db/agents/agents.ts";
 import { listAgentNames } from "#db/agents/app-places.ts";
@@ -15,7 +16,7 @@ import type { Store } from "#db/engine/store.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import type { App, AppStatus } from "#schema/workspaces/app.ts";
-import { type AppName, hasAppHosts, labelOf } from "../applications/names.ts";
+import { hasAppHosts } from "../applications/names.ts";
 import type { DomainContext } from "../context.ts";
 import { type LatencyOf, latencyOf } from "./latency.ts";
 

@@ -1,6 +1,7 @@
 // From a name to what listens in a workspace, and who may open it (facts/platform 3.5, 8.4; rules AX-3 to AX-5). Whoever may not learns
 // nothing: what is not there and what one may not open are refused with the same words.
 
+import type { AppName } from "#base/links/app-label.ts";
 import { findAgentApp, findNamedWorkspace, listNamedAgents, type NamedWorkspace } from "#db/agents/app-places.ts";
 import type { AgentAppRow } from "#db/agents/apps.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -8,7 +9,7 @@ import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { ShareLevel } from "#schema/workspaces/port-share.ts";
 import { mayUseWorkspace } from "../access.ts";
-import { type AppName, portIn } from "./names.ts";
+import { portIn } from "./names.ts";
 
 /** An app or a port that the caller may open. */
 export type AppPlace = {

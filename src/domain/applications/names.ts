@@ -1,27 +1,8 @@
 // How apps and ports are named: one label below the wildcard host, or a path below the access URL (rules AX-1, AX-2). Pure. A host that
 // is not exactly of this form is no app's, so that nobody is ever sent, with a key, to a host that only looks like one.
+import { type AppName, PART } from "#base/links/app-label.ts";
 
-/** What a host or a path names; nothing of it need exist. */
-export type AppName = {
-  /** The slug of an app, or a port as digits, behind which `s` means https. */
-  readonly app: string;
-  /** Undefined: the workspace's only agent. */
-  readonly agent: string | undefined;
-  readonly workspace: string;
-  /** A user name; also `me` in paths. */
-  readonly user: string;
-};
-
-const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-const PART = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const HOST = /^([a-z0-9-]{1,63})\.([a-z0-9._-]+?)(?::(\d{1,5}))?$/;
-
-/** The first label of an app's host; empty when it would not be one (too long, or signs that host names have not). */
-export const labelOf = ({ app, agent, workspace, user }: AppName): string => {
-  const parts = [app, agent ?? "", workspace, user].map((part) => part.toLowerCase());
-  const label = parts.join("--");
-  return parts.every((part) => PART.test(part)) && LABEL.test(label) ? label : "";
-};
 
 /** True where apps have hosts of their own. */
 export const hasAppHosts = ({ config }: { config: { wildcard_access_url?: string | undefined } }): boolean =>

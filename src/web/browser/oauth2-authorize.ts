@@ -1,9 +1,9 @@
 // Asks whether a program may act for whoever is signed in, and sends the browser back to it with the answer. Nothing is granted by opening
 // the page.
 import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
-import { PICTURE } from "../app/parts/picture.ts";
 import { call, Problem } from "./api.ts";
 import { busyWith, make, mustBeSignedIn, run, the } from "./page.ts";
+import { isOwnPicture } from "./picture.ts";
 
 const PATH = "/oauth2-provider/authorize";
 const KNOWN = [
@@ -57,7 +57,7 @@ const show = (request: AuthorizationRequest, username: string): void => {
   document.title = `Allow ${app.name} · Slipway`;
   the("app").textContent = app.name;
   // A program that registered itself could show the picture of another.
-  if (!app.self_registered && PICTURE.test(app.icon)) {
+  if (!app.self_registered && isOwnPicture(app.icon)) {
     the<HTMLImageElement>("icon").src = app.icon;
     the("icon").hidden = false;
   }

@@ -21,12 +21,20 @@ export type RunningDaemon = AsyncDisposable & {
 
 export const TOKEN = "11111111-2222-4333-8444-555555555555";
 
-export const startDaemon = (options: { url: URL; clock?: Clock; env?: Record<string, string> }): RunningDaemon => {
+type DaemonStart = {
+  url: URL;
+  /** Of the agent it is; TOKEN unless given. */
+  token?: string;
+  clock?: Clock;
+  env?: Record<string, string>;
+};
+
+export const startDaemon = (options: DaemonStart): RunningDaemon => {
   const folder = tempFolder();
   const stopping = new AbortController();
   const running = runDaemon({
     url: options.url,
-    token: TOKEN,
+    token: options.token ?? TOKEN,
     signal: stopping.signal,
     clock: options.clock ?? systemClock,
     env: { PATH: process.env.PATH, HOME: folder.path, ...options.env },

@@ -1,5 +1,7 @@
 // `slipway open vscode|cursor|jetbrains|… WORKSPACE[.AGENT] [FOLDER]`: opens a workspace in an editor of this machine. The link is printed
 // with --print; a key for the plug-in is made and put into it only with --with-token, because others on this machine may see it.
+
+import { EDITORS, editorLink, gatewayLink, type Place } from "#base/links/editor-links.ts";
 import type { Client } from "#src/client.ts";
 import { noWords, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
@@ -7,7 +9,6 @@ import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { agentNamed, ownWorkspaces, splitName, workspaceNamed } from "../workspaces/find.ts";
 import { browse } from "./browse.ts";
-import { EDITORS, editorLink, gatewayLink, type Place } from "./links.ts";
 
 const opening =
   (verb: string, linkOf: (place: Place) => string): RunVerb =>

@@ -1,7 +1,7 @@
 // Menus on the browser's own popovers. On phones the same menu comes as a sheet from below.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 import type { IconName } from "../icons.ts";
 import { failed } from "../shell/toasts.tsx";
 import { classOf } from "./button.tsx";
@@ -29,6 +29,8 @@ type MenuProps = {
   readonly label: string;
   readonly icon?: IconName;
   readonly items: () => readonly MenuItem[];
+  /** What must be asked for first; it comes below the rest when it is there. */
+  readonly more?: () => Promise<readonly MenuItem[]>;
   readonly small?: boolean;
   readonly class?: string;
   /** In place of the icon. */
@@ -73,7 +75,9 @@ const move = (event: KeyboardEvent): void => {
   stops.at((at + step + (at < 0 && step < 0 ? 1 : 0)) % stops.length)?.focus();
 };
 
-export const Menu = ({ label, icon = "dots", items, small, class: more, children, look = "ghost" }: MenuProps) => {
+export const Menu = (props: MenuProps) => {
+  const { label, icon = "dots", items, more, small, children, look = "ghost" } = props;
+  const shape = { look, small, class: props.class };
   const id = useId();
   const menu = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -83,23 +87,27 @@ export const Menu = ({ label, icon = "dots", items, small, class: more, children
   const before = ({ newState }: { newState: string }): void => {
     isOpen.value = newState === "open";
   };
-  const place = (event: { newState: string }): void => {
+  const place = (): void => {
     const [box, at] = [menu.current, button.current?.getBoundingClientRect()];
-    if (!box || !at) return;
-    button.current?.setAttribute("aria-expanded", String(event.newState === "open"));
-    if (event.newState !== "open" || matchMedia("(width < 40rem)").matches) return;
+    if (!box || !at || matchMedia("(width < 40rem)").matches) return;
     // By its own numbers: a style attribute would be forbidden, properties of the object model are not.
     const { width, height } = box.getBoundingClientRect();
     const below = at.bottom + 4 + height <= innerHeight;
     box.style.insetBlockStart = `${below ? at.bottom + 4 : Math.max(4, at.top - height - 4)}px`;
     box.style.insetInlineStart = `${Math.max(4, Math.min(at.right - width, innerWidth - width - 4))}px`;
-    box.querySelector<HTMLElement>("a, button")?.focus();
+  };
+  const after = ({ newState }: { newState: string }): void => {
+    button.current?.setAttribute("aria-expanded", String(newState === "open"));
+    if (newState !== "open") return;
+    place();
+    // A sheet on a phone takes no focus by itself.
+    if (!matchMedia("(width < 40rem)").matches) menu.current?.querySelector<HTMLElement>("a, button")?.focus();
   };
   return (
     <>
       <button
         ref={button}
-        class={children ? classOf({ look, small, class: more }) : classOf({ look, small, class: more }, true)}
+        class={classOf(shape, children === undefined)}
         type="button"
         aria-label={children ? undefined : label}
         aria-expanded="false"
@@ -115,19 +123,34 @@ export const Menu = ({ label, icon = "dots", items, small, class: more, children
         role="group"
         aria-label={label}
         onBeforeToggle={before}
-        onToggle={place}
+        onToggle={after}
         onKeyDown={move}
       >
-        {isOpen.value && <MenuItems items={items} close={close} />}
+        {isOpen.value && <MenuItems items={items} more={more} close={close} grown={place} />}
       </div>
     </>
   );
 };
 
-const MenuItems = ({ items, close }: { items: () => readonly MenuItem[]; close: () => void }) => (
-  <>
-    {items().map((item, at) =>
-      item === "line" ? <hr key={`line ${at}`} /> : <Item key={item.label} item={item} close={close} />,
-    )}
-  </>
-);
+type MenuItemsProps = Pick<MenuProps, "items" | "more"> & {
+  readonly close: () => void;
+  /** Called when what was asked for is there. */
+  readonly grown: () => void;
+};
+
+const MenuItems = ({ items, more, close, grown }: MenuItemsProps) => {
+  const late = useSignal<readonly MenuItem[]>([]);
+  useEffect(() => {
+    more?.().then((come) => {
+      late.value = come.length > 0 ? ["line", ...come] : [];
+    }, failed);
+  }, []);
+  useEffect(grown, [late.value]);
+  return (
+    <>
+      {[...items(), ...late.value].map((item, at) =>
+        item === "line" ? <hr key={`line ${at}`} /> : <Item key={`${at} ${item.label}`} item={item} close={close} />,
+      )}
+    </>
+  );
+};

@@ -8,8 +8,7 @@ import { isSiteOwner } from "../../data/session.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
-import { Icon } from "../../parts/icon.tsx";
-import { PICTURE } from "../../parts/picture.ts";
+import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
@@ -83,7 +82,7 @@ const Card = ({ template, checked, pick }: { template: Template; checked: boolea
     <label class="pick">
       <input type="radio" name="template" checked={checked} onChange={pick} />
       <span class="art">
-        {PICTURE.test(template.icon) ? <img src={template.icon} alt="" width="20" height="20" /> : <Icon name="box" />}
+        <Picture of={template.icon} otherwise="box" />
       </span>
       <span class="line">
         <span class="med clip">{template.display_name || template.name}</span>

@@ -8,8 +8,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
-import { Icon } from "../../parts/icon.tsx";
-import { PICTURE } from "../../parts/picture.ts";
+import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { failed } from "../../shell/toasts.tsx";
@@ -96,7 +95,7 @@ export default function TemplatesPage() {
 const Card = ({ template }: { template: Template }) => (
   <a class="pick" href={`/templates/${template.id}`}>
     <span class="art">
-      {PICTURE.test(template.icon) ? <img src={template.icon} alt="" width="20" height="20" /> : <Icon name="layers" />}
+      <Picture of={template.icon} otherwise="layers" />
     </span>
     <span class="line">
       <span class="med clip">{template.display_name || template.name}</span>

@@ -1,8 +1,9 @@
 // The terminals of an agent: tabs and splits, kept by the browser, so that a reload or another day comes back to what still runs.
-import { useComputed } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { call } from "../../data/api.ts";
 import { useTitle } from "../../data/face.ts";
 import { workspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
@@ -10,7 +11,9 @@ import { workspaces } from "../../data/workspaces.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
+import { failed } from "../../shell/toasts.tsx";
 import { Find } from "./find.tsx";
 import { KeysRow } from "./keys-row.tsx";
 import { allPanes, panesOf, type Tab } from "./layout.ts";
@@ -22,20 +25,38 @@ export default function TerminalPage() {
   return <OneAgent key={agent} agent={agent} />;
 }
 
+/** With `?app=SLUG` a new terminal begins with that app's command. The address names no command: a link could make people run anything. */
 const OneAgent = ({ agent }: { agent: string }) => {
   const { query, route, path } = useLocation();
+  const app = useRef(query.app).current;
+  const command = useSignal<string | undefined>(undefined);
+  const isReady = useSignal(!app);
+  useEffect(() => {
+    if (!app) return;
+    // The command was for one terminal; a reload would run it again.
+    route(path, true);
+    call("GET /workspaceagents/:workspaceagent", { path: { workspaceagent: agent } })
+      .then(({ apps }) => {
+        command.value = apps.find(({ slug }) => slug === app)?.command || undefined;
+      })
+      .catch(failed)
+      .finally(() => {
+        isReady.value = true;
+      });
+  }, []);
+  return isReady.value ? <Open agent={agent} command={command.value} /> : <Skeleton lines={6} />;
+};
+
+const Open = ({ agent, command }: { agent: string; command: string | undefined }) => {
+  const { route } = useLocation();
   const here = useComputed(() =>
     [...workspaces.value.values()].find((one) => one.agents.some(({ id }) => id === agent)),
   ).value;
   const place = useRef("/terminals");
   place.current = here ? `/workspaces/${here.id}` : "/terminals";
   const open = useRef<Terminals>(undefined);
-  open.current ??= new Terminals(agent, query.command, () => route(place.current));
+  open.current ??= new Terminals(agent, command, () => route(place.current));
   const all = open.current;
-  useEffect(() => {
-    // The command was for one terminal; a reload would run it again.
-    if (query.command) route(path, true);
-  }, []);
   const name = here?.name ?? "Terminal";
   useTitle(`${name} · Terminal`);
   const { pane } = all.layout.value;

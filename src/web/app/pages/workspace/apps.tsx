@@ -1,44 +1,25 @@
-// What one opens in a workspace: its apps, what listens on its ports, and who may open those.
+// What one opens in a workspace: terminal, editors, its apps, and what listens on its ports.
+
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { Fragment } from "preact";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
-import type { App } from "#schema/workspaces/app.ts";
-import type { PortShare, ShareLevel } from "#schema/workspaces/port-share.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
+import { agentsOf, editorsOf, shows } from "../../data/open.ts";
 import { useResource } from "../../data/resource.ts";
-import { Button, IconButton } from "../../parts/button.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
-import { Field, Options } from "../../parts/field.tsx";
-import { sets, textInto } from "../../parts/handlers.ts";
+import { copy } from "../../parts/as-command.tsx";
+import { Button } from "../../parts/button.tsx";
+import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { Menu } from "../../parts/menu.tsx";
-import { say } from "../../shell/toasts.tsx";
-
-const LEVELS: Record<ShareLevel, string> = {
-  owner: "you",
-  organization: "organization",
-  authenticated: "signed in",
-  public: "everybody",
-};
-
-type Place = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
-
-/** Where an app or a port is opened: on a host of its own where there are such, else below a path. */
-const addressOf = ({ workspace, agent }: Place, name: string): string =>
-  `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${name}/`;
-
-const appAddress = (place: Place, app: App, host: string): string | undefined => {
-  if (app.external) return app.url;
-  if (app.command) return `/workspaces/${place.workspace.id}/terminal`;
-  if (!app.subdomain) return addressOf(place, app.slug);
-  return host && app.subdomain_name ? `${location.protocol}//${host.replace("*", app.subdomain_name)}/` : undefined;
-};
+import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { AppItem } from "./app-item.tsx";
+import { Ports, ShareDialog } from "./ports.tsx";
 
 export const Apps = ({ workspace }: { workspace: Workspace }) => {
-  const agents = workspace.latest_build.resources.flatMap(({ agents }) => agents);
+  const agents = agentsOf(workspace);
   const connected = agents.filter(({ status }) => status === "connected");
-  const host = useResource("app host", () => call("GET /applications/host"));
+  const hosts = useResource("app host", () => call("GET /applications/host"));
+  const host = hosts.state.value.data?.host ?? "";
   const path = { workspace: workspace.id };
   const shares = useResource(`shares ${workspace.id}`, () => call("GET /workspaces/:workspace/port-share", { path }));
   const sharing = useSignal(false);
@@ -54,44 +35,35 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
         </span>
       </header>
       <ul class="list flush">
-        {connected.map((agent) => (
-          <li key={agent.id}>
-            <a class="item" href={`/workspaces/${workspace.id}/terminal`}>
-              <span class="line">
-                <span class="dim">
-                  <Icon name="terminal" />
-                </span>
-                <span class="med">Terminal</span>
-                <span class="dim clip small">{agent.expanded_directory || agent.name}</span>
-              </span>
-            </a>
-          </li>
-        ))}
-        {agents.flatMap((agent) =>
-          agent.apps
-            .filter(({ hidden }) => !hidden)
-            .map((app) => (
-              <AppItem
-                key={app.id}
-                app={app}
-                href={
-                  agent.status === "connected" || app.external
-                    ? appAddress({ workspace, agent }, app, host.state.value.data?.host ?? "")
-                    : undefined
-                }
+        {agents.map((agent) => (
+          <Fragment key={agent.id}>
+            {(agents.length > 1 || agent.status !== "connected") && <AgentItem agent={agent} />}
+            {agent.status === "connected" && (
+              <Ways workspace={workspace} agent={agent} isOneOfSeveral={agents.length > 1} />
+            )}
+            {agent.apps
+              .filter(({ hidden }) => !hidden)
+              .map((app, at, all) => (
+                <AppItem
+                  key={app.id}
+                  place={{ workspace, agent }}
+                  app={app}
+                  host={host}
+                  heading={app.group !== all[at - 1]?.group ? app.group : ""}
+                />
+              ))}
+            {agent.status === "connected" && (
+              <Ports
+                place={{ workspace, agent }}
+                host={host}
+                shares={shares.state.value.data?.shares ?? []}
+                changed={shares.again}
               />
-            )),
-        )}
-        {connected.map((agent) => (
-          <Ports
-            key={agent.id}
-            place={{ workspace, agent }}
-            shares={shares.state.value.data?.shares ?? []}
-            changed={shares.again}
-          />
+            )}
+          </Fragment>
         ))}
       </ul>
-      {connected.length === 0 && <p class="pad dim">No agent is connected.</p>}
+      {agents.length === 0 && <p class="pad dim">Nothing in this workspace runs an agent.</p>}
       {sharing.value && (
         <ShareDialog workspace={workspace} agents={connected} close={sets(sharing, false)} shared={shares.again} />
       )}
@@ -99,185 +71,53 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
   );
 };
 
-const HEALTH: Partial<Record<App["health"], string>> = { initializing: "starts", unhealthy: "unhealthy" };
-
-const AppItem = ({ app, href }: { app: App; href: string | undefined }) => {
-  const inside = (
-    <>
-      <span class="line">
-        <span class="dim">
-          <Icon name={app.command ? "terminal" : "out"} />
-        </span>
-        <span class="med">{app.display_name || app.slug}</span>
-        {HEALTH[app.health] && (
-          <span class={app.health === "unhealthy" ? "t-bad small" : "dim small"}>{HEALTH[app.health]}</span>
-        )}
+/** Which agent what follows belongs to, and what is wrong with it. */
+const AgentItem = ({ agent }: { agent: WorkspaceAgent }) => (
+  <li class="item">
+    <span class="line">
+      <span class="med">{agent.name}</span>
+      <span class={agent.status === "connected" || agent.status === "connecting" ? "dim small" : "t-bad small"}>
+        {agent.status === "timeout" ? "does not connect" : agent.status === "disconnected" ? "is lost" : agent.status}
       </span>
-      {app.sharing_level !== "owner" && (
-        <span class="badge accent">{LEVELS[app.sharing_level as ShareLevel] ?? app.sharing_level}</span>
-      )}
-    </>
-  );
-  const opensHere = href?.startsWith("/workspaces/");
+    </span>
+    {agent.status !== "connected" && agent.troubleshooting_url && (
+      <a class="small" href={agent.troubleshooting_url} target="_blank" rel="noreferrer">
+        What to do
+      </a>
+    )}
+  </li>
+);
+
+type WaysProps = { readonly workspace: Workspace; readonly agent: WorkspaceAgent; readonly isOneOfSeveral: boolean };
+
+/** The terminal, the editors of one's own machine, and ssh, as far as the template shows them. */
+const Ways = ({ workspace, agent, isOneOfSeveral }: WaysProps) => {
+  const name = `${workspace.name}${isOneOfSeveral ? `.${agent.name}` : ""}`;
+  const items = (): MenuItem[] => [
+    ...editorsOf({ workspace, agent }),
+    ...(shows(agent, "ssh_helper")
+      ? [
+          "line" as const,
+          { icon: "copy" as const, label: "Copy the ssh command", act: () => copy(`slipway ssh ${name}`) },
+        ]
+      : []),
+  ];
   return (
-    <li>
-      {href ? (
-        <a class="item" href={href} {...(opensHere ? {} : { target: "_blank", rel: "noreferrer" })}>
-          {inside}
+    <li class="item">
+      {shows(agent, "web_terminal") ? (
+        <a class="line" href={`/workspaces/${workspace.id}/terminal${isOneOfSeveral ? `?agent=${agent.name}` : ""}`}>
+          <span class="dim">
+            <Icon name="terminal" />
+          </span>
+          <span class="med">Terminal</span>
+          <span class="dim clip small">{agent.expanded_directory || agent.name}</span>
         </a>
       ) : (
-        <span class="item dim">{inside}</span>
+        <span class="dim clip small">{agent.expanded_directory || agent.name}</span>
       )}
+      <Menu label={`Open ${name} in an editor`} small items={items}>
+        Editor <Icon name="down" small />
+      </Menu>
     </li>
-  );
-};
-
-type PortsProps = {
-  readonly place: Place;
-  readonly shares: readonly PortShare[];
-  readonly changed: () => Promise<void>;
-};
-
-/** What listens now, and what is shared though nothing listens there yet. Looked at when one comes to the page. */
-const Ports = ({ place, shares, changed }: PortsProps) => {
-  const { workspace, agent } = place;
-  const { state, again } = useResource(`ports ${agent.id}`, () =>
-    call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent.id } }),
-  );
-  useEffect(() => {
-    const look = (): void => void (document.hidden || again());
-    document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
-  }, []);
-  const mine = shares.filter((one) => one.agent_name === agent.name);
-  const open = state.value.data?.ports ?? [];
-  const all = [
-    ...open.map(({ port, process_name }) => ({
-      port,
-      name: process_name,
-      share: mine.find((one) => one.port === port),
-    })),
-    ...mine
-      .filter(({ port }) => !open.some((one) => one.port === port))
-      .map((share) => ({ port: share.port, name: "nothing listens", share })),
-  ].sort((a, b) => a.port - b.port);
-  const setLevel = async (port: number, share_level: ShareLevel, protocol: "http" | "https"): Promise<void> => {
-    const path = { workspace: workspace.id };
-    if (share_level === "owner") {
-      await call("DELETE /workspaces/:workspace/port-share", { path, body: { agent_name: agent.name, port } });
-    } else {
-      await call("POST /workspaces/:workspace/port-share", {
-        path,
-        body: { agent_name: agent.name, port, protocol, share_level },
-      });
-    }
-    await changed();
-    say(share_level === "owner" ? `Port ${port} is yours alone` : `Port ${port} is open to ${LEVELS[share_level]}`);
-  };
-  return (
-    <>
-      {all.map(({ port, name, share }) => (
-        <li key={port} class="item">
-          <a
-            class="line"
-            href={addressOf(place, `${port}${share?.protocol === "https" ? "s" : ""}`)}
-            target="_blank"
-            rel="noreferrer"
-          >
-            <span class="dim">
-              <Icon name="globe" />
-            </span>
-            <span class="med num">:{port}</span>
-            <span class="dim clip small">{name}</span>
-          </a>
-          <Menu
-            label={`Who may open port ${port}`}
-            small
-            items={() =>
-              (Object.keys(LEVELS) as ShareLevel[]).map((level) => ({
-                label: level === "owner" ? "Only you" : LEVELS[level],
-                icon: (share?.share_level ?? "owner") === level ? ("check" as const) : undefined,
-                act: () => setLevel(port, level, share?.protocol ?? "http"),
-              }))
-            }
-          >
-            <span class="badge">{LEVELS[share?.share_level ?? "owner"]}</span>
-          </Menu>
-        </li>
-      ))}
-      <li class="item">
-        <span class="dim small">{open.length === 0 ? "No port listens yet." : ""}</span>
-        <IconButton icon="restart" small label={`Look for ports of ${agent.name} again`} onPress={again} />
-      </li>
-    </>
-  );
-};
-
-type ShareProps = {
-  workspace: Workspace;
-  agents: readonly WorkspaceAgent[];
-  close: () => void;
-  shared: () => Promise<void>;
-};
-
-const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) => {
-  const level = useSignal<ShareLevel>("organization");
-  const protocol = useSignal<"http" | "https">("http");
-  const agent = useSignal(agents[0]?.name ?? "");
-  const port = useSignal("");
-  const share = async (): Promise<void> => {
-    const body = {
-      agent_name: agent.value,
-      port: Number(port.value),
-      protocol: protocol.value,
-      share_level: level.value,
-    };
-    await call("POST /workspaces/:workspace/port-share", { path: { workspace: workspace.id }, body });
-    await shared();
-    close();
-    say(`Port ${port.value} is shared`);
-  };
-  return (
-    <Dialog
-      title="Share a port"
-      onClose={close}
-      footer={
-        <>
-          <Button onPress={close}>Cancel</Button>
-          <Button look="primary" disabled={port.value === ""} onPress={share}>
-            Share port
-          </Button>
-        </>
-      }
-    >
-      <Field label="Port" type="number" min={9} max={65535} required value={port.value} onInput={textInto(port)} />
-      {agents.length > 1 && (
-        <Options
-          label="Agent"
-          value={agent.value}
-          choices={agents.map(({ name }) => ({ value: name, label: name }))}
-          onPick={(value) => (agent.value = value)}
-        />
-      )}
-      <Options
-        label="Speaks"
-        value={protocol.value}
-        choices={[
-          { value: "http", label: "http" },
-          { value: "https", label: "https" },
-        ]}
-        onPick={(value) => (protocol.value = value as "http" | "https")}
-      />
-      <Options
-        label="Open to"
-        value={level.value}
-        choices={(["organization", "authenticated", "public"] as const).map((value) => ({
-          value,
-          label: LEVELS[value],
-        }))}
-        hint="Your template may allow less."
-        onPick={(value) => (level.value = value as ShareLevel)}
-      />
-    </Dialog>
   );
 };

@@ -1,14 +1,15 @@
 // One workspace: its state and why, its logs live, apps and ports, terminal, parameters, schedule, builds.
 
-import { useEffect, useMemo } from "preact/hooks";
-import { useRoute } from "preact-iso/router";
+import { useEffect } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso/router";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { Problem } from "../../data/api.ts";
 import { nameFor } from "../../data/as-command.ts";
-import { LogFeed } from "../../data/logs.ts";
 import { summaryOf, useWorkspace } from "../../data/one-workspace.ts";
-import { isPassing, mayStart, statusWords, whyOf, workspaceState } from "../../data/states.ts";
+import { agentsOf } from "../../data/open.ts";
+import { isPassing, mayStart } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces, workspacesLoaded } from "../../data/workspaces.ts";
 import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
@@ -17,21 +18,21 @@ import { Icon } from "../../parts/icon.tsx";
 import { LogView } from "../../parts/log-view.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { State } from "../../parts/state.tsx";
 import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
-import { now } from "../../parts/time.tsx";
-import { lengthOf, shortTime } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
-import { menuOf } from "../workspaces/row.tsx";
+import { menuOf, waysIn } from "../workspaces/row-menu.ts";
 import { Activity } from "./activity.tsx";
+import { AgentChoice } from "./agent-choice.tsx";
 import { Apps } from "./apps.tsx";
 import { Builds } from "./builds.tsx";
 import { Facts } from "./facts.tsx";
+import { useFeed } from "./feed.ts";
 import { Files, NoFiles } from "./files.tsx";
 import { Parameters } from "./parameters.tsx";
 import { Schedule } from "./schedule.tsx";
 import { Sharing } from "./sharing.tsx";
+import { Stats } from "./stats.tsx";
 import { Timings } from "./timings.tsx";
 
 const TABS = [
@@ -44,9 +45,6 @@ const TABS = [
   ["builds", "Builds"],
   ["sharing", "Sharing"],
 ] as const;
-
-/** All agents of what runs, with those of containers. */
-export const agentsOf = (workspace: Workspace) => workspace.latest_build.resources.flatMap(({ agents }) => agents);
 
 export default function WorkspacePage() {
   const { params } = useRoute();
@@ -104,11 +102,14 @@ const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
   return <Loaded workspace={workspace} row={row} tab={tab} />;
 };
 
+const isConnected = ({ status }: WorkspaceAgent): boolean => status === "connected";
+
 const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceSummary; tab: string }) => {
   const base = `/workspaces/${row.id}`;
   const feed = useFeed(workspace);
   const agents = agentsOf(workspace);
-  const [agent] = agents;
+  const { query } = useLocation();
+  const agent = agents.find(({ name }) => name === query.agent) ?? agents.find(isConnected) ?? agents[0];
   const isUp = agent?.status === "connected";
   nameFor(row.id, `${row.owner_name}/${row.name}`);
   useEffect(
@@ -152,7 +153,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             </ButtonLink>
           )}
           <MainAction row={row} />
-          <Menu label={`More for ${row.name}`} items={() => menuOf(row)} />
+          <Menu label={`More for ${row.name}`} items={() => menuOf(row)} more={() => waysIn(row)} />
         </>
       }
     >
@@ -199,8 +200,14 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
       </div>
       {tab === "terminal" ? (
         <div class="page-high">
-          {isUp ? (
-            <TerminalBox agent_id={agent.id} reconnect={lastTerminal(agent.id)} label={`Terminal of ${row.name}`} />
+          <AgentChoice agents={agents} agent={agent} />
+          {agent && isUp ? (
+            <TerminalBox
+              key={agent.id}
+              agent_id={agent.id}
+              reconnect={lastTerminal(agent.id)}
+              label={`Terminal of ${row.name}`}
+            />
           ) : (
             <Empty icon="terminal" title="No agent is connected" text="A terminal opens as soon as the workspace runs.">
               {mayStart(row) && (
@@ -214,9 +221,10 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
       ) : (
         <div class="page">
           {tab === "logs" && log(true)}
+          {tab === "files" && <AgentChoice agents={agents} agent={agent} />}
           {tab === "files" &&
-            (isUp ? (
-              <Files workspace={workspace} agent={agent} />
+            (agent && isUp ? (
+              <Files key={agent.id} workspace={workspace} agent={agent} />
             ) : (
               <NoFiles start={mayStart(row) ? () => actions.start(row) : undefined} />
             ))}
@@ -269,93 +277,5 @@ const MainAction = ({ row }: { row: WorkspaceSummary }) => {
         </span>
       )}
     </>
-  );
-};
-
-/** The logs of the latest build and of its agents; a new build begins a new one. */
-const useFeed = (workspace: Workspace): LogFeed => {
-  const { id } = workspace.latest_build;
-  const feed = useMemo(() => new LogFeed(), [id]);
-  useEffect(() => () => feed.end(), [feed]);
-  useEffect(() => {
-    feed.follow({ source: "build", path: `/workspacebuilds/${id}/logs` });
-    for (const agent of agentsOf(workspace)) {
-      feed.follow({ source: agent.name, path: `/workspaceagents/${agent.id}/logs` });
-    }
-  }, [
-    feed,
-    agentsOf(workspace)
-      .map((agent) => agent.id)
-      .join(" "),
-  ]);
-  return feed;
-};
-
-/** The number in front large, its unit and the rest small. */
-const Figure = ({ text }: { text: string }) => {
-  const [, number, rest] = text.match(/^([\d.,]+)\s*(.*)$/s) ?? [];
-  if (number === undefined) return <>{text || "–"}</>;
-  return (
-    <>
-      {number} {rest && <small>{rest}</small>}
-    </>
-  );
-};
-
-const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Workspace }) => {
-  const kind = workspaceState(row);
-  const why = whyOf(row);
-  const measured = agentsOf(workspace).flatMap(({ metadata }) => metadata);
-  const [agent] = agentsOf(workspace);
-  const latency = Object.values(agent?.latency ?? {}).find(({ preferred }) => preferred);
-  const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
-  return (
-    <dl class="stats">
-      <div>
-        <dt>State</dt>
-        <dd class="line">
-          <State kind={kind} tint>
-            {statusWords(row, kind)}
-          </State>
-        </dd>
-        {why && <dd class={kind === "failed" ? "why t-bad" : "why"}>{why}</dd>}
-      </div>
-      {left !== undefined && (
-        <div>
-          <dt>Stops</dt>
-          <dd>
-            {shortTime(now.value + left, now.value)} <small>in {lengthOf(Math.max(0, left))}</small>
-          </dd>
-        </div>
-      )}
-      {row.status !== "running" && row.next_start_at && (
-        <div>
-          <dt>Starts</dt>
-          <dd>{shortTime(Date.parse(row.next_start_at), now.value)}</dd>
-        </div>
-      )}
-      {measured.map(({ description, result }) => (
-        <div key={description.key}>
-          <dt>{description.display_name || description.key}</dt>
-          <dd class={result.error ? "t-bad" : undefined} title={result.error || undefined}>
-            <Figure text={result.error ? "" : result.value.trim()} />
-          </dd>
-        </div>
-      ))}
-      {latency && (
-        <div>
-          <dt>Latency</dt>
-          <dd>
-            {Math.round(latency.latency_ms)} <small>ms</small>
-          </dd>
-        </div>
-      )}
-      <div>
-        <dt>Template</dt>
-        <dd class="clip">
-          {row.template_display_name || row.template_name} <small>{row.template_version_name}</small>
-        </dd>
-      </div>
-    </dl>
   );
 };

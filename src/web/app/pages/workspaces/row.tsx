@@ -1,14 +1,15 @@
 // One workspace in the list.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { isPassing, mayStart, mayStop, statusWords, whyOf, workspaceState } from "../../data/states.ts";
+import { mayStart, statusWords, whyOf, workspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { Menu, type MenuItem } from "../../parts/menu.tsx";
+import { Menu } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { now, Time } from "../../parts/time.tsx";
 import { lengthOf, shortTime } from "../../parts/words-of-time.ts";
 import { hasPage } from "../../shell/places.ts";
+import { menuOf, waysIn } from "./row-menu.ts";
 
 const SOON_MS = 30 * 60_000;
 
@@ -26,29 +27,6 @@ export const Schedule = ({ row }: { row: WorkspaceSummary }) => {
   if (row.next_start_at) return <>Starts {shortTime(Date.parse(row.next_start_at), at)}</>;
   return null;
 };
-
-/** Everything one can do with it, as far as its state lets one. */
-export const menuOf = (row: WorkspaceSummary): MenuItem[] => [
-  ...(mayStart(row) ? [{ icon: "play" as const, label: "Start", act: () => actions.start(row) }] : []),
-  ...(mayStop(row) ? [{ icon: "stop" as const, label: "Stop", act: () => actions.stop(row) }] : []),
-  ...(row.status === "running"
-    ? [{ icon: "restart" as const, label: "Restart", act: () => actions.restart(row) }]
-    : []),
-  ...(isPassing(row) ? [{ icon: "x" as const, label: "Cancel build", act: () => actions.cancel(row) }] : []),
-  ...(row.outdated && !isPassing(row)
-    ? [{ icon: "up" as const, label: "Update", note: "newest version", act: () => actions.update(row) }]
-    : []),
-  ...(row.status === "running" && row.deadline
-    ? [{ icon: "clock" as const, label: "Keep 1 h more", act: () => actions.keepLonger(row) }]
-    : []),
-  ...(row.dormant_at ? [{ icon: "play" as const, label: "Wake up", act: () => actions.wake(row) }] : []),
-  "line",
-  { icon: "pin", label: row.favorite ? "Unpin" : "Pin", act: () => actions.pin(row) },
-  { icon: "list", label: "Builds", href: `/workspaces/${row.id}/builds` },
-  { icon: "sliders", label: "Parameters", href: `/workspaces/${row.id}/parameters` },
-  "line",
-  { icon: "trash", label: "Delete…", isDanger: true, act: () => actions.remove([row]) },
-];
 
 type RowProps = {
   readonly row: WorkspaceSummary;
@@ -134,7 +112,7 @@ const Acts = ({ row }: { row: WorkspaceSummary }) => {
       ) : (
         mayStart(row) && <IconButton icon="play" small label={`Start ${row.name}`} onPress={() => actions.start(row)} />
       )}
-      <Menu label={`More for ${row.name}`} small items={() => menuOf(row)} />
+      <Menu label={`More for ${row.name}`} small items={() => menuOf(row)} more={() => waysIn(row)} />
     </>
   );
 };

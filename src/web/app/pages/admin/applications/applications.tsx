@@ -8,9 +8,8 @@ import { Button } from "../../../parts/button.tsx";
 import { ask } from "../../../parts/dialog.tsx";
 import { Empty, Failed } from "../../../parts/empty.tsx";
 import { into, sets } from "../../../parts/handlers.ts";
-import { Icon } from "../../../parts/icon.tsx";
 import { Menu } from "../../../parts/menu.tsx";
-import { PICTURE } from "../../../parts/picture.ts";
+import { Picture } from "../../../parts/picture.tsx";
 import { Skeleton } from "../../../parts/skeleton.tsx";
 import { Time } from "../../../parts/time.tsx";
 import { say } from "../../../shell/toasts.tsx";
@@ -109,7 +108,9 @@ type RowProps = {
 const Row = ({ app, open, remove }: RowProps) => (
   <li class="item">
     <span class="line">
-      {PICTURE.test(app.icon) ? <img src={app.icon} alt="" width="16" height="16" /> : <Icon name="shield" />}
+      <span class="pic">
+        <Picture of={app.icon} otherwise="shield" />
+      </span>
       <span class="med clip">{app.name}</span>
     </span>
     <Menu

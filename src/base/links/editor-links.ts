@@ -1,5 +1,6 @@
-// The links that open a workspace in a program of this machine. Pure. The editors' plug-ins take them as their own documentation says:
-// the plug-in for VS Code and its forks in its contributing guide, the one for JetBrains Gateway in the fields of its links.
+// The links that open a workspace in a program of the person's machine, for the command line and for pages. Pure. The editors' plug-ins
+// take them as their own documentation says: the plug-in for VS Code and its forks in its contributing guide, the one for JetBrains
+// Gateway in the fields of its links.
 
 export type Place = {
   /** The server. */
@@ -16,7 +17,9 @@ export type Place = {
 /** Programs that VS Code's plug-in runs in, by the scheme of their links. */
 export const EDITORS = ["vscode", "vscode-insiders", "vscodium", "cursor", "windsurf"] as const;
 
-export const editorLink = (editor: (typeof EDITORS)[number], place: Place): string =>
+export type Editor = (typeof EDITORS)[number];
+
+export const editorLink = (editor: Editor, place: Place): string =>
   `${editor}://coder.coder-remote/open?${fieldsOf(place)}`;
 
 /** JetBrains Gateway; it asks which of its editors where the link does not say. */

@@ -1,0 +1,106 @@
+// Where the apps, ports and editors of a workspace are opened, and how. What needs a key of its own gets it at the press, never before.
+import { labelOf } from "#base/links/app-label.ts";
+import { type Editor, editorLink, gatewayLink } from "#base/links/editor-links.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { App } from "#schema/workspaces/app.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { say } from "../shell/toasts.tsx";
+import { call } from "./api.ts";
+
+export type Place = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
+
+/** All agents of what runs, with those of containers. */
+export const agentsOf = (workspace: Workspace): WorkspaceAgent[] =>
+  workspace.latest_build.resources.flatMap(({ agents }) => agents);
+
+const pathOf = ({ workspace, agent }: Place, name: string): string =>
+  `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${name}/`;
+
+/** On a host of its own where there are such (`host`: the wildcard, empty for none), else below a path. */
+export const portAddress = (place: Place, port: number, isSecure: boolean, host: string): string => {
+  const app = `${port}${isSecure ? "s" : ""}`;
+  const { workspace, agent } = place;
+  const label = labelOf({ app, agent: agent.name, workspace: workspace.name, user: workspace.owner_name });
+  return host && label ? `${location.protocol}//${host.replace("*", label)}/` : pathOf(place, app);
+};
+
+/** How an app is opened: in this page, in a page of its own, or by a program of this machine that is told the link. */
+export type Opening =
+  | { readonly way: "here" | "tab" | "window"; readonly href: string }
+  | { readonly way: "program"; readonly act: () => Promise<void> };
+
+/** Undefined for an app that wants a host of its own where there are none. */
+export const openingOf = (place: Place, app: App, host: string): Opening | undefined => {
+  const page = app.open_in === "tab" ? "tab" : "window";
+  if (app.external) {
+    return /^https?:/i.test(app.url)
+      ? { way: "tab", href: app.url }
+      : { way: "program", act: () => toProgram(app.display_name || app.slug, (token) => withToken(app.url, token)) };
+  }
+  if (app.command) {
+    return { way: "here", href: `/terminals/${place.agent.id}?app=${app.slug}` };
+  }
+  if (!app.subdomain) return { way: page, href: pathOf(place, app.slug) };
+  if (!host || !app.subdomain_name) return undefined;
+  return { way: page, href: `${location.protocol}//${host.replace("*", app.subdomain_name)}/` };
+};
+
+/** Templates of the ecosystem leave this place for a key in links to programs. It is never filled in for a page. */
+const TOKEN = "$SESSION_TOKEN";
+const withToken = (url: string, token: string | undefined): string =>
+  token === undefined ? url : url.replaceAll(TOKEN, encodeURIComponent(token));
+
+const NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
+  vscode: "VS Code",
+  "vscode-insiders": "VS Code Insiders",
+  vscodium: "VSCodium",
+  cursor: "Cursor",
+  windsurf: "Windsurf",
+  jetbrains: "JetBrains Gateway",
+};
+
+/** Editors by what a template calls them; those that it does not name come with VS Code. */
+const SHOWN_BY: Readonly<Record<string, readonly Editor[]>> = {
+  vscode: ["vscode", "vscodium", "cursor", "windsurf"],
+  vscode_insiders: ["vscode-insiders"],
+};
+
+/** Whether the template shows one of the usual ways in; one that names none leaves them all. */
+export const shows = ({ display_apps }: WorkspaceAgent, name: string): boolean =>
+  display_apps.length === 0 || display_apps.includes(name);
+
+const LAST = "slipway.editor";
+
+/** Editors that open this agent, the one that was used last in front. */
+export const editorsOf = (place: Place): { readonly label: string; readonly act: () => Promise<void> }[] => {
+  const { agent } = place;
+  const shown = Object.entries(SHOWN_BY).flatMap(([name, editors]) => (shows(agent, name) ? editors : []));
+  const all: (Editor | "jetbrains")[] = [...shown, "jetbrains"];
+  const last = localStorage.getItem(LAST);
+  return all
+    .sort((a, b) => Number(b === last) - Number(a === last))
+    .map((editor) => ({ label: NAMES[editor], act: () => openEditor(editor, place) }));
+};
+
+const openEditor = (editor: Editor | "jetbrains", { workspace, agent }: Place): Promise<void> => {
+  localStorage.setItem(LAST, editor);
+  return toProgram(NAMES[editor], (token) => {
+    const place = {
+      url: new URL(location.origin),
+      owner: workspace.owner_name,
+      workspace: workspace.name,
+      agent: agent.name,
+      folder: agent.expanded_directory || undefined,
+      token,
+    };
+    return editor === "jetbrains" ? gatewayLink(place) : editorLink(editor, place);
+  });
+};
+
+/** The browser hands the link to the program, or says that there is none. Only a link that has a place for a key gets one. */
+const toProgram = async (name: string, linkOf: (token: string | undefined) => string): Promise<void> => {
+  const wantsKey = linkOf(undefined) !== linkOf("key");
+  const token = wantsKey ? (await call("POST /users/:user/keys", { path: { user: "me" } })).key : undefined;
+  location.assign(linkOf(token));
+  say(`${name} is opened. If nothing happens, it or its plug-in is not installed on this machine.`);
+};

@@ -1,0 +1,70 @@
+// One app of a workspace: its picture, what it says of itself, and how it is opened.
+import type { App } from "#schema/workspaces/app.ts";
+import type { ShareLevel } from "#schema/workspaces/port-share.ts";
+import { openingOf, type Place } from "../../data/open.ts";
+import { Picture } from "../../parts/picture.tsx";
+import { failed } from "../../shell/toasts.tsx";
+import { LEVELS } from "./ports.tsx";
+
+const HEALTH: Partial<Record<App["health"], string>> = { initializing: "starts", unhealthy: "unhealthy" };
+const WINDOW = "noopener,noreferrer,popup,width=1200,height=800";
+
+type AppItemProps = {
+  readonly place: Place;
+  readonly app: App;
+  readonly host: string;
+  /** The name of the group that begins with this one; empty inside of a group. */
+  readonly heading: string;
+};
+
+export const AppItem = ({ place, app, host, heading }: AppItemProps) => {
+  const isReachable = place.agent.status === "connected" || app.external;
+  const opening = isReachable ? openingOf(place, app, host) : undefined;
+  const [status] = app.statuses;
+  const inside = (
+    <>
+      <span class="line">
+        <span class="dim pic">
+          <Picture of={app.icon} otherwise={app.command ? "terminal" : "out"} />
+        </span>
+        <span class="med">{app.display_name || app.slug}</span>
+        {HEALTH[app.health] && (
+          <span class={app.health === "unhealthy" ? "t-bad small" : "dim small"}>{HEALTH[app.health]}</span>
+        )}
+      </span>
+      {app.sharing_level !== "owner" && (
+        <span class="badge accent">{LEVELS[app.sharing_level as ShareLevel] ?? app.sharing_level}</span>
+      )}
+      {status?.message && <span class="sub clip">{status.message}</span>}
+    </>
+  );
+  const inWindow = (event: MouseEvent): void => {
+    // With a key held the person says how it is to be opened.
+    if (opening?.way !== "window" || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    window.open(opening.href, "_blank", WINDOW);
+  };
+  return (
+    <>
+      {heading && <li class="item dim small">{heading}</li>}
+      <li title={app.tooltip || undefined}>
+        {!opening ? (
+          <span class="item dim">{inside}</span>
+        ) : opening.way === "program" ? (
+          <button type="button" class="item" onClick={() => void opening.act().catch(failed)}>
+            {inside}
+          </button>
+        ) : (
+          <a
+            class="item"
+            href={opening.href}
+            onClick={inWindow}
+            {...(opening.way === "here" ? {} : { target: "_blank", rel: "noreferrer" })}
+          >
+            {inside}
+          </a>
+        )}
+      </li>
+    </>
+  );
+};

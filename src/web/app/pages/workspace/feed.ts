@@ -1,0 +1,24 @@
+// The lines that a workspace's page follows.
+import { useEffect, useMemo } from "preact/hooks";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { LogFeed } from "../../data/logs.ts";
+import { agentsOf } from "../../data/open.ts";
+
+/** The logs of the latest build and of its agents; a new build begins a new one. */
+export const useFeed = (workspace: Workspace): LogFeed => {
+  const { id } = workspace.latest_build;
+  const feed = useMemo(() => new LogFeed(), [id]);
+  useEffect(() => () => feed.end(), [feed]);
+  useEffect(() => {
+    feed.follow({ source: "build", path: `/workspacebuilds/${id}/logs` });
+    for (const agent of agentsOf(workspace)) {
+      feed.follow({ source: agent.name, path: `/workspaceagents/${agent.id}/logs` });
+    }
+  }, [
+    feed,
+    agentsOf(workspace)
+      .map((agent) => agent.id)
+      .join(" "),
+  ]);
+  return feed;
+};

@@ -1,0 +1,175 @@
+// What listens on a workspace's ports, and who may open it.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { PortShare, ShareLevel } from "#schema/workspaces/port-share.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { call } from "../../data/api.ts";
+import { type Place, portAddress } from "../../data/open.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field, Options } from "../../parts/field.tsx";
+import { textInto } from "../../parts/handlers.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { say } from "../../shell/toasts.tsx";
+
+export const LEVELS: Record<ShareLevel, string> = {
+  owner: "you",
+  organization: "organization",
+  authenticated: "signed in",
+  public: "everybody",
+};
+
+type PortsProps = {
+  readonly place: Place;
+  /** The wildcard host of apps; empty for none. */
+  readonly host: string;
+  readonly shares: readonly PortShare[];
+  readonly changed: () => Promise<void>;
+};
+
+/** What listens now, and what is shared though nothing listens there yet. Looked at when one comes to the page. */
+export const Ports = ({ place, host, shares, changed }: PortsProps) => {
+  const { workspace, agent } = place;
+  const { state, again } = useResource(`ports ${agent.id}`, () =>
+    call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent.id } }),
+  );
+  useEffect(() => {
+    const look = (): void => void (document.hidden || again());
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, []);
+  const mine = shares.filter((one) => one.agent_name === agent.name);
+  const open = state.value.data?.ports ?? [];
+  const all = [
+    ...open.map(({ port, process_name }) => ({
+      port,
+      name: process_name,
+      share: mine.find((one) => one.port === port),
+    })),
+    ...mine
+      .filter(({ port }) => !open.some((one) => one.port === port))
+      .map((share) => ({ port: share.port, name: "nothing listens", share })),
+  ].sort((a, b) => a.port - b.port);
+  const setLevel = async (port: number, share_level: ShareLevel, protocol: "http" | "https"): Promise<void> => {
+    const path = { workspace: workspace.id };
+    if (share_level === "owner") {
+      await call("DELETE /workspaces/:workspace/port-share", { path, body: { agent_name: agent.name, port } });
+    } else {
+      await call("POST /workspaces/:workspace/port-share", {
+        path,
+        body: { agent_name: agent.name, port, protocol, share_level },
+      });
+    }
+    await changed();
+    say(share_level === "owner" ? `Port ${port} is yours alone` : `Port ${port} is open to ${LEVELS[share_level]}`);
+  };
+  return (
+    <>
+      {all.map(({ port, name, share }) => (
+        <li key={port} class="item">
+          <a
+            class="line"
+            href={portAddress(place, port, share?.protocol === "https", host)}
+            target="_blank"
+            rel="noreferrer"
+          >
+            <span class="dim">
+              <Icon name="globe" />
+            </span>
+            <span class="med num">:{port}</span>
+            <span class="dim clip small">{name}</span>
+          </a>
+          <Menu
+            label={`Who may open port ${port}`}
+            small
+            items={() =>
+              (Object.keys(LEVELS) as ShareLevel[]).map((level) => ({
+                label: level === "owner" ? "Only you" : LEVELS[level],
+                icon: (share?.share_level ?? "owner") === level ? ("check" as const) : undefined,
+                act: () => setLevel(port, level, share?.protocol ?? "http"),
+              }))
+            }
+          >
+            <span class="badge">{LEVELS[share?.share_level ?? "owner"]}</span>
+          </Menu>
+        </li>
+      ))}
+      <li class="item">
+        <span class="dim small">{open.length === 0 ? "No port listens yet." : ""}</span>
+        <IconButton icon="restart" small label={`Look for ports of ${agent.name} again`} onPress={again} />
+      </li>
+    </>
+  );
+};
+
+type ShareProps = {
+  workspace: Workspace;
+  agents: readonly WorkspaceAgent[];
+  close: () => void;
+  shared: () => Promise<void>;
+};
+
+export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) => {
+  const level = useSignal<ShareLevel>("organization");
+  const protocol = useSignal<"http" | "https">("http");
+  const agent = useSignal(agents[0]?.name ?? "");
+  const port = useSignal("");
+  const share = async (): Promise<void> => {
+    const body = {
+      agent_name: agent.value,
+      port: Number(port.value),
+      protocol: protocol.value,
+      share_level: level.value,
+    };
+    await call("POST /workspaces/:workspace/port-share", { path: { workspace: workspace.id }, body });
+    await shared();
+    close();
+    say(`Port ${port.value} is shared`);
+  };
+  return (
+    <Dialog
+      title="Share a port"
+      onClose={close}
+      footer={
+        <>
+          <Button onPress={close}>Cancel</Button>
+          <Button look="primary" disabled={port.value === ""} onPress={share}>
+            Share port
+          </Button>
+        </>
+      }
+    >
+      <Field label="Port" type="number" min={9} max={65535} required value={port.value} onInput={textInto(port)} />
+      {agents.length > 1 && (
+        <Options
+          label="Agent"
+          value={agent.value}
+          choices={agents.map(({ name }) => ({ value: name, label: name }))}
+          onPick={(value) => (agent.value = value)}
+        />
+      )}
+      <Options
+        label="Speaks"
+        value={protocol.value}
+        choices={[
+          { value: "http", label: "http" },
+          { value: "https", label: "https" },
+        ]}
+        onPick={(value) => (protocol.value = value as "http" | "https")}
+      />
+      <Options
+        label="Open to"
+        value={level.value}
+        choices={(["organization", "authenticated", "public"] as const).map((value) => ({
+          value,
+          label: LEVELS[value],
+        }))}
+        hint="Your template may allow less."
+        onPick={(value) => (level.value = value as ShareLevel)}
+      />
+    </Dialog>
+  );
+};

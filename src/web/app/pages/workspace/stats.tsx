@@ -1,0 +1,77 @@
+// What a workspace does now, in figures: its state and why, when it stops, what its agents measure.
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { agentsOf } from "../../data/open.ts";
+import { statusWords, whyOf, workspaceState } from "../../data/states.ts";
+import { State } from "../../parts/state.tsx";
+import { now } from "../../parts/time.tsx";
+import { lengthOf, shortTime } from "../../parts/words-of-time.ts";
+
+/** The number in front large, its unit and the rest small. */
+const Figure = ({ text }: { text: string }) => {
+  const [, number, rest] = text.match(/^([\d.,]+)\s*(.*)$/s) ?? [];
+  if (number === undefined) return <>{text || "–"}</>;
+  return (
+    <>
+      {number} {rest && <small>{rest}</small>}
+    </>
+  );
+};
+
+export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Workspace }) => {
+  const kind = workspaceState(row);
+  const why = whyOf(row);
+  const measured = agentsOf(workspace).flatMap(({ metadata }) => metadata);
+  const [agent] = agentsOf(workspace);
+  const latency = Object.values(agent?.latency ?? {}).find(({ preferred }) => preferred);
+  const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
+  return (
+    <dl class="stats">
+      <div>
+        <dt>State</dt>
+        <dd class="line">
+          <State kind={kind} tint>
+            {statusWords(row, kind)}
+          </State>
+        </dd>
+        {why && <dd class={kind === "failed" ? "why t-bad" : "why"}>{why}</dd>}
+      </div>
+      {left !== undefined && (
+        <div>
+          <dt>Stops</dt>
+          <dd>
+            {shortTime(now.value + left, now.value)} <small>in {lengthOf(Math.max(0, left))}</small>
+          </dd>
+        </div>
+      )}
+      {row.status !== "running" && row.next_start_at && (
+        <div>
+          <dt>Starts</dt>
+          <dd>{shortTime(Date.parse(row.next_start_at), now.value)}</dd>
+        </div>
+      )}
+      {measured.map(({ description, result }) => (
+        <div key={description.key}>
+          <dt>{description.display_name || description.key}</dt>
+          <dd class={result.error ? "t-bad" : undefined} title={result.error || undefined}>
+            <Figure text={result.error ? "" : result.value.trim()} />
+          </dd>
+        </div>
+      ))}
+      {latency && (
+        <div>
+          <dt>Latency</dt>
+          <dd>
+            {Math.round(latency.latency_ms)} <small>ms</small>
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>Template</dt>
+        <dd class="clip">
+          {row.template_display_name || row.template_name} <small>{row.template_version_name}</small>
+        </dd>
+      </div>
+    </dl>
+  );
+};

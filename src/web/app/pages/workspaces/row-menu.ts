@@ -1,0 +1,59 @@
+// What one can do with a workspace, as its row and its page offer it.
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
+import { call } from "../../data/api.ts";
+import { agentsOf, editorsOf, openingOf } from "../../data/open.ts";
+import { isPassing, mayStart, mayStop } from "../../data/states.ts";
+import * as actions from "../../data/workspace-actions.ts";
+import type { MenuItem } from "../../parts/menu.tsx";
+import { hasPage } from "../../shell/places.ts";
+
+/** Everything one can do with it, as far as its state lets one. */
+export const menuOf = (row: WorkspaceSummary): MenuItem[] => [
+  ...(mayStart(row) ? [{ icon: "play" as const, label: "Start", act: () => actions.start(row) }] : []),
+  ...(mayStop(row) ? [{ icon: "stop" as const, label: "Stop", act: () => actions.stop(row) }] : []),
+  ...(row.status === "running"
+    ? [{ icon: "restart" as const, label: "Restart", act: () => actions.restart(row) }]
+    : []),
+  ...(isPassing(row) ? [{ icon: "x" as const, label: "Cancel build", act: () => actions.cancel(row) }] : []),
+  ...(row.outdated && !isPassing(row)
+    ? [{ icon: "up" as const, label: "Update", note: "newest version", act: () => actions.update(row) }]
+    : []),
+  ...(row.status === "running" && row.deadline
+    ? [{ icon: "clock" as const, label: "Keep 1 h more", act: () => actions.keepLonger(row) }]
+    : []),
+  ...(row.dormant_at ? [{ icon: "play" as const, label: "Wake up", act: () => actions.wake(row) }] : []),
+  "line",
+  ...(row.status === "running" && row.agents[0] && hasPage("/terminals/:agent")
+    ? [{ icon: "terminal" as const, label: "Terminal", href: `/terminals/${row.agents[0].id}` }]
+    : []),
+  ...(row.status === "running" && hasPage("/chats")
+    ? [{ icon: "chat" as const, label: "New chat", href: `/chats?workspace=${row.id}` }]
+    : []),
+  { icon: "pin", label: row.favorite ? "Unpin" : "Pin", act: () => actions.pin(row) },
+  { icon: "list", label: "Builds", href: `/workspaces/${row.id}/builds` },
+  { icon: "sliders", label: "Parameters", href: `/workspaces/${row.id}/parameters` },
+  "line",
+  { icon: "trash", label: "Delete…", isDanger: true, act: () => actions.remove([row]) },
+];
+
+/** Its apps, and the editor that was used last: read when the menu opens, because a list of thousands does not bring them. */
+export const waysIn = async (row: WorkspaceSummary): Promise<readonly MenuItem[]> => {
+  if (row.status !== "running") return [];
+  const [workspace, { host }] = await Promise.all([
+    call("GET /workspaces/:workspace", { path: { workspace: row.id } }),
+    call("GET /applications/host"),
+  ]);
+  const places = agentsOf(workspace).map((agent) => ({ workspace, agent }));
+  const apps = places.flatMap((place) =>
+    place.agent.apps.flatMap((app): MenuItem[] => {
+      const opening = app.hidden ? undefined : openingOf(place, app, host);
+      const label = app.display_name || app.slug;
+      if (!opening) return [];
+      if (opening.way === "program") return [{ icon: "out", label, act: opening.act }];
+      return [{ icon: app.command ? "terminal" : "out", label, href: opening.href, newTab: opening.way !== "here" }];
+    }),
+  );
+  const [place] = places;
+  const [editor] = place ? editorsOf(place) : [];
+  return [...(editor ? [{ ...editor, icon: "pen" as const }] : []), ...apps];
+};

@@ -1,0 +1,44 @@
+// The picture that a template gave to itself or to an app: its own, a sign of writing, or an icon of ours where it names none that can be
+// shown. Pictures of other hosts are not fetched: the page's policy forbids it.
+import { useSignal } from "@preact/signals";
+import { isOwnPicture } from "../../browser/picture.ts";
+import type { IconName } from "../icons.ts";
+import { Icon } from "./icon.tsx";
+
+/** `/emojis/25b6-fe0f.png` is the sign of these code points. */
+const SIGN = /^\/emojis\/([0-9a-f]{2,6}(?:-[0-9a-f]{2,6})*)\.png$/i;
+/** Names of the ecosystem's own pictures, which are not ours to serve. */
+const NAMED = /^\/icon\/([\w.-]+)\.\w+$/;
+const ALIKE: Readonly<Record<string, IconName>> = {
+  terminal: "terminal",
+  code: "pen",
+  folder: "file",
+  filebrowser: "file",
+  git: "branch",
+  github: "branch",
+  gitlab: "branch",
+  desktop: "cols",
+  novnc: "cols",
+  database: "box",
+  docker: "box",
+  container: "box",
+  claude: "spark",
+  ai: "spark",
+};
+
+const signOf = (points: string): string | undefined => {
+  const codes = points.split("-").map((point) => Number.parseInt(point, 16));
+  return codes.every((code) => code <= 0x10_ff_ff) ? String.fromCodePoint(...codes) : undefined;
+};
+
+export const Picture = ({ of, otherwise }: { of: string; otherwise: IconName }) => {
+  const isMissing = useSignal(false);
+  const [, points] = SIGN.exec(of) ?? [];
+  const sign = points && signOf(points);
+  if (sign) return <span aria-hidden="true">{sign}</span>;
+  const [, name] = NAMED.exec(of) ?? [];
+  if (name !== undefined || isMissing.value || !isOwnPicture(of)) {
+    return <Icon name={(name && ALIKE[name.toLowerCase()]) || otherwise} />;
+  }
+  return <img src={of} alt="" width="20" height="20" onError={() => (isMissing.value = true)} />;
+};

@@ -1,0 +1,63 @@
+// Everything one opens in a workspace of two agents: terminals and files of each, apps of every kind, editors, from its page and from its row.
+// node open.mjs CHROMIUM URL TOKEN WORKSPACE [FOLDER]
+import { inApp } from "./app-page.mjs";
+
+const [file, url, token, workspace, folder] = process.argv.slice(2);
+
+await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
+  // What the browser is told to hand to a program of this machine, which it has not.
+  const links = [];
+  const session = await context.newCDPSession(page);
+  await session.send("Page.enable");
+  session.on("Page.frameRequestedNavigation", ({ url: wanted }) => links.push(wanted));
+  const nextLink = async (scheme) => {
+    const found = () => links.find((link) => link.startsWith(`${scheme}:`));
+    for (let tries = 0; !found() && tries < 100; tries++) await page.waitForTimeout(50);
+    return found();
+  };
+
+  await page.goto(at(`/workspaces/${workspace}`));
+  const panel = page.getByRole("region", { name: "Apps and ports" });
+  await panel.getByRole("link", { name: "By command" }).waitFor();
+  result.items = (await panel.locator("li").allTextContents()).filter((text) => !/listens|^:/.test(text));
+  result.tooltip = await panel.locator("li", { hasText: "Handbook" }).last().getAttribute("title");
+  await look("open");
+
+  // A link to a program gets a key of its own at the press; a page never does.
+  result.handbook = await panel.getByRole("link", { name: "Handbook" }).getAttribute("href");
+  await panel.getByRole("button", { name: "Bridge" }).click();
+  result.bridge = await nextLink("bridge");
+  await panel.getByRole("button", { name: "Editor" }).last().click();
+  const menu = page.getByRole("group", { name: "Open dev.two in an editor" });
+  result.editors = (await menu.getByRole("button").allTextContents()).map((text) => text.trim());
+  await menu.getByRole("button", { name: "Cursor" }).click();
+  result.cursor = await nextLink("cursor");
+
+  // Each agent has its terminal.
+  await panel.getByRole("link", { name: "Terminal" }).last().click();
+  await page.getByRole("group", { name: "Agent" }).getByRole("button", { name: "two", pressed: true }).waitFor();
+  const shows = (text) =>
+    page.waitForFunction((wanted) => document.querySelector(".xterm-rows")?.textContent.includes(wanted), text);
+  const screen = page.locator(".xterm-screen");
+  await screen.waitFor();
+  await page.waitForFunction(() => /[#$%>]/.test(document.querySelector(".xterm-rows")?.textContent ?? ""));
+  await page.locator(".terminal textarea").focus();
+  await page.keyboard.type("echo this-is-$WHICH");
+  await page.keyboard.press("Enter");
+  await shows("this-is-two");
+  await look("open-agents");
+
+  // An app with a command runs it, in a terminal of its own.
+  await page.goto(at("/workspaces"));
+  await page.getByRole("button", { name: "More for dev" }).click();
+  const row = page.getByRole("group", { name: "More for dev" });
+  await row.getByRole("link", { name: "By command" }).waitFor();
+  result.row = (await row.locator("a, button").allTextContents()).map((text) => text.trim());
+  await row.getByRole("link", { name: "By command" }).click();
+  await page.waitForURL("**/terminals/*");
+  await shows("ran-42");
+  // An address may name an app, but no command.
+  await page.goto(at(`${new URL(page.url()).pathname}?command=${encodeURIComponent("echo sneaked-$((40+2))")}`));
+  await shows("ran-42");
+  result.tabs = await page.getByRole("group", { name: "Tabs" }).count();
+});

@@ -1,0 +1,91 @@
+// What one opens in a workspace, in a real browser: apps, editors and terminals of two agents.
+import { expect } from "bun:test";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
+import { startDaemon, TOKEN } from "#test/daemon/support/daemon.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, startTestServer } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, awaitWorkspace, createWorkspace } from "#test/support/workspaces.ts";
+import { ownComplaints, runStory } from "./story.ts";
+
+const OTHER_TOKEN = "22222222-2222-4333-8444-555555555555";
+const APPS = [
+  {
+    slug: "by-command",
+    display_name: "By command",
+    command: "echo ran-$((6 * 7)); exec sh",
+    icon: "/icon/terminal.svg",
+  },
+  {
+    slug: "handbook",
+    display_name: "Handbook",
+    url: "https://example.com/?t=$SESSION_TOKEN",
+    external: true,
+    tooltip: "How we work",
+    icon: "/emojis/1f4d6.png",
+    group: "Elsewhere",
+  },
+  {
+    slug: "bridge",
+    display_name: "Bridge",
+    url: "bridge://open?key=$SESSION_TOKEN",
+    external: true,
+    group: "Elsewhere",
+    icon: "/icon/none-of-ours.svg",
+  },
+  { slug: "secret", display_name: "Hidden", url: "http://localhost:1", hidden: true },
+];
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-75] apps open as their template says, with a key only in a link to a program; each agent has its terminal and its editors; a row offers the same",
+  async () => {
+    await using server = await startTestServer();
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    const agents = [
+      { name: "one", token: TOKEN, apps: APPS },
+      { name: "two", token: OTHER_TOKEN, env: { WHICH: "two" }, display_apps: ["vscode", "web_terminal"] },
+    ];
+    const template = await makeTemplate(
+      admin,
+      JSON.stringify({ provisioner: "echo", resources: [{ name: "main", agents }] }),
+    );
+    const { id } = await createWorkspace(admin, template.id);
+    await awaitBuild(admin, id);
+    await using _one = startDaemon({ url: server.url });
+    await using _two = startDaemon({ url: server.url, token: OTHER_TOKEN });
+    const isUp = ({ latest_build }: Workspace): boolean =>
+      latest_build.resources.flatMap((one) => one.agents).every(({ status }) => status === "connected");
+    await awaitWorkspace(admin, id, isUp);
+    const told = await runStory<{ cursor: string; bridge: string }>("open.mjs", [
+      server.url.href,
+      admin.token ?? "",
+      id,
+    ]);
+    expect(told).toMatchObject({
+      wrong: [],
+      tabs: 0,
+      tooltip: "How we work",
+      handbook: "https://example.com/?t=$SESSION_TOKEN",
+      editors: ["VS Code", "VSCodium", "Cursor", "Windsurf", "JetBrains Gateway"],
+    });
+    expect(told.items).not.toContain("Hidden");
+    const cursor = new URL(told.cursor);
+    expect(Object.fromEntries(cursor.searchParams)).toMatchObject({
+      url: server.url.origin,
+      owner: "admin",
+      workspace: "dev",
+      agent: "two",
+    });
+    for (const key of [cursor.searchParams.get("token"), new URL(told.bridge).searchParams.get("key")]) {
+      const me = await new Client(server.url, key ?? "").get<{ username: string }>("/api/v2/users/me");
+      expect(me.username).toBe("admin");
+    }
+    expect(told.row).toEqual(
+      expect.arrayContaining(["Terminal", "New chat", "By command", "Bridge", "Handbook", "Cursor"]),
+    );
+    expect(ownComplaints(told)).toEqual([]);
+  },
+  240_000,
+);
