@@ -53,7 +53,8 @@ export const plainVariables = (
   transition: "start" | "stop" | "destroy",
   { access_url, initScript, owner }: { access_url: string; initScript: InitScript; owner?: TerraformOwner | undefined },
 ): Record<string, string> => ({
-  CODER_AGENT_URL: access_url,
+  // Templates write a path behind it, as in "${data.coder_workspace.me.access_url}/icon/code.svg".
+  CODER_AGENT_URL: access_url.replace(/\/+$/, ""),
   CODER_WORKSPACE_TRANSITION: transition,
   CODER_WORKSPACE_OWNER_GROUPS: JSON.stringify(owner?.groups ?? ["Everyone"]),
   CODER_WORKSPACE_OWNER_RBAC_ROLES: JSON.stringify(owner?.roles ?? null),

@@ -277,7 +277,7 @@ testNeeding(wanted, "[TF-12] a template sees the variables on the list and nothi
   };
   await using other = await openTerraformWorld({ environment });
   const main = `${HEAD}resource "terraform_data" "x" {
-  provisioner "local-exec" { command = "env > ${place.path}/env" }
+  provisioner "local-exec" { command = "env > ${place.path}/env; echo \${data.coder_workspace.me.access_url}/icon > ${place.path}/url" }
 }`;
   const { id } = await createWorkspace(other.admin, await templateOf(other.admin, main), "env");
   expect((await awaitBuild(other.admin, id)).latest_build.job.error).toBeUndefined();
@@ -287,6 +287,8 @@ testNeeding(wanted, "[TF-12] a template sees the variables on the list and nothi
   expect(names.filter((name) => /^(?:SLIPWAY_|TF_LOG|TF_VAR_|DATABASE_)/.test(name))).toEqual([]);
   expect(seen).not.toContain("hush");
   expect(seen).not.toContain("server's own");
+  // Templates write a path behind the server's address.
+  expect(readFileSync(join(place.path, "url"), "utf8")).toBe(`${other.server.url.origin}/icon\n`);
   expect((await deleted(other.admin, id)).latest_build.status).toBe("deleted");
 });
 
