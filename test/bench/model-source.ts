@@ -9,6 +9,9 @@ const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-enc
 const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const END = `${chunked(frame("openai", { text: "the end" }) + frame("openai", { finish: "stop" }))}0\r\n\r\n`;
 
+/** Of a paragraph. */
+const WORDS = 50;
+
 /** Milliseconds since 1970 with their fraction: the same on every process of a machine. */
 const now = (): number => performance.timeOrigin + performance.now();
 
@@ -16,7 +19,8 @@ const speak = async (sockets: readonly Socket[], chunks: number, per_s: number):
   const begun = performance.now();
   for (let round = 0; round < chunks; round += 1) {
     for (const [index, socket] of sockets.entries()) {
-      socket.write(chunked(frame("openai", { text: `<${now().toFixed(3)}>` })));
+      const text = `<${now().toFixed(3)}>${round % WORDS === WORDS - 1 ? "\n\n" : " "}`;
+      socket.write(chunked(frame("openai", { text })));
       // Chats do not speak in step with each other.
       if (per_s > 0 && (index % 10 === 9 || sockets.length < 10)) {
         const due = begun + ((round + (index + 1) / sockets.length) / per_s) * 1000;

@@ -6,89 +6,21 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 import { takeFirstSteps } from "../browser/first-steps.mjs";
+import { floors } from "./web-floor.mjs";
+import { followed, inPage, noteScrolling, opened, processor, quantile } from "./web-page.mjs";
 
 const [file, url, token, scenario, given] = process.argv.slice(2);
 const options = JSON.parse(given ?? "{}");
 const at = (path) => new URL(path, url).href;
-const quantile = (values, q) =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))];
+
+/** A person looks at a page before they press something in it. */
+const REST_MS = 700;
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 /** Has the benchmark do something, such as let the model speak. */
 const ask = async (name) => {
   process.stdout.write(`@${name}\n`);
   await lines.next();
-};
-
-/** In the page: `painted` resolves with the time at which a frame was shown that fulfils the test. */
-const inPage = () => {
-  window.painted = (test) =>
-    new Promise((resolve, reject) => {
-      setTimeout(
-        () => reject(new Error(`not seen: ${test}; the page says ${document.body.textContent.slice(0, 200)}`)),
-        60_000,
-      );
-      const shown = () => {
-        const channel = new MessageChannel();
-        channel.port1.onmessage = () => resolve(performance.now());
-        channel.port2.postMessage(0);
-      };
-      const look = () => (test() ? shown() : requestAnimationFrame(look));
-      requestAnimationFrame(look);
-    });
-  // How long each frame took while a box is scrolled by a step in each of them.
-  window.scrolled = async (box, step, count) => {
-    const times = [];
-    let last = await new Promise(requestAnimationFrame);
-    for (let n = 0; n < count; n++) {
-      box.scrollBy(0, step);
-      const now = await new Promise(requestAnimationFrame);
-      times.push(now - last);
-      last = now;
-    }
-    return times;
-  };
-  window.one = (selector) => document.querySelector(selector);
-  window.count = (selector) => document.querySelectorAll(selector).length;
-};
-
-const opened = async (context, path, test) => {
-  const page = await context.newPage();
-  await page.addInitScript(inPage);
-  await page.addInitScript(`window.first = painted(() => ${test})`);
-  await page.goto(at(path), { waitUntil: "commit" });
-  return { page, ms: await page.evaluate(() => window.first) };
-};
-
-/** Follows a link within the app; milliseconds from the press to the frame that shows what it leads to. */
-const followed = (page, href, test) =>
-  page.evaluate(`(async () => {
-    const link = document.createElement("a");
-    link.href = ${JSON.stringify(href)};
-    document.body.append(link);
-    const from = performance.now();
-    link.click();
-    link.remove();
-    return (await painted(() => ${test})) - from;
-  })()`);
-
-/**
- * Processor's time of the page's main thread, in ms, from here to each call: scripts, styles, layout and paint. Beside the clock it tells
- * what is the page's own doing and what is its neighbours'.
- */
-const processor = async (page) => {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Performance.enable", { timeDomain: "threadTicks" });
-  const read = async () => {
-    const { metrics } = await session.send("Performance.getMetrics");
-    return metrics.find(({ name }) => name === "TaskDuration").value * 1000;
-  };
-  let last = await read();
-  return async () => {
-    const before = last;
-    last = await read();
-    return last - before;
-  };
 };
 
 const scenarios = {
@@ -100,11 +32,15 @@ const scenarios = {
 
   async load(context) {
     const figures = {};
+    // The browser's own beginning is not the page's.
+    const { page: before } = await opened(context, at("/healthz"), "document.body !== null");
+    await before.close();
     for (const kind of ["fast", "slow"]) {
       const page = await context.newPage();
       const session = await context.newCDPSession(page);
       await session.send("Network.enable");
       await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+      await session.send("Network.setBypassServiceWorker", { bypass: true });
       if (kind === "slow") {
         await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
         const [down, up] = [1.6, 0.75].map((mbit) => (mbit * 1_000_000) / 8);
@@ -120,8 +56,10 @@ const scenarios = {
       });
       await page.addInitScript(inPage);
       await page.addInitScript("window.first = painted(() => one('.page .empty, .page .list') !== null)");
+      const spent = await processor(page);
       await page.goto(at("/"), { waitUntil: "commit" });
       figures[`${kind}_ms`] = await page.evaluate(() => window.first);
+      figures[`${kind}_cpu`] = await spent();
       figures.js_kb = bytes.js / 1024;
       figures.css_kb = bytes.css / 1024;
       await page.close();
@@ -131,18 +69,17 @@ const scenarios = {
 
   async list(context) {
     const rows = "count('.rows .virtual-row') > 10";
-    const { page, ms } = await opened(context, "/workspaces?q=", rows);
+    const { page, ms } = await opened(context, at("/workspaces?q="), rows);
     const whole = await page.evaluate(
       (wanted) => painted(() => Number(one(".bar .num").textContent) >= wanted * 0.9),
       options.workspaces,
     );
+    const scrolling = await noteScrolling(page, "window", 240, 150);
     const spent = await processor(page);
-    const frames = await page.evaluate(() => scrolled(window, 240, 150));
-    const frame_cpu = (await spent()) / 150;
     await page.evaluate(() => scrollTo(0, 0));
     await page.getByRole("link", { name: "Home", exact: true }).click();
     await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
-    await page.waitForTimeout(500);
+    await page.waitForTimeout(REST_MS);
     await spent();
     const again = await followed(page, "/workspaces?q=", rows);
     const again_cpu = await spent();
@@ -169,39 +106,32 @@ const scenarios = {
       open_ms: ms,
       whole_ms: whole,
       again_ms: again,
-      frame_p95: quantile(frames, 0.95),
+      ...scrolling,
       key_p95: quantile(keys, 0.95),
       again_cpu,
-      frame_cpu,
       key_cpu,
     };
   },
 
   async chat(context) {
-    const shown = "count('.flow ol > li') > 20";
-    const { page } = await opened(context, "/chats", "count('.side a.item') > 1");
+    // What one sees is filled, down to the newest.
+    const shown = "one('.flow') && one('.flow').scrollHeight > one('.flow').clientHeight && count('.flow ol > li') > 9";
+    const { page } = await opened(context, at("/chats"), "count('.side a.item') > 1");
+    await page.waitForTimeout(REST_MS);
     const spent = await processor(page);
     const open_ms = await followed(page, `/chats/${options.chat}`, shown);
     const open_cpu = await spent();
+    await page.waitForTimeout(REST_MS);
     const nodes = await page.evaluate(() => count("*"));
-    const frames = await page.evaluate(() => scrolled(one(".flow"), -120, 240));
-    const frame_cpu = (await spent()) / 240;
-    const after = await page.evaluate(() => count("*"));
+    const scrolling = await noteScrolling(page, "one('.flow')", -120, 240);
+    const nodes_after = await page.evaluate(() => count("*"));
     // Last: a page in the background is shown no frames.
-    const cold = await opened(context, `/chats/${options.chat}`, shown);
-    return {
-      open_ms,
-      cold_ms: cold.ms,
-      nodes,
-      frame_p95: quantile(frames, 0.95),
-      nodes_after: after,
-      open_cpu,
-      frame_cpu,
-    };
+    const cold = await opened(context, at(`/chats/${options.chat}`), shown);
+    return { open_ms, cold_ms: cold.ms, nodes, ...scrolling, nodes_after, open_cpu };
   },
 
   async stream(context) {
-    const { page } = await opened(context, `/chats/${options.chat}`, "one('#composer') !== null");
+    const { page } = await opened(context, at(`/chats/${options.chat}`), "one('#composer') !== null");
     const session = await context.newCDPSession(page);
     const heap = async () => {
       await session.send("HeapProfiler.collectGarbage");
@@ -263,7 +193,7 @@ const scenarios = {
   async terminal(context) {
     const { page } = await opened(
       context,
-      `/terminals/${options.agent}`,
+      at(`/terminals/${options.agent}`),
       "/[#$] /.test(one('.xterm-rows')?.textContent ?? '')",
     );
     await page.locator(".xterm-helper-textarea").focus();
@@ -293,23 +223,17 @@ const scenarios = {
   },
 
   async log(context) {
-    const { page } = await opened(context, `/workspaces/${options.workspace}`, "one('.tabs a[href$=logs]') !== null");
+    const tabs = "one('.tabs a[href$=logs]') !== null";
+    const { page } = await opened(context, at(`/workspaces/${options.workspace}`), tabs);
+    await page.waitForTimeout(REST_MS);
     const spent = await processor(page);
-    const open_ms = await followed(
-      page,
-      `/workspaces/${options.workspace}/logs`,
-      "count('.log.tall .l, .tall-log .log .l') > 10",
-    );
+    const lines = "count('.log.tall .l, .tall-log .log .l') > 10";
+    const open_ms = await followed(page, `/workspaces/${options.workspace}/logs`, lines);
     const open_cpu = await spent();
-    const frames = await page.evaluate(() => scrolled(one(".log .virtual").closest(".log"), -240, 150));
-    const frame_cpu = (await spent()) / 150;
-    return {
-      open_cpu,
-      frame_cpu,
-      open_ms,
-      frame_p95: quantile(frames, 0.95),
-      nodes: await page.evaluate(() => count("*")),
-    };
+    const scrolling = await noteScrolling(page, "one('.log .virtual').closest('.log')", -240, 150);
+    // Last: the same page from nothing.
+    const cold = await opened(context, at(`/workspaces/${options.workspace}/logs`), lines);
+    return { open_ms, cold_ms: cold.ms, ...scrolling, open_cpu, nodes: await page.evaluate(() => count("*")) };
   },
 };
 
@@ -332,7 +256,7 @@ const context = await chromium.launchPersistentContext(directory, {
 try {
   context.setDefaultTimeout(60_000);
   if (token) await context.addCookies([{ name: "service_session_token", value: token, url }]);
-  process.stdout.write(`${JSON.stringify(await scenarios[scenario](context))}\n`);
+  process.stdout.write(`${JSON.stringify(await (options.floor ? floors : scenarios)[scenario](context, url))}\n`);
 } finally {
   await context.close();
   rmSync(directory, { recursive: true, force: true });

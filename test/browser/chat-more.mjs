@@ -101,7 +101,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.goto(main);
 
   // While the only slot is taken another chat waits and says so.
-  await begin("Count to 300", false);
+  await begin("Count to 4000", false);
   await page.getByText(/1 2 3 4 5/).waitFor();
   const counting = page.url();
   await begin("Hello", false);

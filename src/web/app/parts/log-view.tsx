@@ -177,6 +177,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
             count={lines.value.length}
             size={LINE_PX}
             fixed
+            fromEnd
             scroller={scroller}
             shown={shown}
             row={(at) => {

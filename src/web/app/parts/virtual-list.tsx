@@ -27,6 +27,8 @@ type VirtualListProps = {
   readonly class?: string;
   /** Row to have in view, such as a hit of a search. */
   readonly shown?: number;
+  /** It is opened at its end, which is drawn at once: a screen's height of it before the real one is known. */
+  readonly fromEnd?: boolean;
   /** Everything is another with each change, as while one types a filter: only what one sees is drawn. */
   readonly narrow?: boolean;
   /** Role of the box around the rows, such as rowgroup. */
@@ -46,6 +48,7 @@ export const VirtualList = ({
   row,
   class: name,
   shown,
+  fromEnd,
   narrow,
   role,
 }: VirtualListProps) => {
@@ -71,6 +74,12 @@ export const VirtualList = ({
         observeElementRect,
         observeElementOffset,
         scrollToFn: elementScroll,
+        ...(fromEnd
+          ? {
+              initialOffset: () => Math.max(0, count * size - innerHeight / 2),
+              initialRect: { width: innerWidth, height: innerHeight / 2 },
+            }
+          : {}),
       }
     : {
         getScrollElement: () => window,

@@ -44,7 +44,8 @@ export const Composer = (props: ComposerProps) => {
   }, [draftKey]);
   useEffect(() => {
     const box = area.current;
-    if (!box) return;
+    // An empty one has its height: to ask for it would have everything around it laid out first.
+    if (!box || (draft.text === "" && box.style.blockSize === "")) return;
     // As high as its text, up to a third of the page.
     box.style.blockSize = "auto";
     box.style.blockSize = `${Math.min(box.scrollHeight, innerHeight / 3)}px`;

@@ -1,15 +1,18 @@
 // The messages, the newest in view. Older ones come when one scrolls up; what is far out of view is a box of the same height.
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Button } from "../../parts/button.tsx";
 import { failed } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
 import { PAGE } from "./live-chat.ts";
 import { Live, Message } from "./message.tsx";
+import { Near } from "./near.ts";
 
-/** How far out of view a message is still drawn. */
-const MARGIN = "1200px 0px";
+/** Drawn first: more than one sees. The rest of the page follows when these are on the screen. */
+const FIRST = 12;
+/** Messages that are kept while new ones come and one is at the end: older ones can be had again. */
+const MOST = 400;
 
 export const Flow = ({
   chat,
@@ -25,7 +28,10 @@ export const Flow = ({
   const shown = useSignal(PAGE);
   const isAway = useSignal(false);
   const all = chat.messages.value;
-  const rows = all.slice(-shown.value).filter(({ role }) => role === "user" || role === "assistant");
+  const isWhole = useSignal(false);
+  const known = all.slice(-shown.value).filter(({ role }) => role === "user" || role === "assistant");
+  const rows = isWhole.value ? known : known.slice(-FIRST);
+  const near = useMemo(() => new Near(scroller), []);
   const hasMore = chat.hasMore.value || shown.value < all.length;
   const more = async (): Promise<void> => {
     if (shown.value >= chat.messages.value.length) await chat.older();
@@ -33,7 +39,7 @@ export const Flow = ({
   };
   useEffect(() => {
     const end = top.current;
-    if (!end || !hasMore) return;
+    if (!end || !hasMore || !isWhole.value) return;
     const eye = new IntersectionObserver(([one]) => void (one?.isIntersecting && more().catch(failed)), {
       root: scroller.current,
       rootMargin: "600px 0px",
@@ -42,9 +48,14 @@ export const Flow = ({
     return () => eye.disconnect();
   }, [hasMore, rows.length]);
   useEffect(() => {
+    isWhole.value = true;
+    return () => near.end();
+  }, []);
+  useEffect(() => {
+    if (isAway.peek() || all.length <= MOST) return;
     shown.value = PAGE;
-    scroller.current?.scrollTo({ top: 0 });
-  }, [chat.id]);
+    chat.letGo(MOST / 2);
+  }, [all.length]);
   const follow = (): void => {
     const away = (scroller.current?.scrollTop ?? 0) < -600;
     if (away !== isAway.value) isAway.value = away;
@@ -67,7 +78,7 @@ export const Flow = ({
           </li>
         )}
         {rows.map((message) => (
-          <Row key={message.id} scroller={scroller}>
+          <Row key={message.id} near={near}>
             <Message chat={chat} message={message} isOwner={isOwner} />
           </Row>
         ))}
@@ -81,22 +92,19 @@ export const Flow = ({
 };
 
 /** Drawn while it is near; far away it keeps its place with the height it had. */
-const Row = ({ scroller, children }: { scroller: RefObject<HTMLElement | null>; children: ComponentChildren }) => {
+const Row = ({ near, children }: { near: Near; children: ComponentChildren }) => {
   const box = useRef<HTMLLIElement>(null);
   const height = useSignal<number | undefined>(undefined);
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const onIntersect = ([one]: readonly IntersectionObserverEntry[]): void => {
-      if (one?.isIntersecting) height.value = undefined;
+    return near.observe(element, ({ isIntersecting, boundingClientRect }) => {
+      if (isIntersecting) height.value = undefined;
       // What one writes in, or has focus in, stays.
       else if (height.peek() === undefined && !element.contains(document.activeElement)) {
-        height.value = element.getBoundingClientRect().height;
+        height.value = boundingClientRect.height;
       }
-    };
-    const eye = new IntersectionObserver(onIntersect, { root: scroller.current, rootMargin: MARGIN });
-    eye.observe(element);
-    return () => eye.disconnect();
+    });
   }, []);
   return height.value === undefined ? (
     <li ref={box}>{children}</li>

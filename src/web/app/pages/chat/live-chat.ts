@@ -77,6 +77,13 @@ export class LiveChat {
     await this.#reading;
   }
 
+  /** Keeps the newest so many alone: a page that is open for days must not grow with what is said. */
+  letGo(most: number): void {
+    if (this.messages.value.length <= most) return;
+    this.#change((now) => ({ ...now, messages: now.messages.slice(-most) }));
+    this.hasMore.value = true;
+  }
+
   #change(change: (now: Picture) => Picture): void {
     this.picture.value = change(this.picture.value);
   }

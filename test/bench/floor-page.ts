@@ -1,0 +1,61 @@
+// The floor of the rows about pages: a bare server with one bare page, which is measured in the same browser by the same scripts
+// (web-floor.mjs). It tells what the machine's pictures, keys and lines cost by themselves.
+import type { Server } from "bun";
+
+/** Words of a message, as the chats of the benchmark have them. */
+const TEXT = "word ".repeat(40);
+const MESSAGES = JSON.stringify(Array.from({ length: 40 }, (_, at) => `${at} ${TEXT}`));
+
+const PAGE = `<!doctype html><meta charset="utf-8"><title>Floor</title>
+<style>
+body { margin: 0; font: 14px/20px sans-serif }
+#box { height: 100vh; overflow-y: auto }
+#box > * { height: 36px }
+</style>
+<input id="field"><p id="typed"></p><main></main><div id="box"></div>
+<script type="module" src="/floor.js"></script>`;
+
+const SCRIPT = `
+const fill = (into, texts) => {
+  const rows = texts.map((text) => {
+    const row = document.createElement("div");
+    row.className = "row";
+    row.textContent = text;
+    return row;
+  });
+  into.replaceChildren(...rows);
+};
+const main = document.querySelector("main");
+window.openPage = async () => fill(main, await (await fetch("/messages")).json());
+window.fillBox = () => fill(document.querySelector("#box"), Array.from({ length: 2_000 }, (_, at) => "row " + at));
+window.listen = () => {
+  const typed = document.querySelector("#typed");
+  const socket = new WebSocket(location.origin.replace("http", "ws") + "/echo");
+  socket.onmessage = ({ data }) => requestAnimationFrame(() => typed.append(data));
+  document.querySelector("#field").onkeydown = ({ key }) => socket.send(key);
+  return new Promise((resolve) => { socket.onopen = resolve; });
+};
+await openPage();
+`;
+
+const answered = (body: string, type: string): Response => new Response(body, { headers: { "content-type": type } });
+
+/** Serves it until it is disposed of. */
+export const startFloorPage = (): { readonly url: string } & Disposable => {
+  const server: Server<undefined> = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request, server) {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/echo" && server.upgrade(request)) return undefined;
+      if (pathname === "/messages") return answered(MESSAGES, "application/json");
+      return pathname === "/floor.js" ? answered(SCRIPT, "text/javascript") : answered(PAGE, "text/html");
+    },
+    websocket: {
+      message(socket, data) {
+        socket.send(data);
+      },
+    },
+  });
+  return { url: server.url.href, [Symbol.dispose]: () => void server.stop(true) };
+};

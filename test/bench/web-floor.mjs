@@ -1,0 +1,78 @@
+// The rows about pages, with a bare page of a bare server (floor-page.ts) in the place of the app: what the machine takes for the same.
+import { inPage, noteScrolling, opened, processor, quantile } from "./web-page.mjs";
+
+const ROWS = "count('.row') > 9";
+const KEYS = 60;
+
+const openFloor = async (context, url) => (await opened(context, url, ROWS)).page;
+
+/** From the press to the frame that shows what it had fetched. */
+const pressed = (page) =>
+  page.evaluate(async () => {
+    document.querySelector("main").replaceChildren();
+    const from = performance.now();
+    void window.openPage();
+    return (await window.painted(() => window.count(".row") > 9)) - from;
+  });
+
+const scroll = async (page, step, count) => {
+  await page.evaluate(() => window.fillBox());
+  return noteScrolling(page, "one('#box')", step, count);
+};
+
+/** From the key to the frame that shows its echo, over a socket. */
+const echoes = async (page) => {
+  await page.evaluate(async () => {
+    await window.listen();
+    window.times = [];
+    const pressed = [];
+    addEventListener("keydown", ({ timeStamp }) => pressed.push(timeStamp), true);
+    new MutationObserver(() => {
+      const from = pressed.shift();
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => window.times.push(performance.now() - from);
+      channel.port2.postMessage(0);
+    }).observe(document.querySelector("#typed"), { childList: true });
+  });
+  await page.locator("#field").focus();
+  for (let n = 0; n < KEYS; n++) {
+    await page.keyboard.press("x");
+    await page.waitForTimeout(40);
+  }
+  return page.evaluate(() => window.times);
+};
+
+export const floors = {
+  async load(context, url) {
+    const { page: before } = await opened(context, new URL("/messages", url).href, "document.body !== null");
+    await before.close();
+    const page = await context.newPage();
+    await page.addInitScript(inPage);
+    await page.addInitScript(`window.first = painted(() => ${ROWS})`);
+    const spent = await processor(page);
+    await page.goto(url, { waitUntil: "commit" });
+    return { fast_ms: await page.evaluate(() => window.first), fast_cpu: await spent() };
+  },
+
+  async list(context, url) {
+    const page = await openFloor(context, url);
+    const again_ms = await pressed(page);
+    const scrolling = await scroll(page, 240, 150);
+    return { again_ms, ...scrolling, key_p95: quantile(await echoes(page), 0.95) };
+  },
+
+  async chat(context, url) {
+    const page = await openFloor(context, url);
+    return { open_ms: await pressed(page), ...(await scroll(page, 120, 240)) };
+  },
+
+  async log(context, url) {
+    const page = await openFloor(context, url);
+    return { open_ms: await pressed(page), ...(await scroll(page, 240, 150)) };
+  },
+
+  async terminal(context, url) {
+    const times = await echoes(await openFloor(context, url));
+    return { echo_p50: quantile(times, 0.5), echo_p95: quantile(times, 0.95), keys: times.length };
+  },
+};
