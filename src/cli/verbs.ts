@@ -2,6 +2,7 @@
 import type { Verb } from "./verb.ts";
 import { CHAT } from "./verbs/chat.ts";
 import { LOGS, SIGNING_IN } from "./verbs/client.ts";
+import { CONNECTIONS } from "./verbs/connections.ts";
 import { GROUPS } from "./verbs/groups.ts";
 import { NETWORK } from "./verbs/network.ts";
 import { OAUTH2 } from "./verbs/oauth2.ts";
@@ -32,6 +33,7 @@ export const VERBS: readonly Verb[] = [
     TOKENS,
     SECRETS,
     OAUTH2,
+    CONNECTIONS,
   ],
   ...NETWORK,
   ...WITHIN,

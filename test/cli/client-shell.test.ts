@@ -32,6 +32,29 @@ test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is ours
   expect(terminal.shown()).not.toContain("\u001e");
 }, 120_000);
 
+test("[CV-34] who was connected is listed and searched for, and how long that is kept is shown and set", async () => {
+  await world.must(shell("dev", "--", "true"));
+  const listed = await world.must([
+    "connections",
+    "list",
+    "type:reconnecting_pty",
+    "workspace_owner:admin",
+    "--limit",
+    "1",
+  ]);
+  expect(listed).toMatch(/^WHO +HOW +WORKSPACE .*\nadmin +reconnecting_pty\b.* admin\/dev +.*\n$/);
+  expect(await world.must(["connections", "list", "type:vscode"])).toBe("There are none.\n");
+  expect(await world.must(["connections", "retention"])).toBe("Who was connected is kept for 90 days.\n");
+  expect(await world.must(["connections", "retention", "30", "--json"])).toBe('{"days":30}\n');
+  const wrong = await Promise.all(
+    [
+      ["retention", "soon"],
+      ["list", "--limit", "0"],
+    ].map((one) => world.run(["connections", ...one])),
+  );
+  expect(wrong.map(({ code }) => code)).toEqual([2, 2]);
+}, 120_000);
+
 test("[CV-9] ~. leaves a terminal running, and --reconnect comes back to it with its screen, as does a connection that was lost", async () => {
   let id = "";
   {

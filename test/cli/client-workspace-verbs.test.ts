@@ -91,6 +91,12 @@ describe("a workspace", () => {
     expect([await must("share status one"), await sees()]).toEqual([expect.stringContaining("Everyone"), 200]);
     expect(await must("share remove one --everyone")).toBe("It is shared with nobody.\n");
     expect(await sees()).toBe(404);
+    await must("groups create crew");
+    await must("groups members crew --add sam");
+    expect(await must("share add one --group crew --role use")).toMatch(/\ncrew +group of .* +use\n/);
+    expect(await sees()).toBe(200);
+    expect(await must("share remove one --group crew")).toBe("It is shared with nobody.\n");
+    expect(await sees()).toBe(404);
     const refused = await Promise.all(
       ["share add one", "share add one --user sam --role king", "share add one --user nobody"].map(run),
     );

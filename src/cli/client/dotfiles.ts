@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import { readArguments } from "../arguments.ts";
 import { Asker } from "../ask.ts";
-import { canAsk, confirmable, oneWord, orAsked } from "../asked.ts";
+import { confirmable, oneWord, orAsked } from "../asked.ts";
 import { VerbFailure } from "../failure.ts";
 import { streamsOf } from "../streams.ts";
 import { plain } from "../text.ts";

@@ -108,6 +108,7 @@ const NAMES_OF_FLAGS: Readonly<Record<string, Names>> = {
   "--template": "template",
   "--workspace": "workspace",
   "--user": "user",
+  "--group": "group",
   "--scope": "scope",
   "--organization": "organization",
   "--model": "model",

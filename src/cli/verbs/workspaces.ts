@@ -158,14 +158,14 @@ export const SHARE = group({
     {
       name: "add",
       names,
-      usage: "WORKSPACE [--user USER]... [--everyone] [--role use|admin]",
-      help: "Lets users, or everyone in its organization, use it, or also start, stop and change it (admin).",
+      usage: "WORKSPACE [--user USER]... [--group GROUP]... [--everyone] [--role use|admin]",
+      help: "Lets users, groups, or everyone in its organization, use it, or also start, stop and change it (admin).",
       load: async () => ({ run: (await changeShare()).add }),
     },
     {
       name: "remove",
       names,
-      usage: "WORKSPACE [--user USER]... [--everyone]",
+      usage: "WORKSPACE [--user USER]... [--group GROUP]... [--everyone]",
       help: "Takes that back.",
       load: async () => ({ run: (await changeShare()).remove }),
     },

@@ -1,0 +1,46 @@
+// `slipway connections list [WORDS…] [--limit N]`: who was connected to which workspace; words search.
+import { usageError } from "#base/usage-error.ts";
+import type { ConnectionLog } from "#schema/connections.ts";
+import { readArguments } from "../../arguments.ts";
+import { asTable } from "../../options.ts";
+import { plain, relative, span } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+
+const USUAL = "50";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: ["limit"] });
+  const { limit = USUAL } = value;
+  if (!/^[1-9]\d{0,2}$/.test(limit)) throw usageError("--limit", "expected a number of entries, 1 to 999");
+  return withServer("connections list", input, value, async ({ client }) => {
+    const query = new URLSearchParams({ q: words.join(" "), limit });
+    const { connection_logs } = await client.get(`/api/v2/connectionlog?${query}`);
+    const now = input.clock.now();
+    if (has.json) input.print(JSON.stringify(connection_logs));
+    else if (connection_logs.length === 0) input.print("There are none.");
+    else
+      input.print(
+        asTable(
+          HEAD,
+          connection_logs.map((one) => rowOf(one, now)),
+        ),
+      );
+    return EXIT.ok;
+  });
+};
+
+const HEAD = ["WHO", "HOW", "WORKSPACE", "SINCE", "FOR", "FROM"] as const;
+
+const rowOf = (one: ConnectionLog, now: number): string[] => {
+  const end = one.disconnect_time === null ? now : Date.parse(one.disconnect_time);
+  const lasted = span(end - Date.parse(one.connect_time)) || "less than a minute";
+  return [
+    one.user?.username ?? "-",
+    plain([one.type, one.target].filter(Boolean).join(" ")),
+    plain(`${one.workspace_owner_username}/${one.workspace_name}`),
+    relative(one.connect_time, now),
+    one.disconnect_time === null ? `${lasted}, open` : lasted,
+    one.ip ?? "-",
+  ];
+};

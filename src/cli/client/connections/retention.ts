@@ -1,0 +1,20 @@
+// `slipway connections retention [DAYS]`: how long it is kept who was connected.
+import { usageError } from "#base/usage-error.ts";
+import { readArguments } from "../../arguments.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+
+const PATH = "/api/v2/connectionlog/retention";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const [days, more] = words;
+  if (more !== undefined) throw usageError(more, "unexpected argument");
+  if (days !== undefined && !/^\d{1,5}$/.test(days)) throw usageError(days, "expected a number of days, 0 is for ever");
+  return withServer("connections retention", input, value, async ({ client }) => {
+    const kept = days === undefined ? await client.get(PATH) : await client.put(PATH, { days: Number(days) });
+    const words = kept.days === 0 ? "for ever" : `for ${kept.days} day${kept.days === 1 ? "" : "s"}`;
+    input.print(has.json ? JSON.stringify(kept) : `Who was connected is kept ${words}.`);
+    return EXIT.ok;
+  });
+};
