@@ -107,7 +107,8 @@ export const userSecrets = (ctx: ApiContext) =>
           tags,
           operationId: "deleteSecret",
           summary: "Delete one of one's secrets",
-          description: "Workspaces that run keep what they have until their next start; files stay where they are.",
+          description:
+            "Workspaces that run keep what they have until their next start, which removes files that hold it unless somebody has changed them.",
           audit: target.deletes(target.secret),
         }),
       },

@@ -3,6 +3,8 @@
 import { signal } from "@preact/signals";
 import type { AnswerOf, BodyOf, CallAt, Method, QueryOf } from "#schema/call-types.ts";
 import { Problem, call as send } from "../../browser/api.ts";
+import { learnNames } from "./names.ts";
+import type { Route, Sent } from "./sent.ts";
 
 export { Problem };
 
@@ -11,9 +13,6 @@ type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Res
   : P extends `${string}:${infer Name}`
     ? Name
     : never;
-
-/** A method, and a path below /api/v2 with the names of its parameters behind colons. */
-export type Route = `${Method} /${string}`;
 
 /** The call as the server has it; never where it has none. */
 type CallOf<R extends Route> = R extends `${infer M extends Method} ${infer P}` ? CallAt<M, P> : never;
@@ -29,9 +28,6 @@ type Query<Q extends string = string> = {
 type Input<R extends Route> = Path<R> & Body<BodyOf<CallOf<R>>> & Query<QueryOf<CallOf<R>>>;
 type Given<R extends Route> = Record<never, never> extends Input<R> ? [input?: Input<R>] : [input: Input<R>];
 
-/** A call as it was sent. `path` is below /api/v2. */
-export type Sent = { readonly method: string; readonly path: string; readonly route: Route; readonly body?: unknown };
-
 const KEPT = 20;
 
 /** The calls of this page, the newest last. */
@@ -43,6 +39,7 @@ const HIDDEN: Readonly<Record<string, string>> = {
   password: "$PASSWORD",
   oauth2_client_secret: "$CLIENT_SECRET",
   custom_headers: "$HEADERS",
+  value: "$VALUE",
 };
 
 const withoutSecrets = (body: unknown): unknown =>
@@ -51,7 +48,7 @@ const withoutSecrets = (body: unknown): unknown =>
     : body;
 
 /** A secret is not for a panel that one may show to others. */
-const SECRET = /password|login|passkey|second-factor|factors|confirm|\/secrets\b|\/first$/;
+const SECRET = /password|login|passkey|second-factor|factors|confirm|\/first$/;
 
 /** Where a call goes: the path with its parameters and the query, below /api/v2. */
 export const addressOf = (
@@ -80,7 +77,9 @@ export const call = async <R extends Route>(
     lastCalls.value = [...lastCalls.value, sent].slice(-KEPT);
   }
   try {
-    return await send<AnswerOf<CallOf<R>>>(method, address, body);
+    const answer = await send<AnswerOf<CallOf<R>>>(method, address, body);
+    learnNames(answer);
+    return answer;
   } catch (error) {
     if (error instanceof Problem && error.status === 401 && !isAtTheDoor()) toSignIn();
     throw error;

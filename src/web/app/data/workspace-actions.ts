@@ -6,7 +6,7 @@ import { ask } from "../parts/dialog.tsx";
 import { WhatGoes } from "../parts/what-goes.tsx";
 import { say } from "../shell/toasts.tsx";
 import { call } from "./api.ts";
-import { nameFor } from "./as-command.ts";
+import { nameFor } from "./names.ts";
 import { workspaces } from "./workspaces.ts";
 
 type Target = Pick<WorkspaceSummary, "id" | "name" | "owner_name">;

@@ -1,8 +1,10 @@
 // Shows what the page has just done as a curl line and as a line of our own command line, to copy.
 import { signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { lastCalls } from "../data/api.ts";
-import { cliOf, curlOf } from "../data/as-command.ts";
-import { say } from "../shell/toasts.tsx";
+import { curlOf } from "../data/as-command.ts";
+import type { cliOf } from "../data/cli-lines.ts";
+import { failed, say } from "../shell/toasts.tsx";
 import { IconButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { sets } from "./handlers.ts";
@@ -38,8 +40,14 @@ export const copy = async (text: string): Promise<void> => {
 
 const Commands = () => {
   const kind = useSignal<"cli" | "curl">("cli");
+  const cli = useSignal<typeof cliOf | undefined>(undefined);
+  useEffect(() => {
+    void import("../data/cli-lines.ts").then((loaded) => {
+      cli.value = loaded.cliOf;
+    }, failed);
+  }, []);
   const lines = lastCalls.value.toReversed().flatMap((sent) => {
-    const text = kind.value === "curl" ? curlOf(sent, location.origin) : cliOf(sent);
+    const text = kind.value === "curl" ? curlOf(sent, location.origin) : cli.value?.(sent);
     return text ? [text] : [];
   });
   const seen = [...new Set(lines)].slice(0, 6);
@@ -58,7 +66,7 @@ const Commands = () => {
         </span>
         <span class="dim small">The newest first. The token comes from the page of API tokens.</span>
       </div>
-      {seen.length === 0 && (
+      {seen.length === 0 && (kind.value === "curl" || cli.value) && (
         <p>Nothing that this page has done has a line of the command line. There is one for curl.</p>
       )}
       {seen.map((text) => (

@@ -23,7 +23,7 @@ export const Secrets = () => {
   const remove = ({ name }: UserSecret): void =>
     ask({
       title: `Delete ${name}`,
-      text: "Workspaces that run keep it until their next start. Files that hold it stay where they are.",
+      text: "Programs that run in a workspace keep it until its next start, and then files that hold it are removed, unless somebody has changed them.",
       yes: "Delete secret",
       no: "Keep it",
       isDanger: true,

@@ -6,7 +6,7 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { Problem } from "../../data/api.ts";
-import { nameFor } from "../../data/as-command.ts";
+import { nameFor } from "../../data/names.ts";
 import { summaryOf, useWorkspace } from "../../data/one-workspace.ts";
 import { agentsOf } from "../../data/open.ts";
 import { isPassing, mayStart } from "../../data/states.ts";

@@ -1,0 +1,210 @@
+// Calls of the pages as lines of our own command line, where it has a verb that does the same. Pure, but for names that are known.
+
+import { quoted } from "./as-command.ts";
+import { knownOf, nameOf } from "./names.ts";
+import type { Route, Sent } from "./sent.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+type Part = string | false | undefined;
+type Line = (sent: { readonly path: string; readonly body: Body }) => string | undefined;
+
+const line = (...parts: readonly Part[]): string => ["slipway", ...parts].filter(Boolean).join(" ");
+const word = (value: unknown): string => (value === undefined || value === "" ? "" : quoted(String(value)));
+const flag = (name: string, value: unknown): string =>
+  value === undefined || value === null || value === "" ? "" : `--${name} ${quoted(String(value))}`;
+const flags = (name: string, values: unknown): string =>
+  Array.isArray(values) ? values.map((one) => flag(name, one)).join(" ") : "";
+const id = (path: string, at = 2): string => decodeURIComponent(path.split("?")[0]?.split("/")[at] ?? "");
+const named = (path: string, at = 2): string => quoted(nameOf(id(path, at)));
+const search = (path: string): string => word(new URLSearchParams(path.split("?")[1]).get("q") ?? "");
+
+const inOrganization = (name: string | undefined): string => (name === "default" ? "" : flag("organization", name));
+const group = (path: string): readonly string[] => [named(path), inOrganization(knownOf(id(path))?.organization)];
+const groupFlags = ({ display_name, avatar_url, quota_allowance }: Body): string[] => [
+  flag("display-name", display_name),
+  flag("avatar-url", avatar_url),
+  flag("quota", quota_allowance),
+];
+
+type Values = readonly { readonly name: string; readonly value: string }[];
+const parameters = ({ rich_parameter_values: values = [] }: { rich_parameter_values?: Values }): string[] =>
+  values.map(({ name, value }) => flag("parameter", `${name}=${value}`));
+
+/** `ssh`, or `ssh` with what comes from a pipe: words that begin with a hyphen would be flags. */
+const saying = (verb: string, text: string, ...more: readonly Part[]): string =>
+  text.startsWith("-") ? `printf %s ${quoted(text)} | ${line(verb, ...more)}` : line(verb, quoted(text), ...more);
+
+/** The words of a message, when it has nothing but words. */
+const wordsIn = (content: unknown): string | undefined => {
+  const parts = Array.isArray(content) ? (content as { type?: string; text?: string }[]) : [];
+  return parts.every(({ type }) => type === "text") ? parts.map(({ text }) => text).join("\n") : undefined;
+};
+/** Whether a line can say all that was sent. */
+const hasOnly = (body: Body, ...names: readonly string[]): boolean =>
+  Object.entries(body).every(([name, value]) => value === undefined || names.includes(name));
+
+/** Access that is given or taken: `roles` by id of users or groups. */
+const access = (kind: string, roles: unknown): string[] =>
+  Object.entries((roles ?? {}) as Record<string, string>).map(([one, role]) => {
+    const who = nameOf(one);
+    return role === "" ? flag(`remove-${kind}`, who) : flag(kind, role === "admin" ? `${who}:admin` : who);
+  });
+const sharing = (path: string, { user_roles, group_roles }: Body): string | undefined => {
+  const [user, of] = [user_roles, group_roles].map((roles) => Object.entries((roles ?? {}) as Record<string, string>));
+  const [, role] = [...(user ?? []), ...(of ?? [])][0] ?? [];
+  if (role === undefined) return undefined;
+  const who = [
+    ...(user ?? []).map(([one]) => flag("user", nameOf(one))),
+    ...(of ?? []).map(([one]) => flag("group", nameOf(one))),
+  ];
+  return line(`share ${role === "" ? "remove" : "add"}`, named(path), ...who, flag("role", role));
+};
+
+const application = ({ callback_url, icon }: Body): string[] => [
+  flag("callback-url", callback_url),
+  icon === "" ? "--icon none" : flag("icon", icon),
+];
+const secretPlaces = ({ env_name, file_path, description }: Body): string[] => [
+  flag("env", env_name),
+  flag("file", file_path),
+  flag("description", description),
+];
+const HOUR = 3_600_000;
+const lasting = (ms: number): string => (ms % HOUR === 0 ? `${ms / HOUR}h` : `${Math.round(ms / 60_000)}m`);
+/** A lifetime of a token: a text, or nanoseconds. */
+const lifetime = (value: unknown): unknown => (typeof value === "number" ? lasting(value / 1e6) : value);
+
+const quietHours = (schedule: string): string | undefined => {
+  if (schedule === "") return line("schedule quiet off");
+  const [, zone, minute = "", hour = ""] = /^(?:CRON_TZ=(\S+) )?(\d+) (\d+) \* \* \*$/.exec(schedule) ?? [];
+  return hour === "" ? undefined : line("schedule quiet", `${hour}:${minute.padStart(2, "0")}`, word(zone));
+};
+const ofVersion = (verb: string, path: string): string | undefined => {
+  const { name, template } = knownOf(id(path)) ?? {};
+  return name && template ? line(`templates ${verb}`, quoted(nameOf(template)), quoted(name)) : undefined;
+};
+
+const LINES: Partial<Record<Route, Line>> = {
+  "GET /workspaces": ({ path }) => line("workspaces list", search(path), "--all"),
+  "GET /workspaces/:workspace": ({ path }) => line("workspaces show", named(path)),
+  "POST /workspaces/:workspace/builds": ({ path, body }) =>
+    line(
+      `workspaces ${body.transition}`,
+      named(path),
+      Boolean(body.template_version_id) && "--update",
+      ...parameters(body),
+      body.transition === "delete" && "--yes",
+      body.orphan === true && "--orphan",
+    ),
+  "POST /workspaces/:workspace/restart": ({ path, body }) =>
+    line("workspaces restart", named(path), Boolean(body.template_version_id) && "--update", ...parameters(body)),
+  "POST /users/:user/workspaces": ({ body }) =>
+    line("workspaces create", word(body.name), flag("template", nameOf(String(body.template_id))), ...parameters(body)),
+  "PUT /workspaces/:workspace/favorite": ({ path }) => line("workspaces favorite", named(path)),
+  "DELETE /workspaces/:workspace/favorite": ({ path }) => line("workspaces unfavorite", named(path)),
+  "PUT /workspaces/:workspace/ttl": ({ path, body }) =>
+    line(
+      "schedule stop",
+      named(path),
+      typeof body.ttl_ms === "number" && body.ttl_ms > 0 ? lasting(body.ttl_ms) : "off",
+    ),
+  "GET /workspaces/:workspace/acl": ({ path }) => line("share status", named(path)),
+  "PATCH /workspaces/:workspace/acl": ({ path, body }) => sharing(path, body),
+  "GET /users": () => line("users list"),
+  "POST /users": ({ body }) => line("users create", word(body.username), flag("email", body.email)),
+  "DELETE /users/:user": ({ path }) => line("users delete", named(path), "--yes"),
+  "PUT /users/:user/status/:status": ({ path }) => line(`users ${id(path, 4)}`, named(path)),
+  "PUT /users/:user/roles": ({ path, body }) =>
+    line("users roles", named(path), flag("set", (body.roles as string[]).join(",") || "none")),
+  "GET /users/me/keys/tokens": () => line("tokens list"),
+  "POST /users/me/keys/tokens": ({ body }) =>
+    line(
+      "tokens create",
+      word(body.token_name),
+      flag("lifetime", lifetime(body.lifetime)),
+      flags("scope", body.scopes),
+      flags("address", body.allowed_addresses),
+    ),
+  "DELETE /users/me/keys/:key": ({ path }) => line("tokens remove", quoted(id(path, 4))),
+  "GET /users/:user/secrets": () => line("secrets list"),
+  "POST /users/:user/secrets": ({ body }) =>
+    `printf %s "$VALUE" | ${line("secrets create", word(body.name), ...secretPlaces(body))}`,
+  "PATCH /users/:user/secrets/:secret": ({ path, body }) => {
+    const changed = line("secrets change", quoted(id(path, 4)), ...secretPlaces(body));
+    return body.value === undefined ? changed : `printf %s "$VALUE" | ${changed} --value-file /dev/stdin`;
+  },
+  "DELETE /users/:user/secrets/:secret": ({ path }) => line("secrets remove", quoted(id(path, 4))),
+  "GET /users/:user/quiet-hours": () => line("schedule quiet"),
+  "PUT /users/:user/quiet-hours": ({ body }) => quietHours(String(body.schedule)),
+  "GET /prebuilds/settings": () => line("prebuilds status"),
+  "PUT /prebuilds/settings": ({ body }) => line(`prebuilds ${body.reconciliation_paused ? "pause" : "resume"}`),
+  "GET /debug/health": () => line("doctor --quick"),
+  "GET /deployment/config": () => line("config show"),
+  "POST /deployment/backups": () => line("backup"),
+  "POST /deployment/backups/:backup/check": ({ path }) => line("restore", quoted(id(path, 3)), "--check"),
+  "GET /templates": () => line("templates list"),
+  "DELETE /templates/:template": ({ path }) => line("templates delete", named(path), "--yes"),
+  "GET /templates/:template/versions": ({ path }) => line("templates versions", named(path)),
+  "PATCH /templates/:template/versions": ({ path, body }) =>
+    line("templates promote", named(path), quoted(nameOf(String(body.id)))),
+  "POST /templateversions/:templateversion/archive": ({ path }) => ofVersion("archive", path),
+  "POST /templateversions/:templateversion/unarchive": ({ path }) => ofVersion("unarchive", path),
+  "GET /templates/:template/acl": ({ path }) => line("templates access", named(path)),
+  "PATCH /templates/:template/acl": ({ path, body }) =>
+    line("templates access", named(path), ...access("user", body.user_perms), ...access("group", body.group_perms)),
+  "GET /chats": () => line("chat list"),
+  "POST /chats": ({ body }) => {
+    const text = wordsIn(body.content);
+    const isWhole = hasOnly(body, "organization_id", "content", "client_type", "workspace_id");
+    const workspace = body.workspace_id === undefined ? "" : flag("workspace", nameOf(String(body.workspace_id)));
+    return text === undefined || !isWhole ? undefined : saying("chat new", text, workspace);
+  },
+  "POST /chats/:chat/messages": ({ path, body }) => {
+    const text = wordsIn(body.content);
+    const isWhole = hasOnly(body, "content");
+    return text === undefined || !isWhole || text.startsWith("-")
+      ? undefined
+      : line("chat send", id(path), quoted(text));
+  },
+  "POST /chats/:chat/clear": ({ path }) => line("chat clear", id(path)),
+  "GET /tasks": () => line("tasks list"),
+  "POST /tasks/:user": ({ body }) => {
+    const { input, template_id, template_version_id, template_version_preset_id: preset, name } = body;
+    const template = template_id ?? knownOf(String(template_version_id))?.template;
+    if (template === undefined) return undefined;
+    const which = [flag("template", nameOf(String(template))), preset ? flag("preset", nameOf(String(preset))) : ""];
+    return saying("tasks create", String(input), ...which, flag("name", name));
+  },
+  "POST /tasks/:user/:task/pause": ({ path }) => line("tasks pause", named(path, 3)),
+  "POST /tasks/:user/:task/resume": ({ path }) => line("tasks resume", named(path, 3)),
+  "DELETE /tasks/:user/:task": ({ path }) => line("tasks delete", named(path, 3), "--yes"),
+  "GET /organizations/:organization/groups": ({ path }) => line("groups list", inOrganization(nameOf(id(path)))),
+  "POST /organizations/:organization/groups": ({ path, body }) =>
+    line("groups create", word(body.name), ...groupFlags(body), inOrganization(nameOf(id(path)))),
+  "PATCH /groups/:group": ({ path, body }) =>
+    body.add_users === undefined && body.remove_users === undefined
+      ? line("groups edit", ...group(path), flag("name", body.name), ...groupFlags(body))
+      : line(
+          "groups members",
+          ...group(path),
+          flags("add", ((body.add_users ?? []) as string[]).map(nameOf)),
+          flags("remove", ((body.remove_users ?? []) as string[]).map(nameOf)),
+        ),
+  "DELETE /groups/:group": ({ path }) => line("groups delete", ...group(path), "--yes"),
+  "GET /connectionlog": ({ path }) => line("connections list", search(path)),
+  "GET /connectionlog/retention": () => line("connections retention"),
+  "PUT /connectionlog/retention": ({ body }) => line("connections retention", word(body.days)),
+  "GET /oauth2-provider/apps": () => line("oauth2 apps list"),
+  "POST /oauth2-provider/apps": ({ body }) => line("oauth2 apps create", word(body.name), ...application(body)),
+  "PUT /oauth2-provider/apps/:oauth2_app": ({ path, body }) =>
+    line("oauth2 apps edit", id(path, 3), flag("name", body.name), ...application(body)),
+  "DELETE /oauth2-provider/apps/:oauth2_app": ({ path }) => line("oauth2 apps delete", id(path, 3), "--yes"),
+  "GET /oauth2-provider/apps/:oauth2_app/secrets": ({ path }) => line("oauth2 apps secrets", id(path, 3)),
+  "POST /oauth2-provider/apps/:oauth2_app/secrets": ({ path }) => line("oauth2 apps secrets", id(path, 3), "--create"),
+  "DELETE /oauth2-provider/apps/:oauth2_app/secrets/:oauth2_secret": ({ path }) =>
+    line("oauth2 apps secrets", id(path, 3), flag("delete", id(path, 5))),
+};
+
+/** Undefined where the command line has no verb that does the same. */
+export const cliOf = ({ route, path, body }: Sent): string | undefined =>
+  LINES[route]?.({ path, body: (body ?? {}) as Body });
