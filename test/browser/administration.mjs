@@ -3,7 +3,7 @@
 // node administration.mjs CHROMIUM URL TOKEN MODELS [FOLDER]
 import { inApp } from "./app-page.mjs";
 
-const ICON = "data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22/%3E";
+const ICON = "data:image/svg+xml,%3Csvg%20xmlns=%22http://www.w3.org/2000/svg%22/%3E";
 
 const [file, url, token, models, folder] = process.argv.slice(2);
 
