@@ -32,6 +32,7 @@ export const scriptEnvironment = (options: {
   const given = { ...Object.fromEntries(own), ...Object.fromEntries(set), ...secrets };
   return {
     HOME: homedir(),
+    ...(manifest.vsCodePortProxyUri ? { VSCODE_PROXY_URI: manifest.vsCodePortProxyUri } : {}),
     ...git,
     ...given,
     PATH: bin.pathWith(given.PATH),

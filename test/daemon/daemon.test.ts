@@ -66,12 +66,13 @@ describe("a daemon that starts", () => {
     const tool =
       'printf "#!/bin/sh\\necho a tool\\n" > "$CODER_SCRIPT_BIN_DIR/tool"; chmod +x "$CODER_SCRIPT_BIN_DIR/tool"; tool';
     const who =
-      'echo "$CODER $CODER_WORKSPACE_NAME $CODER_WORKSPACE_OWNER_NAME $CODER_WORKSPACE_AGENT_NAME $CODER_AGENT_URL"';
+      'echo "$CODER $CODER_WORKSPACE_NAME $CODER_WORKSPACE_OWNER_NAME $CODER_WORKSPACE_AGENT_NAME $CODER_AGENT_URL $VSCODE_PROXY_URI"';
     const own = 'echo "$(ls "$CODER_SCRIPT_DATA_DIR" | wc -l) of $(dirname "$(dirname "$CODER_SCRIPT_DATA_DIR")")"';
     server.manifest = {
       agentName: "main",
       workspaceName: "garden",
       ownerUsername: "ada",
+      vsCodePortProxyUri: "https://{{port}}--main--garden--ada.example.com",
       environmentVariables: { PATH: "/opt/of/the/template:$PATH" },
       scripts: [script(`${tool}; ${who}; ${own}; coder version; slipway version; echo "\${PATH%%:*}"`)],
     };
@@ -82,7 +83,10 @@ describe("a daemon that starts", () => {
       await daemon.stop();
     }
     const [made, is, data = "", ...rest] = server.lines().map((line) => line.replace(/^info /, ""));
-    expect([made, is]).toEqual(["a tool", `true garden ada main ${server.url.href}`]);
+    expect([made, is]).toEqual([
+      "a tool",
+      `true garden ada main ${server.url.href} https://{{port}}--main--garden--ada.example.com`,
+    ]);
     const folder = data.replace(/^0 of /, "").replace(/\/data$/, "");
     expect(folder).toContain("slipway-bin-");
     expect(rest).toEqual(

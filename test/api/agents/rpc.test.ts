@@ -144,7 +144,7 @@ describe("connecting", () => {
 
 describe("calling", () => {
   test("[AG-10] [AG-24] the manifest has everything of the template, and all that genuine agents cannot do without", async () => {
-    await using server = await startTestServer();
+    await using server = await startTestServer({ env: { SLIPWAY_WILDCARD_ACCESS_URL: "*.apps.example.com" } });
     const devcontainers = [{ id: uuid(), name: "app", workspace_folder: "app", config_path: "" }];
     const seeded = await seedAgent(server, {
       agent: { directory: "~/code", environment_variables: { A: "1" }, motd_file: "/etc/motd", devcontainers },
@@ -165,6 +165,8 @@ describe("calling", () => {
       derpForceWebsockets: true,
     });
     expect(manifest.ownerUsername.length).toBeGreaterThan(0);
+    const names = `main--dev--${manifest.ownerUsername}`;
+    expect(manifest.vsCodePortProxyUri).toBe(`http://{{port}}--${names}.apps.example.com:${server.url.port}`);
     expect(manifest.parentId).toBeUndefined();
     expect(manifest.derpMap?.homeParams).toBeDefined();
     expect(manifest.derpMap?.regions["999"]?.nodes[0]?.derpPort).toBe(Number(server.url.port));

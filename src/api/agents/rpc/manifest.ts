@@ -1,11 +1,13 @@
 // What an agent is told to be: its manifest, made from its rows whenever it asks (facts/wire 1.5 and 1.6). Holds secrets: never logged.
 import { notFound } from "#base/errors.ts";
 import { uuidBytes } from "#base/ids.ts";
+import { labelOf } from "#base/links/app-label.ts";
 import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, listAgentScripts } from "#db/agents/scripts.ts";
+import { AppHosts } from "#domain/applications/names.ts";
 import { openSecrets } from "#domain/users/secrets.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/workspaces/app.ts";
 import { derpMap, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
@@ -14,11 +16,11 @@ import { metadataSeconds, seconds } from "#src/wire/times.ts";
 import type { ApiContext } from "../../context.ts";
 import { numberOf } from "./translate.ts";
 
-type Deps = Pick<ApiContext, "store" | "accessUrl" | "links" | "encryption">;
+type Deps = Pick<ApiContext, "store" | "accessUrl" | "links" | "encryption" | "config">;
 
 /** The manifest of this agent. 404 when it has gone. */
 export const manifestOf = async (
-  { store, accessUrl, links, encryption }: Deps,
+  { store, accessUrl, links, encryption, config }: Deps,
   agent_id: string,
 ): Promise<ManifestInit> => {
   const [agent, place, apps, scripts, metadata] = await Promise.all([
@@ -44,6 +46,7 @@ export const manifestOf = async (
     gitAuthConfigs: links.providers.size,
     environmentVariables: changeValues(agent.environment_variables, open),
     directory: agent.directory,
+    vsCodePortProxyUri: portAddress(new AppHosts(config.wildcard_access_url, accessUrl), agent.name, place),
     motdPath: agent.motd_file,
     // Everything goes through our relay.
     disableDirectConnections: RELAY_ONLY.disable_direct_connections,
@@ -70,6 +73,16 @@ export const manifestOf = async (
       timeout: metadataSeconds(timeout),
     })),
   };
+};
+
+type PlaceNames = { readonly workspace_name: string; readonly owner_username: string };
+
+/** Where an editor in the workspace finds its ports, with `{{port}}` in place of the number; empty where ports have no hosts of their own. */
+const portAddress = (hosts: AppHosts, agent: string, { workspace_name, owner_username }: PlaceNames): string => {
+  // The longest there is: what fits it fits all.
+  const app = "65535";
+  const label = labelOf({ app, agent, workspace: workspace_name, user: owner_username });
+  return hosts.wildcard && label ? hosts.originOf(label.replace(app, "{{port}}")) : "";
 };
 
 const appOf = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => ({
