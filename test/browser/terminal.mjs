@@ -40,6 +40,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await type("bg; jobs");
   await shows(1, "Running");
   await type("fg");
+  // Until it is in front the shell alone hears of the key.
+  await fits(1, "fg\\s*sleep 1000");
   await page.keyboard.press("Control+c");
   await type("echo code-$? kept-$kept");
   await shows(1, "code-130 kept-42");
