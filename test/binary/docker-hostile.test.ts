@@ -173,9 +173,9 @@ testHere(
     ).toBeOneOf([400, 403, 404]);
 
     // Templates are not hers to write; parameters of one that puts them everywhere reach nothing of the machine or of Bob.
-    expect(
-      await statusOf(importVersion(mallory, "provisioner: docker\nresources: [{name: a, docker: {image: b}}]\n")),
-    ).toBe(0);
+    await expect(
+      importVersion(mallory, "provisioner: docker\nresources: [{name: a, docker: {image: b}}]\n"),
+    ).rejects.toThrow("403");
     const open = await makeTemplate(
       admin,
       `
