@@ -38,7 +38,9 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await type("mkdir -p work; cd work; echo 'echo $(($1 - $2))' > sum.sh; git init -q -b main; git add .");
   await type("git -c user.name=Ada -c user.email=ada@example.com commit -qm one; echo made-$((40+2))");
   await shows("made-42");
-  await type("kept=$((6*7)); sleep 1000");
+  // The shell alone hears of a key that comes before the program is in front.
+  await type("kept=$((6*7)); sh -c 'echo up-$((1+1)); exec sleep 1000'");
+  await shows("up-2");
   await page.keyboard.press("Control+z");
   await shows("Stopped");
   await type("fg");
