@@ -1,6 +1,7 @@
 // One workspace whole, live, as long as its page is open.
 import { type Signal, signal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, Problem } from "./api.ts";
@@ -9,6 +10,10 @@ import { LiveSocket } from "./live-socket.ts";
 export type Shown = { readonly workspace?: Workspace; readonly error?: unknown };
 
 type Message = { type: "ping"; data: null } | { type: "data"; data: Workspace } | { type: "error"; data: unknown };
+
+/** All agents of what runs, with those of containers. */
+export const agentsOf = ({ latest_build }: Pick<Workspace, "latest_build">): WorkspaceAgent[] =>
+  latest_build.resources.flatMap(({ agents }) => agents);
 
 /** The workspace now and after each change; an error when there is none to see. */
 export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => void } => {
@@ -52,7 +57,6 @@ export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => v
 /** A workspace as a row of the live list has it, for as long as that has not come. */
 export const summaryOf = (workspace: Workspace): WorkspaceSummary => {
   const { latest_build: build, health, shared_with } = workspace;
-  const agents = build.resources.flatMap((resource) => resource.agents);
   return {
     ...workspace,
     template_version_id: build.template_version_id,
@@ -68,6 +72,6 @@ export const summaryOf = (workspace: Workspace): WorkspaceSummary => {
     max_deadline: build.max_deadline,
     shared: shared_with.length > 0,
     healthy: health.healthy,
-    agents: agents.map((agent) => ({ ...agent, healthy: agent.health.healthy })),
+    agents: agentsOf(workspace).map((agent) => ({ ...agent, healthy: agent.health.healthy })),
   };
 };

@@ -9,10 +9,6 @@ import { call } from "./api.ts";
 
 export type Place = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
 
-/** All agents of what runs, with those of containers. */
-export const agentsOf = (workspace: Workspace): WorkspaceAgent[] =>
-  workspace.latest_build.resources.flatMap(({ agents }) => agents);
-
 const pathOf = ({ workspace, agent }: Place, name: string): string =>
   `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${name}/`;
 

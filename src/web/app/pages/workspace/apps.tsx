@@ -1,11 +1,11 @@
 // What one opens in a workspace: terminal, editors, its apps, and what listens on its ports.
-
 import { useSignal } from "@preact/signals";
 import { Fragment } from "preact";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
-import { agentsOf, editorsOf, shows } from "../../data/open.ts";
+import { agentsOf } from "../../data/one-workspace.ts";
+import { editorsOf, shows } from "../../data/open.ts";
 import { useResource } from "../../data/resource.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button } from "../../parts/button.tsx";

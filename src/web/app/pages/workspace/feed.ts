@@ -2,7 +2,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { LogFeed } from "../../data/logs.ts";
-import { agentsOf } from "../../data/open.ts";
+import { agentsOf } from "../../data/one-workspace.ts";
 
 /** The logs of the latest build and of its agents; a new build begins a new one. */
 export const useFeed = (workspace: Workspace): LogFeed => {

@@ -1,7 +1,7 @@
 // What a workspace does now, in figures: its state and why, when it stops, what its agents measure.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { agentsOf } from "../../data/open.ts";
+import { agentsOf } from "../../data/one-workspace.ts";
 import { statusWords, whyOf, workspaceState } from "../../data/states.ts";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";

@@ -1,7 +1,8 @@
 // What one can do with a workspace, as its row and its page offer it.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
-import { agentsOf, editorsOf, openingOf } from "../../data/open.ts";
+import { agentsOf } from "../../data/one-workspace.ts";
+import { editorsOf, openingOf } from "../../data/open.ts";
 import { isPassing, mayStart, mayStop } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import type { MenuItem } from "../../parts/menu.tsx";
