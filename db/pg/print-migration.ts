@@ -1,8 +1,8 @@
-// `bun db/pg/print-migration.ts`: prints what db/pg/migrations/0000_tables.sql holds, made from the tables of db/schema. The file may be
-// made anew until a version with it is released; from then on a change of the tables is a step of its own.
+// `bun db/pg/print-migration.ts`: prints the tables of db/schema as PostgreSQL makes them. What a change of them adds is copied from there into
+// a step of its own in db/pg/migrations; a test compares where all steps lead with this.
 import { tableStatements } from "./tables.ts";
 
-/** The text of the file. */
+/** All tables in one step. */
 export const tablesMigration = (): string =>
   `-- Made by db/pg/print-migration.ts from db/schema.\n${tableStatements().join(";\n--> statement-breakpoint\n")};\n`;
 

@@ -1,4 +1,4 @@
-// The tables of db/schema as PostgreSQL makes them, for the first migration (print-migration.ts) and the check that migrations lead there.
+// The tables of db/schema as PostgreSQL makes them, for who writes a migration (print-migration.ts) and the check that migrations lead there.
 // Integers, booleans and times are bigint, JSON stays text, so that rows hold the same values as SQLite's.
 import { is, SQL } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";

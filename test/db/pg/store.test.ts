@@ -1,11 +1,9 @@
 // The store on a real PostgreSQL: what it demands of it, how it comes to its tables, and that only one node writes.
-import { afterEach, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { afterEach, describe, expect } from "bun:test";
 import { SQL } from "bun";
 import { NewerDatabaseError } from "#db/engine/migrate.ts";
 import { UnsafeDatabaseError } from "#db/pg/checks.ts";
 import { PG_MIGRATIONS } from "#db/pg/migrations.ts";
-import { tablesMigration } from "#db/pg/print-migration.ts";
 import { PgReports } from "#db/pg/reports.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -33,12 +31,6 @@ const ask = async (url: string, text: string) => {
 afterEach(async () => {
   for (const store of stores.splice(0)) await store.close().catch(() => {});
   for (const one of databases.splice(0)) await one.remove();
-});
-
-test("[PQ-3] the first migration holds the tables of db/schema", () => {
-  // `bun db/pg/print-migration.ts` makes it anew.
-  const file = readFileSync(new URL("../../../db/pg/migrations/0000_tables.sql", import.meta.url), "utf8");
-  expect(file).toBe(tablesMigration());
 });
 
 describe("migrations", () => {
