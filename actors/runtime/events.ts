@@ -40,6 +40,8 @@ export type Events = {
   key_gone: { except?: string };
   /** Who may do what with the workspace or chat, or what the user may do (the topic's id is either's), has changed: streams look again. */
   access_changed: Record<string, never>;
+  /** Secrets of the user with the topic's id were made, changed or deleted: daemons of their workspaces ask for them again. */
+  secrets_changed: Record<string, never>;
   /** Notices were written, for the user with the topic's id or for several. */
   notified: Record<string, never>;
   /** Something in the inbox of the user with the topic's id has changed. */

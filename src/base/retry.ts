@@ -70,3 +70,23 @@ export const oneAtATime = (): (<T>(work: () => Promise<T>) => Promise<T>) => {
     return mine;
   };
 };
+
+/**
+ * Work that is asked for more often than it can be done: it begins at once, and once more when it was asked for meanwhile, however often. It
+ * never meets itself, and must not reject.
+ */
+export const coalesced = (work: () => Promise<void>): (() => void) => {
+  let [isRunning, isDue] = [false, false];
+  const run = async (): Promise<void> => {
+    isRunning = true;
+    while (isDue) {
+      isDue = false;
+      await work();
+    }
+    isRunning = false;
+  };
+  return () => {
+    isDue = true;
+    if (!isRunning) void run();
+  };
+};

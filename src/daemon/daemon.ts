@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { type Clock, holdProcess } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Random, systemRandom } from "#base/random.ts";
-import { aborted, pause, within } from "#base/retry.ts";
+import { aborted, coalesced, pause, within } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import { PREBUILDS_USERNAME } from "#schema/workspaces/prebuilds.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
@@ -83,7 +83,16 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       reports,
       lifecycle,
       shutDown: () => asked.abort(),
+      renewSecrets,
     });
+  const renewSecrets = coalesced(async () => {
+    try {
+      const manifest = await connection.ask((api, abort) => api.getManifest({}, abort));
+      if (work?.isOf(manifest)) work.renewSecrets(manifest);
+    } catch (error) {
+      if (!(error instanceof Stopped)) log("daemon").error("the secrets cannot be asked for: {error}", { error });
+    }
+  });
   /** Once the workspace is somebody's: what runs ends without its stop scripts, and everything begins as the new agent. */
   const begunAnew = async (first: AgentSession): Promise<void> => {
     if (!(await awaitClaim({ url, token, clock, random, signal }))) return;

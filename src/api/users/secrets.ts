@@ -59,7 +59,8 @@ export const userSecrets = (ctx: ApiContext) =>
           tags,
           operationId: "createSecret",
           summary: "Keep a secret",
-          description: "One's own workspaces find it from their next start on. It is sealed, and never returned.",
+          description:
+            "One's own workspaces that run are told: programs that begin from now on find it, and its file is written. It is sealed, and never returned.",
           example: { name: "registry", value: "a token of the registry", env_name: "REGISTRY_TOKEN" },
         }),
       },
@@ -88,7 +89,7 @@ export const userSecrets = (ctx: ApiContext) =>
           tags,
           operationId: "updateSecret",
           summary: "Change one of one's secrets",
-          description: "What is left out stays.",
+          description: "What is left out stays. One's own workspaces that run are told, as when it was made.",
           audit: target.writes(target.secret),
         }),
       },
@@ -108,7 +109,7 @@ export const userSecrets = (ctx: ApiContext) =>
           operationId: "deleteSecret",
           summary: "Delete one of one's secrets",
           description:
-            "Workspaces that run keep what they have until their next start, which removes files that hold it unless somebody has changed them.",
+            "Workspaces that run are told: programs that run keep it, those that begin from now on do not find it, and files that hold it are removed unless somebody has changed them.",
           audit: target.deletes(target.secret),
         }),
       },

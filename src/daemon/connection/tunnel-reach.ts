@@ -48,6 +48,8 @@ export type DaemonOptions = {
   connection: Connection;
   /** Tells the daemon to end. */
   shutDown(): void;
+  /** Tells it that secrets have changed at the server. */
+  renewSecrets(): void;
 };
 
 export type ReachOptions = DaemonOptions & {
@@ -74,7 +76,20 @@ export class Reach {
   #streams = 0;
 
   constructor(options: ReachOptions) {
-    const { manifest, url, token, env: given, connection, clock, random, groups, context, mcp, shutDown } = options;
+    const {
+      manifest,
+      url,
+      token,
+      env: given,
+      connection,
+      clock,
+      random,
+      groups,
+      context,
+      mcp,
+      shutDown,
+      renewSecrets,
+    } = options;
     this.#clock = clock;
     const env = options.programs;
     const directory = folderOf(manifest.directory, given);
@@ -119,6 +134,7 @@ export class Reach {
       context,
       mcp,
       shutDown,
+      renewSecrets,
       debug: {
         manifest,
         roundTrip: () => connection.roundTrip(),

@@ -66,6 +66,8 @@ export type HttpApiOptions = {
   folderOf(terminal: string): string | undefined;
   /** The workspace is being stopped: the daemon runs its stop scripts and ends. */
   shutDown(): void;
+  /** Secrets of the workspace's owner have changed at the server: the daemon asks for them again. */
+  renewSecrets(): void;
 };
 
 export type HttpApi = { readonly socket: string; close(): Promise<void> };
@@ -104,7 +106,17 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
 
 type Request_ = Request & { params: Record<string, string> };
 
-const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, folderOf, shutDown }: HttpApiOptions) => {
+const routesOf = ({
+  ports,
+  processes,
+  git,
+  checkpoints,
+  context,
+  mcp,
+  place,
+  folderOf,
+  ...notices
+}: HttpApiOptions) => {
   const edits = new Once<EditedFiles>();
   const path = (request: Request): string => place(queryOf(request, "path") || missing("path"));
   /** Which repositories a chat works on follows from what its tools touch. */
@@ -115,8 +127,14 @@ const routesOf = ({ ports, processes, git, checkpoints, context, mcp, place, fol
   return {
     "/api/v0/shutdown": {
       POST: () => {
-        shutDown();
+        notices.shutDown();
         return Response.json({ message: "The daemon ends." }, { status: 202 });
+      },
+    },
+    "/api/v0/renew-secrets": {
+      POST: () => {
+        notices.renewSecrets();
+        return Response.json({ message: "The secrets are asked for again." }, { status: 202 });
       },
     },
     "/api/v0/context": { GET: () => Response.json(context.current) },

@@ -57,7 +57,7 @@ export const findSecret = async (
 
 /** 400; 409 for what is taken and when there are too many. */
 export const createSecret = async (
-  { store, clock, encryption }: DomainContext,
+  { store, clock, encryption, topics }: DomainContext,
   user_id: string,
   input: CreateUserSecret,
 ): Promise<UserSecretRow> => {
@@ -72,12 +72,13 @@ export const createSecret = async (
     if (error instanceof CommitError && error.reason === "stale") throw conflict(`${MOST} secrets are the most.`);
     throw takenOr(error, TAKEN);
   });
+  topics.publish("secrets_changed", user_id, {});
   return row;
 };
 
 /** 400, 404 when it is gone by now, 409 for what is taken. */
 export const changeSecret = async (
-  { store, clock, encryption }: DomainContext,
+  { store, clock, encryption, topics }: DomainContext,
   before: UserSecretRow,
   { value, ...given }: UpdateUserSecret,
 ): Promise<UserSecretRow> => {
@@ -94,15 +95,17 @@ export const changeSecret = async (
     if (error instanceof CommitError && error.reason === "stale") throw notFound();
     throw takenOr(error, TAKEN);
   });
+  topics.publish("secrets_changed", before.user_id, {});
   return after;
 };
 
 /** 404 when it is gone by now. */
-export const removeSecret = async ({ store, clock }: DomainContext, row: UserSecretRow): Promise<void> => {
+export const removeSecret = async ({ store, clock, topics }: DomainContext, row: UserSecretRow): Promise<void> => {
   const gone = deleteUserSecret({ user_id: row.user_id, id: row.id });
   await store.commit([gone, entryOf("delete", { before: row }, clock.now())]).catch((error) => {
     throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
   });
+  topics.publish("secrets_changed", row.user_id, {});
 };
 
 export type OpenSecret = Pick<UserSecretRow, "env_name" | "file_path"> & { readonly value: string };

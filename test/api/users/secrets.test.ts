@@ -1,15 +1,23 @@
 // Secrets that people keep for their workspaces: who has them, who is given them, and where they never stand.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Static } from "@sinclair/typebox";
 import { sha256, uuid } from "#base/ids.ts";
+import { tellSecretsChange } from "#domain/agents/secrets-change.ts";
 import { knownSecrets } from "#domain/chats/known-secrets.ts";
 import type { AuditLogs } from "#schema/audit.ts";
 import type { UserSecret } from "#schema/users/user-secret.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { SecretMask } from "#src/tools/mask.ts";
+import { WireError } from "#src/wire/wire-error.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
+import { startDaemon } from "#test/daemon/support/daemon.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { storedTexts } from "#test/support/stored.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
 import { statusOf } from "./people.ts";
 
@@ -41,13 +49,19 @@ const S = "/api/v2/users/me/secrets";
 const keep = (client: Client, body: object): Promise<UserSecret> => client.post<UserSecret>(S, body);
 const post = (client: Client, body: object): Promise<number> => statusOf(client, "POST", "/users/me/secrets", body);
 
-/** What the agent of a new workspace of this person is given. */
-const givenTo = async (client: Client, name: string, scope = "all"): Promise<Record<string, string>> => {
+/** The token of the agent of a new workspace of this person. */
+const agentOf = async (client: Client, name: string, scope = "all"): Promise<string> => {
   const { id } = await createWorkspace(client, template_id, name);
   await awaitBuild(client, id);
   const token = uuid();
   const sql = "update agents set token_hash = ?1, api_key_scope = ?3 where workspace_id = ?2";
   await contextOf(world.server).store.commit([{ sql, rows: [[sha256(token), id, scope]] }]);
+  return token;
+};
+
+/** What it is given. */
+const givenTo = async (client: Client, name: string, scope = "all"): Promise<Record<string, string>> => {
+  const token = await agentOf(client, name, scope);
   await using agent = await connectAgent(world.server, token);
   const { secrets } = await agent.agent.getManifest({});
   const text = new TextDecoder();
@@ -107,6 +121,62 @@ test("[US-4] agents of one's own workspaces are given them, and those of others 
   });
   expect(await givenTo(ada, "bare", "no_user_data")).toEqual({});
   expect(await givenTo(bob, "his")).toEqual({});
+});
+
+test("[US-7] [DM-23] a daemon that runs has what is made, changed and deleted within a moment, also before its tunnel is open", async () => {
+  await using daemon = startDaemon({ url: world.server.url, token: await agentOf(ada, "running") });
+  const at = (name: string): string => join(daemon.home, name);
+  await until(() => existsSync(at(".config/token")));
+  await keep(ada, { name: "late", value: "one", file_path: "~/late" });
+  await until(() => existsSync(at("late")) && readFileSync(at("late"), "utf8") === "one", { patience: 5_000 });
+  for (let n = 0; n <= 20; n += 1) await ada.patch(`${S}/late`, { value: `value ${n}` });
+  await until(() => readFileSync(at("late"), "utf8") === "value 20", { patience: 5_000 });
+  await Bun.write(at("late"), "mine");
+  await keep(ada, { name: "later", value: "two", file_path: "~/later" });
+  await until(() => existsSync(at("later")), { patience: 5_000 });
+  // What somebody has changed stays, here as ever.
+  for (const name of ["late", "later"]) expect(await statusOf(ada, "DELETE", `/users/me/secrets/${name}`)).toBe(204);
+  await until(() => !existsSync(at("later")), { patience: 5_000 });
+  expect(readFileSync(at("late"), "utf8")).toBe("mine");
+});
+
+test("[US-7] a daemon that does not answer is asked five times, one request at a time, and no more once its connection has ended", async () => {
+  const { store, topics } = contextOf(world.server);
+  const clock = new ManualClock();
+  const { latest_build } = await ada.get<Workspace>("/api/v2/users/me/workspace/mine");
+  const agent_id = latest_build.resources[0]?.agents[0]?.id ?? "";
+  const asked: AbortSignal[] = [];
+  const agentHttp = {
+    request: (_: string, { signal }: { signal?: AbortSignal }) => {
+      if (signal) asked.push(signal);
+      return new Promise<never>((_resolve, reject) =>
+        signal?.addEventListener("abort", () => reject(new WireError("timeout", "It does not answer."))),
+      );
+    },
+  };
+  const over = new AbortController();
+  await tellSecretsChange({ store, topics, clock, agentHttp: agentHttp as never }, agent_id, over.signal);
+  const change = (times: number): void => {
+    for (let n = 0; n < times; n += 1) topics.publish("secrets_changed", ids.ada ?? "", {});
+  };
+  change(100);
+  for (let tries = 1; tries <= 5; tries += 1) {
+    expect(asked.length).toBe(tries);
+    await clock.timerIn(10_000);
+    clock.advance(10_000);
+    expect(asked.at(-1)?.aborted).toBe(true);
+    if (tries === 5) break;
+    await clock.timerIn(5_000);
+    clock.advance(5_000);
+    await until(() => asked.length > tries);
+  }
+  // What came meanwhile is one more telling.
+  await until(() => asked.length === 6);
+  change(100);
+  over.abort();
+  await until(() => asked.at(-1)?.aborted);
+  change(100);
+  expect(asked.length).toBe(6);
 });
 
 test("[US-5] what tools answer has none of the owner's values in it", async () => {

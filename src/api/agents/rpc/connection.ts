@@ -2,6 +2,7 @@
 // ends; is closed when another connection takes its place or the agent's build is no longer the latest (rules AG-5 to AG-9).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { tellSecretsChange } from "#domain/agents/secrets-change.ts";
 import { agentRules } from "#src/tailnet/peer-rules.ts";
 import { Agent, Tailnet } from "#src/wire/agent-api.ts";
 import { serveSession } from "#src/wire/drpc-server.ts";
@@ -27,6 +28,7 @@ export class AgentConnection extends YamuxConnection {
   readonly #ctx: ApiContext;
   readonly #options: AgentConnectionOptions;
   readonly #id = uuid();
+  readonly #over = new AbortController();
   /** The agent's actor has told all that this connection speaks for the agent now. */
   #hasSpoken = false;
 
@@ -77,11 +79,14 @@ export class AgentConnection extends YamuxConnection {
 
   close(_socket: Socket, code: number, reason: string): void {
     this.yamux?.end(code, reason);
+    this.#over.abort();
     this.#tell("disconnected");
   }
 
   async #begin(open: YamuxSocket): Promise<void> {
-    const { agent_id, api_version, speaks } = this.#options;
+    const { agent_id, api_version, speaks, has_tunnel } = this.#options;
+    // Before it is given any.
+    if (speaks && has_tunnel) await tellSecretsChange(this.#ctx, agent_id, this.#over.signal);
     if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { connection_id: this.#id, api_version });
     await open.checkBuild();
   }

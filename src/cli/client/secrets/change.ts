@@ -16,7 +16,9 @@ export const run: RunVerb = async (input) => {
     const body = { ...places, ...(isOfValue ? { value: await secretFrom(input, file) } : {}) };
     const changed = await client.patch(secretPath(name), body);
     input.print(
-      has.json ? JSON.stringify(changed) : `${changed.name} is changed; workspaces see it at their next start.`,
+      has.json
+        ? JSON.stringify(changed)
+        : `${changed.name} is changed; programs that begin in your workspaces find it so.`,
     );
     return EXIT.ok;
   });

@@ -17,7 +17,9 @@ export const run: RunVerb = async (input) => {
       value: secret,
       ...placesOf(value),
     } satisfies CreateUserSecret);
-    input.print(has.json ? JSON.stringify(made) : `${made.name} is kept; workspaces have it from their next start on.`);
+    input.print(
+      has.json ? JSON.stringify(made) : `${made.name} is kept; programs that begin in your workspaces find it.`,
+    );
     return EXIT.ok;
   });
 };

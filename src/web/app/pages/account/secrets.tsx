@@ -23,7 +23,7 @@ export const Secrets = () => {
   const remove = ({ name }: UserSecret): void =>
     ask({
       title: `Delete ${name}`,
-      text: "Programs that run in a workspace keep it until its next start, and then files that hold it are removed, unless somebody has changed them.",
+      text: "Programs that run in a workspace keep it until they end. Files that hold it are removed, unless somebody has changed them.",
       yes: "Delete secret",
       no: "Keep it",
       isDanger: true,
@@ -48,7 +48,7 @@ export const Secrets = () => {
         <Empty
           icon="key"
           title="No secrets yet"
-          text="Your workspaces find a secret in a variable or a file from their next start on. Whoever can use a workspace of yours can read it there."
+          text="Programs that begin in your workspaces find a secret in a variable or a file. Whoever can use a workspace of yours can read it there."
         >
           {add}
         </Empty>

@@ -1,0 +1,50 @@
+// Tells a daemon of ours that secrets of its workspace's owner have changed: it asks for its manifest again then (rule US-7). Where it cannot
+// be told it learns so with its next connection.
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { coalesced, pause } from "#base/retry.ts";
+import type { DomainContext } from "../context.ts";
+import { findAgentById } from "./find.ts";
+
+/** A daemon answers before it does anything. */
+const ANSWER_MS = 10_000;
+/** Its tunnel may be on its way back. */
+const AGAIN_MS = 5_000;
+const TRIES = 5;
+
+type Deps = Pick<DomainContext, "store" | "clock" | "topics" | "agentHttp">;
+
+/** Tells this agent's daemon of each change until the signal fires. Changes while it is being told are told once, afterwards. */
+export const tellSecretsChange = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
+  const place = await findAgentById(deps.store, agent_id);
+  if (!place || signal.aborted) return;
+  const tell = coalesced(() => askToRenew(deps, agent_id, signal));
+  const undo = deps.topics.subscribe("secrets_changed", place.owner_id, tell);
+  signal.addEventListener("abort", undo, { once: true });
+};
+
+/** Never rejects. */
+const askToRenew = async ({ agentHttp, clock }: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
+  for (let tries = 1; tries <= TRIES && !signal.aborted; tries += 1) {
+    const late = lateAfter(clock, ANSWER_MS);
+    try {
+      const asked = AbortSignal.any([signal, late.signal]);
+      const path = "/api/v0/renew-secrets";
+      const response = await agentHttp.request(agent_id, { method: "POST", path, signal: asked });
+      await response.discard();
+      // A daemon of an older version knows no such path.
+      return;
+    } catch (error) {
+      log("agents").debug("agent {agent_id} cannot be told of changed secrets: {error}", { agent_id, error });
+    } finally {
+      late.cancel();
+    }
+    if (tries < TRIES) await pause(clock, AGAIN_MS, signal);
+  }
+};
+
+const lateAfter = (clock: Clock, ms: number): { readonly signal: AbortSignal; cancel(): void } => {
+  const late = new AbortController();
+  const timer = clock.after(ms, () => late.abort());
+  return { signal: late.signal, cancel: () => timer.cancel() };
+};
