@@ -19,7 +19,7 @@ export const confirmation = (ctx: ApiContext) =>
       "/:user/confirm",
       async ({ caller, params, body, request, status }) => {
         const user = await ownAccountAt(ctx, params.user, caller);
-        const used = await prove(ctx, ctx.addresses.of(request), user, body);
+        const used = await prove(ctx, ctx.addresses.of(request), user, caller, body);
         const factor = (await ctx.accounts.factors.methodsOf(user.id)).length > 0;
         await confirmCaller(ctx, caller, { password: true, factor }, used);
         return status(204, undefined);

@@ -61,7 +61,7 @@ export const totp = (ctx: ApiContext) =>
       async ({ caller, params, body, request, status }) => {
         const user = await ownAccountAt(ctx, params.user, caller);
         if (!(await ctx.accounts.factors.totp(user.id))) throw conflict("There is no authenticator app.");
-        await removeTotp(ctx, user, await prove(ctx, ctx.addresses.of(request), user, body));
+        await removeTotp(ctx, user, await prove(ctx, ctx.addresses.of(request), user, caller, body));
         return status(204, undefined);
       },
       {

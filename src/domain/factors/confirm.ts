@@ -4,14 +4,16 @@ import { isKeyStill } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { noteProof, type Proved } from "../users/sign-in.ts";
+import { mustBeOwnKey } from "./proof.ts";
 
 /** `used`: what the proof uses up. */
 export const confirmCaller = async (
-  { store, clock }: DomainContext,
+  ctx: DomainContext,
   caller: UserCaller,
   proved: Proved,
   used: readonly Statement[],
 ): Promise<void> => {
-  const now = clock.now();
-  await store.commit([isKeyStill({ id: caller.key_id, now }), ...used, noteProof(caller.key_id, proved, now)]);
+  await mustBeOwnKey(ctx, caller);
+  const now = ctx.clock.now();
+  await ctx.store.commit([isKeyStill({ id: caller.key_id, now }), ...used, noteProof(caller.key_id, proved, now)]);
 };

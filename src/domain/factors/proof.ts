@@ -8,6 +8,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { type KnownUser, userAt } from "../users/find.ts";
 import { PREBUILDS_USER_ID } from "../users/first-user.ts";
+import { GRANTED } from "../users/keys.ts";
 
 /** How long a proof is good for. */
 const PROOF_MS = 900_000;
@@ -22,6 +23,12 @@ export const ownAccountAt = async (ctx: DomainContext, text: string, caller: Use
   });
 };
 
+/** How people sign in is theirs to change, never an application's, whatever it was granted (rule OA-17). 403. */
+export const mustBeOwnKey = async ({ store }: Pick<DomainContext, "store">, { key_id }: UserCaller): Promise<void> => {
+  const key = await store.get(findKey({ id: key_id }));
+  if (key?.login_type === GRANTED) throw forbidden("An application cannot change how people sign in.");
+};
+
 type Given = { readonly password: string; readonly code?: string | undefined };
 
 /** The statements that use the proof of a request from this address up, for the batch of what it allows. 400 naming what is wrong, 429 after too many tries. */
@@ -29,8 +36,10 @@ export const prove = async (
   ctx: DomainContext,
   address: string,
   user: KnownUser,
+  caller: UserCaller,
   { password, code }: Given,
 ): Promise<Statement[]> => {
+  await mustBeOwnKey(ctx, caller);
   const { accounts } = ctx;
   const { factors } = accounts;
   const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
@@ -47,6 +56,7 @@ export const prove = async (
 
 /** Throws 403 unless the caller has proved within the last 15 minutes, with all their factors, who they are. */
 export const mustBeProved = async (ctx: DomainContext, caller: UserCaller): Promise<void> => {
+  await mustBeOwnKey(ctx, caller);
   const key = await ctx.store.get(findKey({ id: caller.key_id }));
   const hasFactor = (await ctx.accounts.factors.methodsOf(caller.user_id)).length > 0;
   const at = hasFactor ? key?.factor_proved_at : key?.password_proved_at;

@@ -5,7 +5,7 @@ import { isPasswordStill, isWithoutRolesStill, updateUser } from "#db/users/user
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner, mayResetPassword } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { mustBeProved } from "../factors/proof.ts";
+import { mustBeOwnKey, mustBeProved } from "../factors/proof.ts";
 import { userChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
 
@@ -20,6 +20,7 @@ export const setPassword = async (
   address: string,
 ): Promise<void> => {
   const { store, clock, accounts } = ctx;
+  await mustBeOwnKey(ctx, caller);
   const isSelf = user.id === caller.user_id;
   if (!isSelf && !mayResetPassword(caller, user)) throw forbidden("You may not set this user's password.");
   if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");

@@ -331,3 +331,19 @@ test("[OA-14] nobody acts for a person who is suspended, gone, or has a new pass
   await ada.put(`/api/v2/users/me/keys/${expired.access_token.slice(0, 10)}/expire`);
   expect(await refusal(refreshing(expired.refresh_token))).toBe("400 invalid_grant");
 });
+
+test("[OA-17] an application changes no password or second factor and confirms nobody, with every scope and the right password", async () => {
+  const session = (await newPerson(admin, "carol")).client;
+  const whole = admin.as((await granted(asking({ scope: "coder:all" }), session)).access_token);
+  expect(await works(whole.token ?? "", "/users/me/gitsshkey")).toBe(200);
+  const password = "another-long-enough-secret";
+  const changes = { old_password: PASSWORD, password };
+  expect(await statusOf(whole, "PUT", "/users/me/password", changes)).toBe(403);
+  expect(await statusOf(whole, "POST", "/users/me/confirm", { password: PASSWORD })).toBe(403);
+  expect(await statusOf(whole, "POST", "/users/me/factors/totp")).toBe(403);
+  // Nor of others, for an owner.
+  const owners = admin.as((await granted(asking({ scope: "coder:all" }), admin)).access_token);
+  expect(await statusOf(owners, "PUT", "/users/carol/password", { password })).toBe(403);
+  expect(await statusOf(session, "PUT", "/users/me/password", changes)).toBe(204);
+  expect(await works(whole.token ?? "")).toBe(401);
+});
