@@ -44,6 +44,7 @@ import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
 import { Accounts } from "#domain/users/accounts.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
+import type { HashCost } from "#domain/users/passwords.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { ApiContext } from "#src/api/context.ts";
 import { Addresses } from "#src/api/http/address.ts";
@@ -84,6 +85,8 @@ export type ContextOptions = {
   membership?: Membership | undefined;
   /** Messages to actors are copied, to prove that they are plain data: tests only. */
   copyMessages?: boolean;
+  /** What hashes of new passwords cost instead of what is recommended: tests only. */
+  hashCost?: HashCost | undefined;
   /** Other ways to bring workspaces to life: tests only. */
   provisioners?: Provisioners;
   /** Other language models: tests only. */
@@ -183,7 +186,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.streams = new OpenStreams(clock, max_connections);
     this.requests = new Requests(clock, max_connections);
     this.addresses = new Addresses(config.trusted_proxies, (request) => this.requests.peerOf(request));
-    this.accounts = new Accounts({ store, clock, encryption });
+    this.accounts = new Accounts({ store, clock, encryption, hashCost: options.hashCost });
     const agents = openAgents(base);
     this.dialer = agents.dialer;
     this.agentHttp = agents.agentHttp;

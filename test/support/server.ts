@@ -12,7 +12,7 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 import { asNodes, startProxy, startSpares } from "./cluster/nodes.ts";
 import { onPostgres, openServersStore, removeServersDatabase } from "./postgres-server.ts";
-import { fillPrepared } from "./prepared.ts";
+import { CHEAP, fillPrepared } from "./prepared.ts";
 import { compiledProgram } from "./program.ts";
 import { noteFolder } from "./run/ledger.ts";
 
@@ -32,6 +32,8 @@ export type TestServerOptions = {
   models?: LanguageModels;
   /** The variables the server itself was started with, beside settings; the binary always has PATH and HOME. */
   environment?: Record<string, string>;
+  /** Passwords cost what they do outside of tests, because that is what the test is about. */
+  dearPasswords?: boolean;
   /** An answer that does not fit its schema is what the test is about; else it fails the test. */
   allowMismatches?: boolean;
 };
@@ -105,7 +107,7 @@ const startHere = async (directory: string, options: TestServerOptions) => {
   const membership = proxy && ({ takerOfNames: (key) => takerOfNames(nodeToken(key)) } as Membership);
   const program = compiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
-  const tests = { copyMessages: true, daemon };
+  const tests = { copyMessages: true, daemon, hashCost: options.dearPasswords ? undefined : CHEAP };
   const context = await openContext({ config, sources, clock, models, environment, ...tests, ...opened, membership });
   const server = await startServer(context, { checkAnswers: true });
   const spares = proxy && startSpares(context, server.url, proxy, { config, clock, database });

@@ -5,7 +5,7 @@ import { pause } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
 import { SecondFactors } from "../factors/second-factors.ts";
 import { Guesses } from "./guesses.ts";
-import { Passwords } from "./passwords.ts";
+import { type HashCost, Passwords } from "./passwords.ts";
 import { SetupLink } from "./setup-link.ts";
 import { networkOf, Throttle } from "./throttle.ts";
 
@@ -55,10 +55,10 @@ export class Accounts {
   /** What people prove beside the password. */
   readonly factors: SecondFactors;
 
-  constructor(deps: { store: Store; clock: Clock; encryption: Encryption }) {
+  constructor(deps: { store: Store; clock: Clock; encryption: Encryption; hashCost?: HashCost | undefined }) {
     const { clock } = deps;
     this.#clock = clock;
-    this.passwords = new Passwords(clock);
+    this.passwords = new Passwords(clock, deps.hashCost);
     this.factors = new SecondFactors(deps);
     this.setup = new SetupLink(deps);
     this.#tries = new Throttle(clock, TRIES);

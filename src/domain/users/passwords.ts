@@ -6,8 +6,11 @@ import { type Asker, HashQueue } from "./hash-queue.ts";
 import { type PasswordOwner, shapeProblem, strengthProblem } from "./password-rules.ts";
 import { guessesOf } from "./strength.ts";
 
+/** What one hash costs whoever makes or checks it; `memoryCost` is in KiB. */
+export type HashCost = { readonly algorithm: "argon2id"; readonly memoryCost: number; readonly timeCost: number };
+
 /** OWASP's recommendation for argon2id: 19 MiB, two passes. */
-const OPTIONS = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
+const RECOMMENDED: HashCost = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 };
 
 /** A hash of a forgotten random password, so that an unknown user costs the same work as a wrong password (rule ID-4). */
 const NOBODYS =
@@ -25,11 +28,14 @@ type Turn = { go(): void; refuse(): void };
 
 export class Passwords {
   readonly #clock: Clock;
+  readonly #cost: HashCost;
   readonly #queue: HashQueue<Turn>;
   #running = 0;
 
-  constructor(clock: Clock) {
+  /** Another cost than the recommended one is for tests only. */
+  constructor(clock: Clock, cost: HashCost = RECOMMENDED) {
     this.#clock = clock;
+    this.#cost = cost;
     this.#queue = new HashQueue(clock, WAITING, LONGEST_WAIT_MS);
   }
 
@@ -39,7 +45,7 @@ export class Passwords {
   }
 
   hash(password: string, asker: Asker = TRUSTED): Promise<string> {
-    return this.#turn(asker, () => Bun.password.hash(password, OPTIONS));
+    return this.#turn(asker, () => Bun.password.hash(password, this.#cost));
   }
 
   /** False also when there is no hash, after the same work. */

@@ -11,7 +11,10 @@ const PEOPLE = ["ann", "bob", "cas", "dot"];
 const SECONDS = 2;
 const SIGN_INS = 6;
 
-const { server, admin } = await serverForFile({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
+const { server, admin } = await serverForFile({
+  env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" },
+  dearPasswords: true,
+});
 const people = [];
 for (const name of PEOPLE) people.push(await newPerson(admin, name));
 const ann = people[0]?.client as Client;

@@ -1,5 +1,6 @@
 // Reading the variables that a template declares, and writing the values that it is given.
 import { expect, test } from "bun:test";
+import { plainVariables } from "#src/provisioners/terraform/environment.ts";
 import { declaredVariables, namesGivenIn, variablesFile } from "#src/provisioners/terraform/variables.ts";
 import { expectedOf, templateFolder } from "./comparison.ts";
 
@@ -70,4 +71,15 @@ test("[TF-5] a value can neither end its line nor be read as a template", () => 
     { text: 'a"b\n${c}%{d}\\\b', list: '["x"]\nother = "y"', unknown: "z" },
   );
   expect(written).toBe('text = "a\\"b\\n$${c}%%{d}\\\\\\u0008"\nlist = (["x"]\nother = "y")\n');
+});
+
+test("[TF-42] an owner without a full name is told by the user name, in the form's plan and in the build's", () => {
+  const owner = { id: "1", username: "alice", full_name: "", email: "a@example.com", login_type: "password" };
+  const named = (full_name: string): string | undefined =>
+    plainVariables("start", {
+      access_url: "http://h:1/",
+      initScript: () => "",
+      owner: { ...owner, full_name, groups: [], roles: [] },
+    }).CODER_WORKSPACE_OWNER_NAME;
+  expect([named(""), named("Alice A.")]).toEqual(["alice", "Alice A."]);
 });
