@@ -15,11 +15,19 @@ const quiet = <T>(read: () => T): T | undefined => {
 
 /** The mark of a living process; undefined when there is none, or only what it left to its parent to collect. */
 export const markOf = (pid: number): ProcessMark | undefined => {
+  const seen = look(pid);
+  return seen && !seen.hasEnded ? seen.mark : undefined;
+};
+
+/** The mark of a process that this one has started and not collected yet: it may have ended already, and what it has started may not. */
+export const markOfChild = (pid: number): ProcessMark | undefined => look(pid)?.mark;
+
+const look = (pid: number): { readonly mark: ProcessMark; readonly hasEnded: boolean } | undefined => {
   const stat = quiet(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   if (stat !== undefined) {
     // The name in parentheses may hold anything, so fields count from the last parenthesis: state is the 3rd, start time the 22nd.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" || fields[0] === "X" ? undefined : { pid, started: fields[19] ?? "" };
+    return { mark: { pid, started: fields[19] ?? "" }, hasEnded: fields[0] === "Z" || fields[0] === "X" };
   }
   if (isLinux()) return undefined;
   const ps = quiet(() =>
@@ -27,7 +35,7 @@ export const markOf = (pid: number): ProcessMark | undefined => {
       .stdout.toString()
       .trim(),
   );
-  return ps && !ps.startsWith("Z") ? { pid, started: ps.replace(/^\S+\s+/, "") } : undefined;
+  return ps ? { mark: { pid, started: ps.replace(/^\S+\s+/, "") }, hasEnded: ps.startsWith("Z") } : undefined;
 };
 
 /** True while the very process of the mark lives. */

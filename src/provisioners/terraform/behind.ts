@@ -1,20 +1,57 @@
-// Programs of Terraform give way to the server where both want the processor: ten runs at once kept it from answering (rule TF-33).
+// Programs of Terraform give way to the server where both want the processor: ten runs at once kept it from answering (rule TF-33). Ten that give
+// way a little weigh as much as the server, so each gives way the more, the more of them there are; one alone must not starve beside workspaces
+// that compile.
 import { writeFileSync } from "node:fs";
 
-const NICENESS = 10;
+const ALONE = 13;
+const LAST = 19;
+/** Of what an apply starts, which may be the workspace: it keeps it, however few run later. */
+const STARTED = 10;
+/** What one step of niceness takes from the weight of a process (sched(7)). */
+const STEP = 1.25;
 const nice = Bun.which("nice");
 
-/** Words in front of a command. */
-export const BEHIND: readonly string[] = nice === null ? [] : [nice, "-n", `${NICENESS}`];
+/** Commands under way in this process. */
+const running = new Set<Behind>();
 
-/**
- * Puts the session of this process behind others, too. Linux may share the processor among sessions before it looks at processes (autogroup in
- * sched(7)), and every command is a session of its own, beside which the server's would be one of many. False: to be tried again, since whoever
- * is not root may do it once in 100 ms.
- */
-export const putSessionBehind = (pid: number): boolean => {
+/** For each of so many commands at once: up to four weigh together about what one does alone; further nobody can give way. */
+export const nicenessOf = (count: number): number =>
+  Math.min(LAST, ALONE + Math.round(Math.log(Math.max(1, count)) / Math.log(STEP)));
+
+/** One command for as long as it runs. */
+export class Behind {
+  /** That of its session, once it has one. */
+  #niceness: number | undefined;
+
+  constructor() {
+    running.add(this);
+  }
+
+  /** Words in front of the command. */
+  words(command: string | undefined): readonly string[] {
+    return nice === null ? [] : [nice, "-n", `${command === "apply" ? STARTED : nicenessOf(running.size)}`];
+  }
+
+  /**
+   * Puts the session of this process behind others, too, as far as the number of commands now says. Linux may share the processor among sessions
+   * before it looks at processes (autogroup in sched(7)), and every command is a session of its own, beside which the server's would be one of
+   * many. To be called again and again: whoever is not root may do it once in 100 ms, and those go first that are not behind at all.
+   */
+  put(pid: number): void {
+    if (this.#niceness !== undefined && [...running].some((other) => other.#niceness === undefined)) return;
+    const niceness = nicenessOf(running.size);
+    if (niceness !== this.#niceness && putSession(pid, niceness)) this.#niceness = niceness;
+  }
+
+  [Symbol.dispose](): void {
+    running.delete(this);
+  }
+}
+
+/** False: to be tried again. */
+const putSession = (pid: number, niceness: number): boolean => {
   try {
-    writeFileSync(`/proc/${pid}/autogroup`, `${NICENESS}`);
+    writeFileSync(`/proc/${pid}/autogroup`, `${niceness}`);
     return true;
   } catch (error) {
     // Anything else says that there is no such thing here, or that the process has ended.

@@ -14,8 +14,8 @@ import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { isAlive, markOf, type ProcessMark } from "../local/process-table.ts";
-import { BEHIND, putSessionBehind } from "./behind.ts";
+import { isAlive, markOf, markOfChild, type ProcessMark } from "../local/process-table.ts";
+import { Behind } from "./behind.ts";
 import { endStrays } from "./strays.ts";
 
 export type CommandOptions = {
@@ -64,7 +64,10 @@ const MARK = "running.json";
 const APPEND =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | (constants.O_NOATIME ?? 0);
 
-/** Resolves once the process has ended. Never rejects for what the process does. Nothing here waits for a disk in the event loop. */
+/**
+ * Resolves once the process has ended, and rejects no earlier: with what `line` has thrown. Never rejects for what the process does. Nothing
+ * here waits for a disk in the event loop.
+ */
 export const runCommand = async (options: CommandOptions): Promise<Ended> => {
   const { folder, clock, signal, line, most = OUTPUT_LIMIT } = options;
   // Not emptied for each command: that waits for a disk that is still writing what the one before has said.
@@ -72,8 +75,9 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
   await using err = await open(join(folder, "stderr"), APPEND, 0o600);
   const output = new Output(out, err, most);
   const mark = join(folder, MARK);
+  using behind = new Behind();
   try {
-    const child = Bun.spawn([...BEHIND, options.program, ...options.args], {
+    const child = Bun.spawn([...behind.words(options.args[0]), options.program, ...options.args], {
       cwd: options.cwd,
       // Programs that the template starts and that leave the group are known by it (strays.ts).
       env: { ...options.env, PWD: options.cwd },
@@ -82,8 +86,8 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
       stderr: err.fd,
       detached: true,
     });
-    const noted = markOf(child.pid);
-    let isBehind = putSessionBehind(child.pid);
+    const noted = markOfChild(child.pid);
+    behind.put(child.pid);
     if (noted) await writeFile(mark, JSON.stringify(noted), { mode: 0o600 });
     let over = false;
     void child.exited.then(() => {
@@ -91,15 +95,25 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
     });
     const readers = line ? output.readers(line) : [];
     const stop = new Stop(child.pid, options);
+    /** What was printed could not be taken: the program ends in the same way as one that is cancelled. */
+    let refused: { readonly error: unknown } | undefined;
+    const read = async (isLast = false): Promise<void> => {
+      try {
+        for (const reader of readers) await reader.read(isLast);
+      } catch (error) {
+        refused ??= { error };
+      }
+    };
     while (!over) {
       await Promise.race([child.exited, pause(clock, POLL_MS)]);
-      isBehind ||= over || putSessionBehind(child.pid);
-      for (const reader of readers) await reader.read();
-      stop.look(signal.aborted, output.isTooMuch);
+      if (!over) behind.put(child.pid);
+      if (!refused) await read();
+      stop.look(signal.aborted || refused !== undefined, output.isTooMuch);
       if (stop.isAsked) await output.cut();
     }
-    for (const reader of readers) await reader.read(true);
+    if (!refused) await read(true);
     await stop.ended(noted);
+    if (refused) throw refused.error;
     return {
       code: child.exitCode ?? 1,
       output: line ? "" : output.text(),

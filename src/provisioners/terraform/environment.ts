@@ -62,7 +62,8 @@ export const plainVariables = (
     ? {
         CODER_WORKSPACE_OWNER: owner.username,
         CODER_WORKSPACE_OWNER_ID: owner.id,
-        CODER_WORKSPACE_OWNER_NAME: owner.full_name,
+        // Of an empty one the provider makes "default", and templates put that into people's commits.
+        CODER_WORKSPACE_OWNER_NAME: owner.full_name || owner.username,
         CODER_WORKSPACE_OWNER_EMAIL: owner.email,
         CODER_WORKSPACE_OWNER_LOGIN_TYPE: owner.login_type,
       }

@@ -8,7 +8,7 @@ const once = { rounds: 1, seed: SEED, log: () => {} };
 
 testNeeding(
   [needs.terraform],
-  `[TF-10] [TF-11] [TF-37] killed in each phase of a build, the server goes on from what is there (seed ${SEED})`,
+  `[TF-10] [TF-11] [TF-37] killed in five phases of builds, the server goes on from what is there (seed ${SEED})`,
   async () => {
     expect(await killServer(once)).toContain("all went on");
   },
@@ -17,7 +17,7 @@ testNeeding(
 
 testNeeding(
   [needs.terraform],
-  `[TF-20] [TF-11] [TF-37] killed in each phase of a build, a worker goes on from what it has left (seed ${SEED})`,
+  `[TF-20] [TF-11] [TF-37] killed in four phases of builds, a worker goes on from what it has left (seed ${SEED})`,
   async () => {
     expect(await killWorker(once)).toContain("all went on");
   },

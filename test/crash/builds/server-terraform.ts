@@ -1,4 +1,4 @@
-// A server, or a worker of it, is killed in each phase of a build of a Terraform template, of an import and of a dry run: where a phase is a moment in
+// A server, or a worker of it, is killed or stopped in each phase of a build of a Terraform template, of an import and of a dry run: where a phase is a moment in
 // the code, by a failpoint there; else by a file that the template's own command makes and then waits behind, or by the command that runs. Each
 // build goes on; what the template has made and what its state says are the same; nothing runs on or lies about afterwards, and no secret is in
 // any line, answer or file (rules TF-10, TF-11, TF-20, TF-37).
@@ -14,11 +14,18 @@ import { ADMIN } from "#test/support/server.ts";
 import { upload } from "#test/support/templates.ts";
 import { makeTerraformTemplate, processesWith, terraformServer } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
-import { makeKey, startWorker, type WorkerProcess } from "#test/support/worker.ts";
 import { createBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { ServerPlace } from "../server.ts";
 import { mustBeRight } from "../server-crash.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
+import {
+  type Stage,
+  serverVictim,
+  stoppedServer,
+  stoppedWorker,
+  type Victim,
+  workerVictim,
+} from "./terraform-victims.ts";
 
 const PATIENCE = { patience: 120_000 };
 const BRIEF = { ...PATIENCE, isBrief: true };
@@ -62,8 +69,11 @@ const ENDING: readonly Phase[] = [
   { name: "stop", wish: "stop", made: ["second.ending", "second.hold"] },
   { name: "delete", wish: "delete", made: ["first.ending", "first.hold"] },
 ];
-/** What CI has time for. */
-const SHORT = ["init", "resource half made", "state pushed", "before forget", "stop", "delete"];
+/** What CI has time for. A start, a stop and a delete are each cut off once; what differs between the two, at both. */
+const SHORT = {
+  server: ["init", "resource half made", "state pushed", "before forget", "delete"],
+  worker: ["resource half made", "state pushed", "before forget", "stop"],
+};
 
 /** Each start makes both parts anew, so that every apply has something to make and to remove. */
 const main = (places: Places): string => `terraform {
@@ -117,17 +127,6 @@ const commandsBelow = (root: string) =>
   ["builds", "imports"].flatMap((kind) =>
     namesIn(join(root, kind)).flatMap((name) => commandIn(join(root, kind, name)) ?? []),
   );
-
-/** Who is killed and comes back. */
-type Victim = {
-  /** Begins anew with a failpoint, at which it will die. */
-  readonly arm: (point: string) => Promise<void>;
-  readonly died: () => Promise<void>;
-  readonly kill: () => Promise<void>;
-  readonly revive: () => Promise<void>;
-  /** Where its runs have their folders. */
-  readonly root: string;
-};
 
 type Story = {
   readonly client: Client;
@@ -276,6 +275,7 @@ const round = async (story: Story, phases: readonly Phase[], name: string, log: 
     const job = await work.ended();
     if (job.status !== "succeeded") wrong.push(`${phase.name}: ${job.status}, ${job.error}`);
     wrong.push(...(await wrongAfter(phase, story, id, work.logs, secrets)));
+    await victim.rest?.();
     log(`${name}, ${phase.name}: ${job.status} after ${Math.round(performance.now() - from)} ms`);
   }
   return wrong;
@@ -283,87 +283,30 @@ const round = async (story: Story, phases: readonly Phase[], name: string, log: 
 
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "2", SLIPWAY_LOG_LEVEL: "debug" };
 
-type Stage = { readonly place: ServerPlace; readonly env: Record<string, string>; readonly client: Client };
+type Who = "server" | "worker" | "stopped server" | "stopped server of a worker" | "stopped worker";
 
-const serverVictim = ({ place, env }: Stage): Victim => ({
-  root: join(place.directory, "terraform"),
-  arm: async (point) => {
-    await place.stop();
-    await place.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
-  },
-  died: async () => {
-    await place.newest.ended;
-  },
-  kill: async () => {
-    place.newest.kill("SIGKILL");
-    await place.newest.ended;
-  },
-  revive: async () => {
-    await place.start({ env });
-  },
-});
-
-const workerVictim = async ({ place, client }: Stage) => {
-  const { key } = await makeKey(client);
-  const directory = join(place.scratch, "worker");
-  mkdirSync(directory, { recursive: true });
-  const env = {
-    SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc"),
-    SLIPWAY_WORKER_LOG_LEVEL: "debug",
-  };
-  let said = "";
-  const start = (more: Record<string, string> = {}): WorkerProcess =>
-    startWorker({
-      url: new URL(client.url),
-      key,
-      name: "victim",
-      directory,
-      kinds: "terraform",
-      env: { ...env, ...more },
-    });
-  let worker = start();
-  await worker.connected();
-  const again = async (more?: Record<string, string>): Promise<void> => {
-    said += worker.errors();
-    worker = start(more);
-    await worker.connected();
-  };
-  return {
-    directory,
-    root: join(directory, "terraform"),
-    said: () => said + worker.errors(),
-    arm: async (point: string) => {
-      worker.signal("SIGTERM");
-      await worker.exited;
-      await again({ SLIPWAY_FAILPOINT: point });
-    },
-    died: async () => {
-      await worker.exited;
-    },
-    kill: async () => {
-      worker.signal("SIGKILL");
-      await worker.exited;
-    },
-    revive: () => again(),
-    [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
-  };
+const victimOf = async (who: Who, stage: Stage) => {
+  if (who === "stopped worker") return stoppedWorker(stage);
+  if (who === "server") return serverVictim(stage);
+  if (who === "stopped server") return stoppedServer(stage);
+  const worker = await workerVictim(stage);
+  const { kill, revive } = stoppedServer(stage);
+  return who === "worker" ? worker : { ...worker, kill, revive };
 };
 
-/** Kills `rounds` times in each of these phases. Returns what was seen, in one line. */
+/** Kills or stops it `rounds` times in each of these phases. Returns what was seen, in one line. */
 const terraformKills =
-  (who: "server" | "worker", phases: readonly Phase[]) =>
+  (who: Who, phases: readonly Phase[]) =>
   async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
     await using place = await ServerPlace.make();
     const places = { parts: join(place.scratch, "parts"), gates: join(place.scratch, "gates") };
     for (const folder of Object.values(places)) mkdirSync(folder);
-    const more: Record<string, string> = who === "worker" ? { SLIPWAY_TERRAFORM_WORKERS: "true" } : {};
+    const more: Record<string, string> = who.endsWith("worker") ? { SLIPWAY_TERRAFORM_WORKERS: "true" } : {};
     const made = terraformServer(join(place.scratch, "tools")).env ?? {};
     const env = { ...(made as Record<string, string>), ...ENV, ...more };
     await place.start({ env });
     const client = await place.client.signIn(ADMIN.email, ADMIN.password);
-    const stage = { place, env, client };
-    await using worker = who === "worker" ? await workerVictim(stage) : undefined;
-    const victim: Victim = worker ?? serverVictim(stage);
+    await using victim = await victimOf(who, { place, env, client });
     const { template } = await makeTerraformTemplate(client, { "main.tf": main(places) }, "parts");
     const story: Story = {
       client,
@@ -371,24 +314,36 @@ const terraformKills =
       places,
       victim,
       random: randomFrom(seed),
-      said: () => place.errors + (worker?.said() ?? ""),
-      folders: [place.directory, ...(worker ? [worker.directory] : [])],
+      said: () => place.errors + victim.said(),
+      folders: [place.directory, ...victim.directories],
     };
     for (let n = 1; n <= rounds; n++) {
       mustBeRight(seed, `round ${n}`, await round(story, phases, `round-${n}`, log));
     }
     await place.stop();
-    if (!worker) mustBeRight(seed, "the end", processesWith(place.scratch).length === 0 ? [] : ["something runs on"]);
-    return `${rounds} kills of the ${who} in each of ${phases.map(({ name }) => name).join(", ")}: all went on, what is there is what the states say, nothing left running or lying about, no secret in a log, an answer or a file`;
+    if (victim.directories.length === 0)
+      mustBeRight(seed, "the end", processesWith(place.scratch).length === 0 ? [] : ["something runs on"]);
+    const what = who === "server" || who === "worker" ? `kills of the ${who}` : `times the ${who}`;
+    return `${rounds} ${what} in each of ${phases.map(({ name }) => name).join(", ")}: all went on, what is there is what the states say, nothing left running or lying about, no secret in a log, an answer or a file`;
   };
 
-const short = [...BEGINNING, ...ENDING].filter(({ name }) => SHORT.includes(name));
-export const killServer = terraformKills("server", short);
-export const killWorker = terraformKills("worker", short);
+const shortOf = (who: "server" | "worker"): readonly Phase[] =>
+  [...BEGINNING, ...ENDING].filter(({ name }) => SHORT[who].includes(name));
+export const killServer = terraformKills("server", shortOf("server"));
+export const killWorker = terraformKills("worker", shortOf("worker"));
+
+/** Nothing dies at a failpoint: what is stopped stops wherever it is. */
+const stops = (phases: readonly Phase[]): Phase[] => phases.filter(({ at, withTerraform }) => !at && !withTerraform);
 
 export const checks: readonly Check[] = needs.terraform.found
-  ? (["server", "worker"] as const).flatMap((who) => [
-      { name: `terraform: ${who} killed, beginning`, run: terraformKills(who, BEGINNING) },
-      { name: `terraform: ${who} killed, ending`, run: terraformKills(who, ENDING) },
-    ])
+  ? [
+      ...(["server", "worker"] as const).flatMap((who) => [
+        { name: `terraform: ${who} killed, beginning`, run: terraformKills(who, BEGINNING) },
+        { name: `terraform: ${who} killed, ending`, run: terraformKills(who, ENDING) },
+      ]),
+      ...(["stopped server", "stopped server of a worker", "stopped worker"] as const).map((who) => ({
+        name: `terraform: ${who}`,
+        run: terraformKills(who, stops([...BEGINNING, ...ENDING])),
+      })),
+    ]
   : [];

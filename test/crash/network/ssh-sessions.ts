@@ -1,5 +1,5 @@
 // Sessions of the genuine OpenSSH client that go on for as long as they are let, and say what was wrong with what they saw: a command that
-// counts, lines that come back, bulk both ways, and what an editor does: requests over a forwarded socket. Each notes how long it heard nothing.
+// counts, lines that come back, a shell that nobody uses, bulk both ways, and what an editor does: requests over a forwarded socket. Each notes how long it heard nothing.
 import type { Subprocess } from "bun";
 
 /** How OpenSSH reaches the workspace. */
@@ -92,7 +92,7 @@ export class Counting extends Running {
 
   constructor(shell: Shell, number: number) {
     const enough = `${shell.folder}/enough-${number}`;
-    const loop = `i=0; while [ ! -e ${enough} ]; do echo $i; i=$((i+1)); sleep 0.1; done; echo end $i`;
+    const loop = `i=0; while [ ! -e ${enough} ]; do echo $i; i=$((i+1)); sleep 1; done; echo end $i`;
     super(ssh(shell, ["-T"], [loop]));
     this.#enough = enough;
   }
@@ -129,7 +129,7 @@ export class Typing extends Running {
       const { value } = await lines.next();
       if (value !== line) throw new Error(`sent ${line}, got ${value}`);
       this.heard(1);
-      await Bun.sleep(80);
+      await Bun.sleep(500);
     }
     await stdin.end();
     const last = await lines.next();
@@ -138,6 +138,37 @@ export class Typing extends Running {
 
   protected end(): void {
     // It sees so by itself.
+  }
+}
+
+/** A shell that nobody uses: it answers once at the beginning, is left alone, and answers once more at the end. */
+export class Idle extends Running {
+  readonly name = "an idle session";
+  readonly #ending = Promise.withResolvers<void>();
+
+  constructor(shell: Shell) {
+    super(ssh(shell, ["-T"], ["cat"]));
+  }
+
+  protected async work({ stdin, stdout }: Ssh): Promise<void> {
+    const lines = linesOf(stdout);
+    const ask = async (line: string): Promise<void> => {
+      stdin.write(`${line}\n`);
+      await stdin.flush();
+      const { value } = await lines.next();
+      if (value !== line) throw new Error(`sent ${line}, got ${value}`);
+      this.heard(1);
+    };
+    await ask("before");
+    await this.#ending.promise;
+    await ask("after");
+    await stdin.end();
+    const last = await lines.next();
+    if (!last.done) throw new Error(`then came ${last.value}`);
+  }
+
+  protected end(): void {
+    this.#ending.resolve();
   }
 }
 
@@ -250,7 +281,7 @@ export class Editing extends Running {
       got = [];
       bytes = 0;
       this.heard(1);
-      await Bun.sleep(this.#random() < 0.7 ? this.#random() * 60 : this.#random() * 400);
+      await Bun.sleep(this.#random() < 0.7 ? this.#random() * 200 : this.#random() * 2_000);
     }
     socket.end();
     await stdin.end();

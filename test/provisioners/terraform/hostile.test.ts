@@ -3,6 +3,8 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
+import { markOf, markOfChild } from "#src/provisioners/local/process-table.ts";
+import { Behind, nicenessOf } from "#src/provisioners/terraform/behind.ts";
 import { type BuildRun, build } from "#src/provisioners/terraform/build.ts";
 import { runCommand } from "#src/provisioners/terraform/command.ts";
 import { InitTurns } from "#src/provisioners/terraform/init-turns.ts";
@@ -56,20 +58,47 @@ test("[TF-38] a state that cannot be read is put aside and never taken for one; 
 test("[TF-33] [TF-28] programs of a run give way to the server, each tells its own, and none leads the next one's words elsewhere", async () => {
   using place = tempDirectory();
   const { signal } = new AbortController();
-  const run = async (script: string) => {
-    const where = { program: "/bin/sh", folder: place.path, cwd: place.path, env: { PATH: process.env.PATH ?? "" } };
+  const run = async (script: string, folder = place.path) => {
+    const where = { program: "/bin/sh", folder, cwd: folder, env: { PATH: process.env.PATH ?? "" } };
     return runCommand({ ...where, args: ["-c", script], clock: systemClock, signal, limit: 60_000, grace: 1_000 });
   };
   const session = "/proc/self/autogroup";
   // Put behind once it runs; where the system has no such file there is nothing to wait for.
-  const behind = `until [ ! -e ${session} ] || grep -q "nice 10$" ${session}; do sleep 0.01; done`;
-  expect(await run(`nice; ${behind}; echo first >&2`)).toMatchObject({ code: 0, output: "10\n", tooLong: false });
+  const behind = `until [ ! -e ${session} ] || grep -q "nice 13$" ${session}; do sleep 0.01; done`;
+  expect(await run(`nice; ${behind}; echo first >&2`)).toMatchObject({ code: 0, output: "13\n", tooLong: false });
   const second = await run("echo second; ln -sf other stdout");
   expect([second.output, second.errors]).toEqual(["second\n", ""]);
+  // Two at once: each gives way further than one alone, the one that began before as well.
+  const further = `until [ ! -e ${session} ] || grep -q "nice 16$" ${session}; do sleep 0.01; done`;
+  const meet = (own: string, its: string) => `${further}; touch ${own}; until [ -e ${its} ]; do sleep 0.01; done`;
+  const [a, b] = [join(place.path, "a"), join(place.path, "b")];
+  for (const folder of [a, b]) mkdirSync(folder);
+  const both = await Promise.all([run(meet(`${a}/seen`, `${b}/seen`), a), run(meet(`${b}/seen`, `${a}/seen`), b)]);
+  expect(both.map(({ code }) => code)).toEqual([0, 0]);
   const other = join(place.path, "other");
   writeFileSync(other, "the server's own");
   await expect(run("echo third")).rejects.toThrow("ELOOP");
   expect(readFileSync(other, "utf8")).toBe("the server's own");
+});
+
+test("[TF-33] so many commands at once weigh about what one does alone, and none less than the system knows", () => {
+  expect([0, 1, 2, 3, 5, 8, 10, 100].map(nicenessOf)).toEqual([13, 13, 16, 18, 19, 19, 19, 19]);
+  using first = new Behind();
+  using second = new Behind();
+  // What an apply starts may be the workspace, which runs on when the others have ended.
+  expect([first.words("plan").at(-1), second.words("apply").at(-1)]).toEqual(["16", "10"]);
+});
+
+test("[TF-28] a command that has ended before it is looked at is known by when it began, as what it has started is", async () => {
+  const child = Bun.spawn(["true"]);
+  // Not awaited: then it would have been collected.
+  const ended = `until grep -q "^State:.Z" /proc/${child.pid}/status; do sleep 0.01; done`;
+  Bun.spawnSync(["sh", "-c", ended], { timeout: 10_000 });
+  expect([markOf(child.pid), markOfChild(child.pid)]).toEqual([
+    undefined,
+    { pid: child.pid, started: expect.any(String) },
+  ]);
+  await child.exited;
 });
 
 test("[TF-28] what a plan has started ends with it; what an apply has started may be the workspace", async () => {
@@ -124,6 +153,21 @@ test("[TF-39] one that prints without end and does not hear that it shall stop f
   expect(lines).toBeGreaterThan(1);
   expect(statSync(join(folder, "stdout")).size).toBeLessThan(100_000_000);
   expect(longest).toBeLessThan(1_000);
+});
+
+test("[TF-39] one whose lines cannot be taken, as when its state has grown too large, is interrupted and has ended before anybody hears so", async () => {
+  using place = tempDirectory();
+  const { path: folder } = place;
+  const { signal } = new AbortController();
+  const script = `trap 'echo kept > ended; exit 1' INT; echo first; while :; do sleep 0.01; done`;
+  const env = { PATH: process.env.PATH ?? "", WHERE: folder };
+  const line = (): void => {
+    throw new Error("too large");
+  };
+  const where = { program: "/bin/sh", args: ["-c", script], folder, cwd: folder, env };
+  const run = runCommand({ ...where, clock: systemClock, signal, limit: 60_000, grace: 10_000, line });
+  await expect(run).rejects.toThrow("too large");
+  expect([readFileSync(join(folder, "ended"), "utf8"), processesWith(`WHERE=${folder}`)]).toEqual(["kept\n", []]);
 });
 
 test("[TF-39] one whose registry does not answer holds back others for half a minute and not for ever, and none that is cancelled", async () => {

@@ -6,6 +6,7 @@ import { labelOf, moduleOf } from "#src/provisioners/terraform/mapping/address.t
 import type { PlanDocument, StateDocument } from "#src/provisioners/terraform/mapping/document.ts";
 import { Graph } from "#src/provisioners/terraform/mapping/graph.ts";
 import { mapPlan, mapState } from "#src/provisioners/terraform/mapping/map.ts";
+import { parametersOf } from "#src/provisioners/terraform/mapping/questions.ts";
 import { mapResources } from "#src/provisioners/terraform/mapping/resources.ts";
 import { compared, comparedParameters, expectedOf, recorded, recordedText, TEMPLATES } from "./comparison.ts";
 
@@ -154,6 +155,12 @@ describe("where names and addresses mislead", () => {
     expect(() => mapResources([managed("coder_agent.not_good", agent), managed("terraform_data.c")], graph)).toThrow(
       "underscore",
     );
+  });
+
+  test("[TF-4] a parameter under whose name no value can be kept is refused", () => {
+    const one = { ...managed("data.coder_parameter.one", { name: "__proto__" }), mode: "data" as const };
+    expect(() => parametersOf([one])).toThrow("cannot be named __proto__");
+    expect(parametersOf([{ ...one, values: { name: "constructor" } }]).length).toBe(1);
   });
 
   test("[TF-4] variables are merged as they say, and one that must be alone fails with its name", () => {

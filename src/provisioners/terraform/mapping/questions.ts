@@ -11,6 +11,8 @@ export const parametersOf = (instances: readonly Instance[]): MappedParameter[] 
   const names = parameters.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) throw new MappingError(`There are two parameters named ${twice}.`);
+  // Values are kept under their names, and no object of JavaScript keeps one under this.
+  if (names.includes("__proto__")) throw new MappingError("A parameter cannot be named __proto__.");
   return parameters.sort((a, b) => a.order - b.order || (a.name < b.name ? -1 : 1));
 };
 

@@ -1,0 +1,157 @@
+// Who is killed or stopped in the phases of server-terraform.ts: a server, or a worker of it.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Client } from "#src/client.ts";
+import { needs } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
+import { makeKey, startWorker, type WorkerProcess } from "#test/support/worker.ts";
+import type { ServerPlace } from "../server.ts";
+
+/** Who is killed or stopped and comes back. */
+export type Victim = AsyncDisposable & {
+  /** Begins anew with a failpoint, at which it will die. */
+  readonly arm: (point: string) => Promise<void>;
+  readonly died: () => Promise<void>;
+  readonly kill: () => Promise<void>;
+  readonly revive: () => Promise<void>;
+  /** Where its runs have their folders. */
+  readonly root: string;
+  /** Folders of workers. */
+  readonly directories: readonly string[];
+  /** What workers have logged. */
+  readonly said: () => string;
+  /** Called when the work has ended. */
+  readonly rest?: () => Promise<void>;
+};
+
+export type Stage = { readonly place: ServerPlace; readonly env: Record<string, string>; readonly client: Client };
+
+const NO_WORKER = { directories: [], said: () => "", [Symbol.asyncDispose]: async () => {} };
+
+export const serverVictim = ({ place, env }: Stage): Victim => ({
+  ...NO_WORKER,
+  root: join(place.directory, "terraform"),
+  arm: async (point) => {
+    await place.stop();
+    await place.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
+  },
+  died: async () => {
+    await place.newest.ended;
+  },
+  kill: async () => {
+    place.newest.kill("SIGKILL");
+    await place.newest.ended;
+  },
+  revive: async () => {
+    await place.start({ env });
+  },
+});
+
+/** What is stopped dies at no failpoint. */
+const neverDies = (): Promise<never> => Promise.reject(new Error("it does not die"));
+
+/** Milliseconds after which a worker has given up a server that it hears nothing of. */
+const UNHEARD_MS = 22_000;
+
+/** A server that stands still for longer than its workers wait for it. */
+export const stoppedServer = ({ place }: Stage): Victim => ({
+  ...NO_WORKER,
+  root: join(place.directory, "terraform"),
+  arm: neverDies,
+  died: neverDies,
+  kill: async () => {
+    place.newest.kill("SIGSTOP");
+    await Bun.sleep(UNHEARD_MS);
+  },
+  revive: async () => {
+    place.newest.kill("SIGCONT");
+  },
+});
+
+const ENV = {
+  SLIPWAY_WORKER_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc"),
+  SLIPWAY_WORKER_LOG_LEVEL: "debug",
+};
+
+/** A worker of this name with a key and a folder of its own. */
+const workerOf = async ({ place, client }: Stage, name: string) => {
+  const { key } = await makeKey(client);
+  const directory = join(place.scratch, name);
+  mkdirSync(directory, { recursive: true });
+  const start = (more: Record<string, string> = {}): WorkerProcess =>
+    startWorker({ url: new URL(client.url), key, name, directory, kinds: "terraform", env: { ...ENV, ...more } });
+  return { directory, start };
+};
+
+export const workerVictim = async (stage: Stage): Promise<Victim> => {
+  const { directory, start } = await workerOf(stage, "victim");
+  let said = "";
+  let worker = start();
+  await worker.connected();
+  const again = async (more?: Record<string, string>): Promise<void> => {
+    said += worker.errors();
+    worker = start(more);
+    await worker.connected();
+  };
+  return {
+    directories: [directory],
+    root: join(directory, "terraform"),
+    said: () => said + worker.errors(),
+    arm: async (point: string) => {
+      worker.signal("SIGTERM");
+      await worker.exited;
+      await again({ SLIPWAY_FAILPOINT: point });
+    },
+    died: async () => {
+      await worker.exited;
+    },
+    kill: async () => {
+      worker.signal("SIGKILL");
+      await worker.exited;
+    },
+    revive: () => again(),
+    [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
+  };
+};
+
+const GIVEN_UP = { patience: 60_000, what: "the server gives the worker up" };
+
+/** A worker that stands still until the server has given it up, and comes back while another one with the same tags is there. */
+export const stoppedWorker = async (stage: Stage): Promise<Victim> => {
+  const { directory, start } = await workerOf(stage, "victim");
+  const another = await workerOf(stage, "other");
+  const worker = start();
+  await worker.connected();
+  let other: WorkerProcess | undefined;
+  let said = "";
+  let times = 1;
+  const lost = (): number => stage.place.newest.errors.split("has not been heard of").length;
+  return {
+    directories: [directory, another.directory],
+    root: join(directory, "terraform"),
+    said: () => said + worker.errors() + (other?.errors() ?? ""),
+    arm: neverDies,
+    died: neverDies,
+    kill: async () => {
+      const before = lost();
+      worker.signal("SIGSTOP");
+      other = another.start();
+      await other.connected();
+      await until(() => lost() > before, GIVEN_UP);
+    },
+    revive: async () => {
+      worker.signal("SIGCONT");
+      times += 1;
+      await worker.connected(times);
+    },
+    rest: async () => {
+      said += other?.errors() ?? "";
+      await other?.[Symbol.asyncDispose]();
+      other = undefined;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await other?.[Symbol.asyncDispose]();
+      await worker[Symbol.asyncDispose]();
+    },
+  };
+};
