@@ -19,6 +19,7 @@ import { insights } from "./rows/rows-insights.ts";
 import { fanout, idle, ingest, stalled, steady } from "./rows/rows-logs.ts";
 import { network } from "./rows/rows-network.ts";
 import { networkCrowd } from "./rows/rows-network-crowd.ts";
+import { networkSsh } from "./rows/rows-network-ssh.ts";
 import { proxy } from "./rows/rows-proxy.ts";
 import { get, known, start } from "./rows/rows-server.ts";
 import { terraform } from "./rows/rows-terraform.ts";
@@ -46,6 +47,7 @@ const rows: Row[] = [
   proxy,
   network,
   networkCrowd,
+  networkSsh,
   tokens,
   latency,
   send,

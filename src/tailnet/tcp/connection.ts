@@ -24,6 +24,10 @@ export type Host = {
   room(): number;
   /** Bytes held have changed by so many. */
   holds(change: number): void;
+  /** Something is written on this connection; `isLittle` as in SenderOptions. */
+  written(by: TcpConnection, isLittle: boolean): void;
+  /** Whether somebody types on another connection than this. */
+  isTypedBeside(one: TcpConnection): boolean;
   /** What we take in one segment of a peer of this code; undefined: no more than others. */
   readonly largeSegment: number | undefined;
 };
@@ -62,6 +66,8 @@ export class TcpConnection implements Duplex {
       firstSeq: new DataView(secretBytes(4).buffer).getUint32(0),
       transmit: (seq, flags, data) => this.#transmit(seq, flags, data),
       dead: () => this.reset("The peer does not answer."),
+      written: (isLittle) => host.written(this, isLittle),
+      isTypedBeside: () => host.isTypedBeside(this),
     });
   }
 

@@ -23,6 +23,10 @@ export type SenderOptions = {
   transmit(seq: number, flags: number, data: Uint8Array | undefined): void;
   /** The peer has not answered for long. */
   dead(): void;
+  /** Something is written. `isLittle`: so is what was on its way before, so somebody waits for just that. */
+  written(isLittle: boolean): void;
+  /** Whether somebody types on another connection with the same peer. */
+  isTypedBeside(): boolean;
 };
 
 export type Learned = {
@@ -101,6 +105,7 @@ export class Sender {
   }
 
   write(data: Uint8Array): Promise<void> {
+    this.#o.written(data.byteLength + this.#queue.bytes + this.#flight.bytes < MSS);
     const written = this.#queue.put(data);
     this.pump();
     return written;
@@ -202,7 +207,16 @@ export class Sender {
     if (lost > 0) this.#window.lost(lost);
     if (arrived.bytes === 0) return;
     const { base, smooth } = this.#trip;
-    this.#window.acknowledged({ bytes: arrived.bytes, sample, now, base, smooth, wasFull: this.#wasFull });
+    const isTypedBeside = this.#o.isTypedBeside();
+    this.#window.acknowledged({
+      bytes: arrived.bytes,
+      sample,
+      now,
+      base,
+      smooth,
+      wasFull: this.#wasFull,
+      isTypedBeside,
+    });
     this.#wasFull = false;
   }
 

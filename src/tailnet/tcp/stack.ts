@@ -7,6 +7,7 @@ import { addressKey, type Ends, type Packet } from "../packets/ip6.ts";
 import { type Connected, encodeSegment, FLAG, parseSegment, type Segment } from "../packets/segment.ts";
 import { type Host, TcpConnection } from "./connection.ts";
 import { LARGE_SEGMENT, plus } from "./sequence.ts";
+import { Typing } from "./typing.ts";
 
 export const MAX_CONNECTIONS = 1_024;
 /** Offered to us and not yet answered, or answered and not yet confirmed. */
@@ -40,6 +41,7 @@ type Latest = { readonly ends: Packet; readonly ours: number; readonly theirs: n
 export class TcpStack {
   readonly #o: StackOptions;
   readonly #host: Host;
+  readonly #typing: Typing<TcpConnection>;
   readonly #entries = new Map<number, Map<string, Entry>>();
   #open = 0;
   #held = 0;
@@ -49,12 +51,15 @@ export class TcpStack {
   constructor(options: StackOptions) {
     this.#o = options;
     this.#port = FIRST_PORT + Math.floor(options.random() * 8_192);
+    this.#typing = new Typing(options.clock);
     this.#host = {
       clock: options.clock,
       carry: options.carry,
       endOfTurn: options.endOfTurn,
       room: () => MAX_HELD - this.#held,
       largeSegment: options.hasLargeSegments === false ? undefined : LARGE_SEGMENT,
+      written: (by, isLittle) => this.#typing.written(by, isLittle),
+      isTypedBeside: (one) => this.#typing.isBeside(one),
       holds: (change) => {
         this.#held += change;
       },
@@ -152,6 +157,7 @@ export class TcpStack {
   #end(ends: Connected, key: string, entry: Entry, failure: WireError | undefined): void {
     entry.isOver = true;
     this.#open -= 1;
+    this.#typing.forget(entry.connection);
     const forget = (): void => {
       const ofPort = this.#entries.get(ends.sourcePort);
       if (ofPort?.get(key) !== entry) return;

@@ -1,0 +1,156 @@
+// The row about ssh: how long `slipway ssh NAME -- true` takes, the first time and later, alone and as OpenSSH's way in, and what a session that
+// nobody uses costs the server and the daemon.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client as Ssh } from "ssh2";
+import { systemClock } from "#base/clock.ts";
+import { join as joined } from "#src/cli/client/network/join.ts";
+import { Client } from "#src/client.ts";
+import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import { nodeStream } from "#src/wire/node-stream.ts";
+import { residentMiB } from "../machine.ts";
+import { productFigure, type Row, range } from "../row.ts";
+import { startReachable } from "./rows-tunnel.ts";
+
+const CALLS = 9;
+const SESSIONS = 100;
+/** These stay open below the others: what the first of a program make it keep is no cost of a session. */
+const SESSIONS_BEFORE = 100;
+const AT_ONCE = 10;
+/** Programs give memory of their start back late. */
+const SETTLE_MS = 10_000;
+
+type Reach = Awaited<ReturnType<typeof startReachable>>;
+
+/** Milliseconds until a program has ended, and of the processor's time it took. */
+type Took = { readonly ms: number; readonly processor_ms: number };
+
+/** Runs programs as a person does who has signed in. */
+const shellOf = ({
+  product,
+  home,
+  command,
+}: {
+  product: Reach["product"];
+  home: string;
+  command: readonly string[];
+}) => {
+  const bin = join(home, "bin");
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, "slipway"), `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`, { mode: 0o755 });
+  const env = {
+    HOME: home,
+    PATH: `${bin}:${process.env.PATH}`,
+    SLIPWAY_URL: product.url,
+    SLIPWAY_TOKEN: product.adminToken,
+  };
+  return async (...words: string[]): Promise<Took> => {
+    const begun = performance.now();
+    const child = Bun.spawn(words, { env, stdio: ["ignore", "ignore", "pipe"] });
+    if ((await child.exited) !== 0) throw new Error(`${words.join(" ")}: ${await child.stderr.text()}`);
+    const ms = performance.now() - begun;
+    return { ms, processor_ms: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000 };
+  };
+};
+
+const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
+
+/** A session of a client of its own that runs `cat` and says nothing. */
+const startIdle = async (client: Client, agent_id: string): Promise<AsyncDisposable> => {
+  const { peer, ...rest } = joined(client, agent_id, { clock: systemClock });
+  const ssh = new Ssh();
+  const sock = nodeStream(await peer.dial(agent_id, AGENT_PORT.ssh)) as never;
+  await new Promise<void>((resolve, reject) => {
+    ssh.once("ready", resolve).once("error", reject);
+    ssh.connect({ sock, username: "slipway", authHandler: ["none"], hostVerifier: () => true } as never);
+  });
+  await new Promise<void>((resolve, reject) => ssh.exec("cat", (error) => (error ? reject(error) : resolve())));
+  return {
+    async [Symbol.asyncDispose]() {
+      ssh.end();
+      await rest[Symbol.asyncDispose]();
+    },
+  };
+};
+
+const startSeveral = async (client: Client, agent_id: string, count: number): Promise<AsyncDisposable> => {
+  const stack = new AsyncDisposableStack();
+  for (let left = count; left > 0; left -= AT_ONCE) {
+    const made = await Promise.all(range(Math.min(AT_ONCE, left)).map(() => startIdle(client, agent_id)));
+    for (const one of made) stack.use(one);
+  }
+  return stack;
+};
+
+/** Kilobytes that each idle session adds to the server and to the daemon. */
+const idleKilobytes = async ({ product, daemon, path }: Reach): Promise<Record<"server" | "daemon", number>> => {
+  const client = new Client(product.url, product.adminToken);
+  const agent_id = path.split("/").at(-1) as string;
+  const sizes = (): number[] => [product.pid, daemon.pid].map((pid) => residentMiB(pid) * 1024);
+  await using _below = await startSeveral(client, agent_id, SESSIONS_BEFORE);
+  await Bun.sleep(SETTLE_MS);
+  const before = sizes();
+  await using _sessions = await startSeveral(client, agent_id, SESSIONS);
+  await Bun.sleep(SETTLE_MS);
+  const [server = 0, daemonKb = 0] = sizes().map((size, i) => (size - (before[i] as number)) / SESSIONS);
+  return { server, daemon: daemonKb };
+};
+
+const below = (what: string, figure: string, bound: number, unit: "ms" | "KB") => ({
+  what,
+  target: `<= ${bound} ${unit}`,
+  value: productFigure(figure),
+  bound,
+  unit,
+  better: "lower" as const,
+});
+
+export const networkSsh: Row = {
+  name: "network-ssh",
+  title: `\`slipway ssh NAME -- true\` the first time and ${CALLS} times later, the same by OpenSSH, and ${SESSIONS} idle sessions; clients are not pinned`,
+  sides: ["product"],
+  async measure(bench) {
+    await using reach = await startReachable(bench);
+    const { product, headers, workspaceId, folder } = reach;
+    const answer = await fetch(`${product.url}/api/v2/workspaces/${workspaceId}`, { headers });
+    const { name } = (await answer.json()) as { name: string };
+    const run = shellOf({ product, home: join(folder, "person"), command: bench.sides.productCommand ?? [] });
+    const ours = ["slipway", "ssh", name, "--", "true"];
+    const first = (await run(...ours)).ms;
+    const warm: Took[] = [];
+    for (const _ of range(CALLS)) warm.push(await run(...ours));
+    const version: Took[] = [];
+    for (const _ of range(CALLS)) version.push(await run("slipway", "--version"));
+    await run("slipway", "config-ssh");
+    const openssh: number[] = [];
+    const config = join(folder, "person", ".ssh", "config");
+    for (const _ of range(CALLS)) openssh.push((await run("ssh", "-F", config, `slipway.${name}`, "true")).ms);
+    const kilobytes = await idleKilobytes(reach);
+    return {
+      first,
+      warm: median(warm.map(({ ms }) => ms)),
+      least: Math.min(...warm.map(({ ms }) => ms)),
+      processor: median(warm.map(({ processor_ms }) => processor_ms)),
+      version: median(version.map(({ ms }) => ms)),
+      openssh: median(openssh),
+      idle_server: kilobytes.server,
+      idle_daemon: kilobytes.daemon,
+    };
+  },
+  figures: {
+    first: "slipway ssh NAME -- true, first, ms",
+    warm: "slipway ssh NAME -- true, later, ms",
+    least: "the same, shortest, ms",
+    processor: "the client's processor's time for it, ms",
+    version: "slipway --version, ms",
+    openssh: "ssh slipway.NAME true by OpenSSH, later, ms",
+    idle_server: "server's memory KB for each idle session",
+    idle_daemon: "daemon's memory KB for each idle session",
+  },
+  verdicts: [
+    below("`ssh NAME -- true`, first", "first", 400, "ms"),
+    below("`ssh NAME -- true`, later", "warm", 150, "ms"),
+    below("server's memory for an idle ssh session", "idle_server", 60, "KB"),
+    below("daemon's memory for an idle ssh session", "idle_daemon", 300, "KB"),
+  ],
+};
