@@ -53,7 +53,7 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   await page.getByRole("button", { name: /^Take access from Everybody in/ }).click();
   await page.getByText("Only those who look after templates see it.").waitFor();
   await other.reload();
-  await other.getByRole("alert").waitFor();
+  await other.getByText("There is no such template").waitFor();
   result.hidden = await other.evaluate((id) => fetch(`/api/v2/templates/${id}`).then(({ status }) => status), template);
   await page.getByLabel("Person or group").selectOption({ label: "The Crew" });
   await page.getByText("Also change it").click();

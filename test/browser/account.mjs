@@ -1,9 +1,9 @@
 // A person looks after their account with the screen alone. node account.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { inApp, signIn } from "./app-page.mjs";
+import { inApp, openPage, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 
-await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
+await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const sections = page.getByRole("navigation", { name: "Account" });
 
@@ -101,4 +101,22 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "Save permissions" }).click();
   await page.getByText("New chats begin with these permissions").waitFor();
   await look("account-permissions");
+
+  // Two tabs: what is done in one is in the other when one comes back to it; a session that ends is over in all of them.
+  const tab = await openPage(context, result.wrong);
+  await tab.goto(at("/account/tokens"));
+  await tab.getByRole("button", { name: "Delete readme-bot" }).waitFor();
+  await page.goto(at("/account/tokens"));
+  await page.getByRole("button", { name: "Delete readme-bot" }).click();
+  await page.getByRole("button", { name: "Delete token" }).click();
+  await page.getByText("No tokens yet").waitFor();
+  await tab.getByRole("button", { name: "Delete readme-bot" }).click();
+  await tab.getByRole("button", { name: "Delete token" }).click();
+  await tab.getByRole("dialog").getByRole("alert").waitFor();
+  await tab.keyboard.press("Escape");
+  await tab.getByText("No tokens yet").waitFor();
+  await page.evaluate(async () => {
+    await fetch("/api/v2/users/logout", { method: "POST" });
+  });
+  await tab.waitForURL("**/login?redirect=%2Faccount%2Ftokens");
 });

@@ -40,6 +40,14 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByLabel("Name for people").fill("Sandbox");
   await page.getByLabel("Runs for, hours").fill("8");
   await page.getByLabel("Deprecated because").fill("There is a better one.");
+  // Somebody else changes another field meanwhile.
+  await page.evaluate(() =>
+    fetch(`/api/v2${location.pathname.replace("/settings", "")}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ description: "By another" }),
+    }),
+  );
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByText("The template is saved").waitFor();
   await page.getByText("Deprecated", { exact: true }).waitFor();

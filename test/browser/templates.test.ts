@@ -25,7 +25,13 @@ testNeeding(
       const told = await runStory("templates.mjs", given);
       expect(told).toMatchObject({
         wrong: [],
-        saved: { name: "sandbox", display_name: "Sandbox", default_ttl_ms: 28_800_000, deprecated: true },
+        saved: {
+          name: "sandbox",
+          display_name: "Sandbox",
+          description: "By another",
+          default_ttl_ms: 28_800_000,
+          deprecated: true,
+        },
       });
       expect(told.at).toMatch(/^\/templates\/[0-9a-f-]{36}$/);
       expect(told.refused).not.toBe("");

@@ -54,7 +54,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await ready(2);
   await type("echo other-$kept-$((1+1))");
   await shows(2, "other--2");
-  await page.getByRole("button", { name: "Splits and letters" }).click();
+  await page.getByRole("button", { name: "Splits, files and letters" }).click();
   await page.getByRole("button", { name: /Split below/ }).click();
   await ready(3);
   await type("for i in $(seq 1 500); do echo line-$i; done; printf '\\e]0;counting\\a'; echo https://example.com/x");
@@ -114,10 +114,22 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     .first()
     .evaluate((span) => getComputedStyle(span).color);
 
+  // By a button, too.
+  const chooser = page.waitForEvent("filechooser");
+  await page.getByRole("button", { name: "Splits, files and letters" }).click();
+  await page.getByRole("button", { name: "Upload files" }).click();
+  const chosen = { name: "chosen.txt", mimeType: "text/plain", buffer: Buffer.from("third") };
+  await (await chooser).setFiles(chosen);
+  await page.getByText(/Uploaded .*deep\/chosen.txt/).waitFor();
+  // Out of the terminal by the keyboard alone.
+  await page.locator(".xterm-helper-textarea").first().focus();
+  await page.keyboard.press("Alt+Shift+ArrowUp");
+  result.leftTo = await page.evaluate(() => document.activeElement.ariaLabel);
+
   // Letters.
   const columns = () => page.locator(".foot .num").textContent();
   const before = await columns();
-  await page.getByRole("button", { name: "Splits and letters" }).click();
+  await page.getByRole("button", { name: "Splits, files and letters" }).click();
   await page.getByRole("button", { name: "Letters of 18 pixels" }).click();
   await page.waitForFunction((was) => document.querySelector(".foot .num").textContent !== was, before);
 
@@ -168,5 +180,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await ready(1);
   for (const n of [3, 2]) await page.getByRole("button", { name: `Close terminal ${n}` }).click();
   result.left = await page.locator(".column > section:visible").count();
+
+  await page.goto(at("/terminals/00000000-0000-4000-8000-000000000000"));
+  await page.getByText("There is nothing to connect to").waitFor();
 });
 process.exit(0);

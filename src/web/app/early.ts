@@ -81,10 +81,19 @@ const early: Early = { answers: new Map(), sockets: new Map(), prepare };
 Object.assign(window, { early });
 
 const door = DOORS[location.pathname];
-const isKnown = localStorage.getItem("signed-in") !== null;
-if (isKnown && !door) {
+const begin = (): void => {
   for (const [path, then] of STREAMS) follow(path, then);
-  for (const address of SESSION) ask(address);
+  prepare(location, true);
+};
+
+for (const address of door ?? SESSION) ask(address);
+if (!door && localStorage.getItem("signed-in") !== null) begin();
+else {
+  prepare(location, false);
+  // A browser that has not been here may have come with a key, as from the sign-in page of another site.
+  const [first = ""] = SESSION;
+  const asked = early.answers.get(keyOf("GET", first));
+  // What is drawn already has asked by itself.
+  const isNew = (): boolean => document.querySelector("#app > *") === null;
+  if (!door) void asked?.answer.then(({ ok }) => ok && isNew() && begin()).catch(() => undefined);
 }
-for (const address of door ?? []) ask(address);
-prepare(location, isKnown);

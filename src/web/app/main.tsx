@@ -1,8 +1,9 @@
 // Begins the app.
 import { render } from "preact";
 import { App } from "./shell/app.tsx";
+import { readyToDraw } from "./shell/begin.ts";
 import { registerWorker } from "./shell/install.ts";
 
 const root = document.getElementById("app");
-if (root) render(<App />, root);
+if (root) void readyToDraw(location.pathname).then(() => render(<App />, root));
 registerWorker();

@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { AnswerOf, BodyOf, CallAt, Method, QueryOf } from "#schema/call-types.ts";
 import { Problem, call as send } from "../../browser/api.ts";
 import { learnNames } from "./names.ts";
+import { readShown } from "./resource.ts";
 import type { Route, Sent } from "./sent.ts";
 
 export { Problem };
@@ -82,6 +83,8 @@ export const call = async <R extends Route>(
     return answer;
   } catch (error) {
     if (error instanceof Problem && error.status === 401 && !isAtTheDoor()) toSignIn();
+    // What one acts on was taken away meanwhile: the page shows what is there now.
+    if (method !== "GET" && error instanceof Problem && (error.status === 404 || error.status === 410)) readShown();
     throw error;
   }
 };

@@ -48,6 +48,14 @@ export const onDeadLine = (act: () => void): (() => void) => {
   return () => deaf.delete(act);
 };
 
+const refused = new Set<() => void>();
+
+/** Calls back when an attempt was turned away: the server may have nothing to say to this browser any more, and a WebSocket does not tell. */
+export const onRefused = (act: () => void): (() => void) => {
+  refused.add(act);
+  return () => refused.delete(act);
+};
+
 /** Not every stream has pings: where one is silent for too long, or the machine slept, all of the page come back. */
 const look = (): void => {
   const now = Date.now();
@@ -122,7 +130,9 @@ export class LiveSocket {
     const socket = early?.socket ?? new WebSocket(new URL(address, location.origin.replace("http", "ws")));
     this.#socket = socket;
     this.#heard = Date.now();
+    let wasOpened = false;
     const opened = (): void => {
+      wasOpened = true;
       this.#tries = 0;
       this.#since = undefined;
       wasOpen = true;
@@ -139,7 +149,10 @@ export class LiveSocket {
       if (this.#options.ends && code === DONE) {
         this.end();
         this.#options.ended?.();
-      } else this.#again();
+      } else {
+        this.#again();
+        if (!wasOpened) for (const act of refused) act();
+      }
     };
     if (early && socket.readyState === WebSocket.OPEN) opened();
     for (const data of early?.heard ?? []) take(data);

@@ -2,6 +2,7 @@
 // anew. Nothing here polls.
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { Problem } from "../../browser/api.ts";
 
 export type Resource<T> = {
   readonly data: T | undefined;
@@ -25,14 +26,46 @@ const entry = <T>(key: string): Signal<Resource<T>> => {
   return known as Signal<Resource<T>>;
 };
 
-const load = async <T>(state: Signal<Resource<T>>, read: () => Promise<T>): Promise<void> => {
-  if (!state.value.loading) state.value = { ...state.value, loading: true };
+/** `quietly`: nobody has asked for it, so that a line which is cut changes nothing on the page; what the server refuses counts. */
+const load = async <T>(state: Signal<Resource<T>>, read: () => Promise<T>, quietly = false): Promise<void> => {
+  if (!quietly && !state.value.loading) state.value = { ...state.value, loading: true };
   try {
     state.value = { data: await read(), error: undefined, loading: false };
   } catch (error) {
+    if (quietly && !(error instanceof Problem && error.status >= 400 && error.status < 500)) return;
     state.value = { ...state.value, error, loading: false };
   }
 };
+
+type Shown = { readonly again: () => Promise<void>; at: number };
+
+/** What is on the page now. */
+const shown = new Set<Shown>();
+/** Something was typed or chosen that may not be saved: what it was made from stays as it was read. */
+let isWriting = false;
+const FRESH_MS = 5_000;
+
+/** Reads anew what is shown, all that is older than this. */
+export const readShown = (olderMs = 0): void => {
+  for (const one of shown) {
+    if (Date.now() - one.at < olderMs) continue;
+    one.at = Date.now();
+    void one.again();
+  }
+};
+
+// Who comes back from another tab or window may have changed there what stands here.
+const cameBack = (): void => {
+  if (!document.hidden && !isWriting && !document.querySelector("dialog[open]")) readShown(FRESH_MS);
+};
+addEventListener("focus", cameBack);
+document.addEventListener("visibilitychange", cameBack);
+addEventListener("input", () => {
+  isWriting = true;
+});
+addEventListener("submit", () => {
+  isWriting = false;
+});
 
 /** What was read under the key, or is being read; read anew when a page with it is opened. `undefined` as key reads nothing. */
 export const useResource = <T>(
@@ -41,13 +74,21 @@ export const useResource = <T>(
 ): { state: ReadonlySignal<Resource<T>>; again: () => Promise<void> } => {
   const state = useMemo(() => entry<T>(key ?? ""), [key]);
   const again = (): Promise<void> => (key === undefined ? Promise.resolve() : load(state, read));
+  const latest = useRef(again);
+  latest.current = () => load(state, read, true);
   // Not after the first picture: what was asked for ahead may be here already.
   useLayoutEffect(() => {
-    if (key === undefined || opening.has(key)) return;
-    opening.set(
-      key,
-      again().finally(() => opening.delete(key)),
-    );
+    if (key === undefined) return;
+    const one: Shown = { again: () => latest.current(), at: Date.now() };
+    shown.add(one);
+    if (!opening.has(key)) {
+      isWriting = false;
+      opening.set(
+        key,
+        again().finally(() => opening.delete(key)),
+      );
+    }
+    return () => shown.delete(one);
   }, [key]);
   return { state, again };
 };

@@ -2,7 +2,8 @@
 import { computed, signal } from "@preact/signals";
 import type { Organization } from "#schema/users/organization.ts";
 import type { User } from "#schema/users/user.ts";
-import { call, Problem } from "./api.ts";
+import { call, Problem, toSignIn } from "./api.ts";
+import { onRefused } from "./live-socket.ts";
 
 /** Undefined until it is known, null when nobody is. */
 export const me = signal<User | null | undefined>(undefined);
@@ -62,10 +63,35 @@ export const readSession = async (): Promise<void> => {
   }
 };
 
+/** Leads to the sign-in page, and back here, when the session has ended elsewhere: in another tab at once, else with the first stream that is refused. */
+export const watchSession = (): (() => void) => {
+  let isAsking = false;
+  const look = (): void => {
+    if (isAsking) return;
+    isAsking = true;
+    // A call that finds that nobody is signed in leads there by itself.
+    void call("GET /users/me")
+      .catch(() => undefined)
+      .finally(() => {
+        isAsking = false;
+      });
+  };
+  const stored = ({ key, newValue }: StorageEvent): void => {
+    if (key === HINT && newValue === null) toSignIn();
+  };
+  addEventListener("storage", stored);
+  const stop = onRefused(look);
+  return () => {
+    removeEventListener("storage", stored);
+    stop();
+  };
+};
+
 export const signOut = async (): Promise<void> => {
-  localStorage.removeItem(HINT);
   const { turnPushOff } = await import("./web-push.ts");
   await turnPushOff().catch(() => {});
   await call("POST /users/logout").catch(() => {});
+  // Other tabs hear of this one: by now nobody is signed in.
+  localStorage.removeItem(HINT);
   location.assign("/login");
 };

@@ -8,6 +8,12 @@ export const workspaces = signal<ReadonlyMap<string, WorkspaceSummary>>(new Map(
 /** False until the first snapshot is whole. */
 export const workspacesLoaded = signal(false);
 
+let tellFirst = (): void => {};
+/** Resolves when some of them are here, or it is known that there are none. */
+export const firstWorkspaces = new Promise<void>((resolve) => {
+  tellFirst = resolve;
+});
+
 let lastId = "";
 /** A snapshot that is still coming in. */
 let incoming: Map<string, WorkspaceSummary> | undefined;
@@ -15,6 +21,11 @@ let _socket: LiveSocket | undefined;
 
 const take = (text: string): void => {
   const event = JSON.parse(text) as WorkspacesEvent | { type: "ping" };
+  show(event);
+  if (event.type !== "ping") tellFirst();
+};
+
+const show = (event: WorkspacesEvent | { type: "ping" }): void => {
   if (event.type === "snapshot") {
     incoming ??= new Map();
     for (const one of event.workspaces) incoming.set(one.id, one);

@@ -109,10 +109,10 @@ export const Select = ({ label, value, choices, onPick, hint, error, disabled }:
 };
 
 /** A few choices side by side. */
-export const Options = ({ label, value, choices, onPick, hint, disabled }: SelectProps) => {
+export const Options = ({ label, value, choices, onPick, hint, error, disabled }: SelectProps) => {
   const name = useId();
   return (
-    <fieldset class="field">
+    <fieldset class="field" aria-describedby={hint || error ? `${name}-n` : undefined}>
       <legend>{label}</legend>
       <div class="opts">
         {choices.map((one) => (
@@ -128,7 +128,7 @@ export const Options = ({ label, value, choices, onPick, hint, disabled }: Selec
           </label>
         ))}
       </div>
-      {hint && <span class="hint">{hint}</span>}
+      <Notes id={name} hint={hint} error={error} />
     </fieldset>
   );
 };
@@ -151,7 +151,7 @@ export const Switch = ({ label, note, checked, disabled, onSwitch }: SwitchProps
       disabled={disabled}
       onChange={(event) => onSwitch(event.currentTarget.checked)}
     />
-    <span>
+    <span class="wrapped">
       <span class="med">{label}</span>
       {note && (
         <>

@@ -6,7 +6,7 @@ import { piecesOf, plainText } from "./ansi.ts";
 import { copy } from "./as-command.tsx";
 import { IconButton } from "./button.tsx";
 import { sets, textInto } from "./handlers.ts";
-import { VirtualList } from "./virtual-list.tsx";
+import { VirtualList } from "./virtual-list/virtual-list.tsx";
 import { grouped } from "./words-of-time.ts";
 
 type LogViewProps = {

@@ -1,7 +1,17 @@
-// A page of sections: their names at the side, one of them open, each at an address of its own.
-import type { ComponentType } from "preact";
+// Sections as a page of their own or as tabs. A page of sections: their names at the side, one of them open, each at an address of its own.
+import type { ComponentType, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Empty } from "./empty.tsx";
+
+/** For the row: what is current in it is scrolled to its middle when the page opens and when `open` is another. */
+const useInSight = <E extends HTMLElement>(open: string | undefined): RefObject<E | null> => {
+  const ref = useRef<E>(null);
+  useEffect(() => {
+    const [row, here] = [ref.current, ref.current?.querySelector<HTMLElement>("[aria-current]")];
+    if (row && here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.clientWidth) / 2;
+  }, [open]);
+  return ref;
+};
 
 export type Section = { readonly name: string; readonly label: string; readonly page: ComponentType };
 
@@ -15,12 +25,7 @@ type SectionsProps = {
 
 export const Sections = ({ label, path, sections, open }: SectionsProps) => {
   const Page = open?.page;
-  const names = useRef<HTMLElement>(null);
-  // On phones they lie in a row that is wider than the page.
-  useEffect(() => {
-    const [row, here] = [names.current, names.current?.querySelector<HTMLElement>("[aria-current]")];
-    if (row && here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.clientWidth) / 2;
-  }, [open?.name]);
+  const names = useInSight<HTMLElement>(open?.name);
   return (
     <div class="admin">
       <nav class="subnav" aria-label={label} ref={names}>
@@ -36,3 +41,21 @@ export const Sections = ({ label, path, sections, open }: SectionsProps) => {
     </div>
   );
 };
+
+type TabsProps = {
+  /** What the sections are of: Workspace sections. */
+  readonly label: string;
+  readonly tabs: readonly { readonly name: string; readonly label: string; readonly href: string }[];
+  /** The name of the one that is open. */
+  readonly open: string | undefined;
+};
+
+export const Tabs = ({ label, tabs, open }: TabsProps) => (
+  <div class="tabs" role="navigation" aria-label={label} ref={useInSight<HTMLDivElement>(open)}>
+    {tabs.map(({ name, label, href }) => (
+      <a key={name} href={href} aria-current={name === open ? "page" : undefined}>
+        {label}
+      </a>
+    ))}
+  </div>
+);

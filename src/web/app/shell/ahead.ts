@@ -1,10 +1,13 @@
 // Has what a link leads to on its way before the page is asked for: its code when the pointer or the focus comes to the link, its data when
 // the link is pressed. The pages that are opened most are fetched when the browser has nothing else to do.
 import { exec } from "preact-iso/router";
-import { prepare } from "../../browser/early.ts";
-import { routes } from "./routes.ts";
+import { forgetEarly, prepare } from "../../browser/early.ts";
+import { doors, routes } from "./routes.ts";
 
 const LIKELY = ["/", "/workspaces", "/workspaces/:workspace", "/chats", "/chats/:chat"] as const;
+
+/** A press that has not become a click by then is no step to the page. */
+const FOLLOWED_MS = 1_000;
 
 /** After the page itself has come. */
 const REST_MS = 300;
@@ -17,23 +20,38 @@ const leadsTo = (event: Event): URL | undefined => {
   return url.origin === location.origin && url.pathname !== location.pathname ? url : undefined;
 };
 
-const fetchCode = ({ pathname }: URL): void => {
-  const found = Object.entries(routes).find(([path]) => exec(pathname, path));
-  void found?.[1].fetchAhead();
+/** Resolves when the code of the page at this path is here, or cannot be had. */
+export const fetchCode = async (pathname: string): Promise<void> => {
+  const found = Object.entries({ ...routes, ...doors }).find(([path]) => exec(pathname, path));
+  await found?.[1].fetchAhead();
 };
 
 const onNear = (event: Event): void => {
   const url = leadsTo(event);
   if (!url) return;
   prepare(url, false);
-  fetchCode(url);
+  void fetchCode(url.pathname);
+};
+
+/** The link under a pointer that went down and has not come up again. */
+let pressed: string | undefined;
+let letGo: ReturnType<typeof setTimeout> | undefined;
+
+const forgetPress = (): void => {
+  pressed = undefined;
+  forgetEarly();
 };
 
 const onPress = (event: MouseEvent): void => {
   const url = leadsTo(event);
   if (!url || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  // What was asked for another link, which was not followed, is old when somebody comes there after all.
+  if (pressed !== undefined && pressed !== url.href) forgetEarly();
+  clearTimeout(letGo);
+  pressed = event.type === "click" ? undefined : url.href;
+  if (pressed !== undefined) letGo = setTimeout(forgetPress, FOLLOWED_MS);
   prepare(url, true);
-  fetchCode(url);
+  void fetchCode(url.pathname);
 };
 
 type Line = { readonly saveData?: boolean; readonly effectiveType?: string };

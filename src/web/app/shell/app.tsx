@@ -3,13 +3,10 @@
 import { useEffect } from "preact/hooks";
 import { ErrorBoundary } from "preact-iso/lazy";
 import { LocationProvider, Route, Router, useLocation } from "preact-iso/router";
-import { toSignIn } from "../data/api.ts";
-import { followChats } from "../data/chats.ts";
 import { followAppearance } from "../data/face.ts";
 import { followInbox } from "../data/inbox.ts";
 import { readLooks } from "../data/looks.ts";
-import { me, mustEnrol, readSession, wasSignedIn } from "../data/session.ts";
-import { followWorkspaces } from "../data/workspaces.ts";
+import { me, mustEnrol, watchSession } from "../data/session.ts";
 import { CommandPanel } from "../parts/as-command.tsx";
 import { ButtonLink } from "../parts/button.tsx";
 import { Questions } from "../parts/dialog.tsx";
@@ -17,6 +14,7 @@ import { Empty } from "../parts/empty.tsx";
 import { lookAhead } from "./ahead.ts";
 import { Announcements } from "./announcements.tsx";
 import { CutBanner } from "./banner.tsx";
+import { beginSession } from "./begin.ts";
 import { Frame } from "./frame.tsx";
 import { Inbox } from "./inbox.tsx";
 import { onNoticeClick } from "./install.ts";
@@ -49,21 +47,14 @@ const SECURITY = "/account/security";
 const Inside = () => {
   const { route, path } = useLocation();
   useEffect(() => {
-    let isFollowing = false;
-    const follow = (): void => {
-      if (isFollowing) return;
-      isFollowing = true;
-      followWorkspaces();
-      followChats();
+    void beginSession().then(() => {
+      if (me.value === null) return;
       followInbox();
       void readLooks().catch(() => undefined);
       lookAhead();
-    };
-    if (wasSignedIn()) follow();
-    void readSession()
-      .then(() => (me.value === null ? toSignIn() : follow()))
-      .catch(failed);
+    });
     const stops = [
+      watchSession(),
       followAppearance(),
       onNoticeClick(route),
       onKeys("mod+k", openPalette),

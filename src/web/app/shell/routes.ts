@@ -1,6 +1,5 @@
 // How each page of the app is fetched when it is opened first. One page is one component at all of its paths: a tab of it is not drawn
 // from nothing.
-import type { AnyComponent } from "preact";
 import { type Later, later } from "./later.tsx";
 import type { PATHS } from "./places.ts";
 
@@ -39,7 +38,7 @@ export const routes: Record<(typeof PATHS)[number], Later> = {
 };
 
 /** Without the frame: nobody is signed in yet. */
-export const doors: Record<string, AnyComponent> = {
+export const doors: Record<string, Later> = {
   "/login": later(() => import("../pages/door/login.tsx")),
   "/setup": later(() => import("../pages/door/setup.tsx")),
 };

@@ -8,6 +8,7 @@ import { isSiteOwner } from "../../data/session.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
+import { Icon } from "../../parts/icon.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
@@ -23,9 +24,12 @@ export default function CreatePage() {
   const { state, again } = useResource("templates", () => call("GET /templates"));
   const usable = useComputed(() => (state.value.data ?? []).filter(({ deprecated }) => !deprecated));
   const chosen = useSignal<string | undefined>(undefined);
+  /** What the person has called it: it stays when another template is chosen. */
+  const typed = useSignal(filled.name);
+  const named = usable.value.find(({ id, name }) => name === filled.template || id === filled.template);
   useEffect(() => {
-    const named = usable.value.find(({ name }) => name === filled.template);
-    chosen.value ??= (named ?? usable.value[0])?.id;
+    // A link that names one which is not there makes nothing of another.
+    chosen.value ??= (filled.template === undefined ? usable.value[0] : named)?.id;
   }, [usable.value]);
   const template = usable.value.find(({ id }) => id === chosen.value);
   if (state.value.error && !state.value.data) {
@@ -43,9 +47,15 @@ export default function CreatePage() {
     );
   }
   return (
-    <CreateForm key={chosen.value ?? ""} template={template} filled={filled} crumbs={CRUMBS}>
+    <CreateForm key={chosen.value ?? ""} template={template} filled={filled} typed={typed} crumbs={CRUMBS}>
       <fieldset class="stack">
         <legend class="lg">Template</legend>
+        {filled.template !== undefined && !named && (
+          <p class="banner box attn" role="status">
+            <Icon name="warn" />
+            <span>The link names the template {filled.template}, which is not here for you. Choose another.</span>
+          </p>
+        )}
         <div class="cards brief">
           {usable.value.map((one) => (
             <Card key={one.id} template={one} checked={one.id === chosen.value} pick={sets(chosen, one.id)} />

@@ -1,5 +1,5 @@
 // The form below the template cards.
-import { useComputed, useSignal } from "@preact/signals";
+import { type Signal, useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
@@ -27,6 +27,8 @@ import { type Filled, linkTo } from "./link.ts";
 type FormProps = {
   readonly template: Template | undefined;
   readonly filled: Filled;
+  /** The name that was typed or is in the link. */
+  readonly typed: Signal<string | undefined>;
   readonly crumbs: readonly { label: string; href: string }[];
   /** The choice of the template. */
   readonly children: ComponentChildren;
@@ -46,10 +48,12 @@ const freeName = (template: string): string => {
   return name;
 };
 
-export const CreateForm = ({ template, filled, crumbs, children }: FormProps) => {
+export const CreateForm = ({ template, filled, typed, crumbs, children }: FormProps) => {
   const { route } = useLocation();
-  const name = useSignal(filled.name ?? (template ? freeName(template.name) : ""));
-  const values = useSignal<Values>(filled.template === template?.name || !filled.template ? filled.parameters : {});
+  const name = useSignal(typed.value ?? (template ? freeName(template.name) : ""));
+  const values = useSignal<Values>(
+    !filled.template || filled.template === template?.name || filled.template === template?.id ? filled.parameters : {},
+  );
   const touched = useSignal<ReadonlySet<string>>(new Set());
   const preset = useSignal<Preset | undefined>(undefined);
   const problem = useSignal("");
@@ -163,6 +167,7 @@ export const CreateForm = ({ template, filled, crumbs, children }: FormProps) =>
                   hint="Letters and digits, in groups joined by single hyphens."
                   onInput={(event) => {
                     name.value = event.currentTarget.value;
+                    typed.value = name.value;
                     nameProblem.value = "";
                   }}
                 />

@@ -7,6 +7,7 @@ import { Button } from "../../parts/button.tsx";
 import { download } from "../../parts/download.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { into } from "../../parts/handlers.ts";
+import { Tabs } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { Builds } from "./builds.tsx";
 import { Chats } from "./chats.tsx";
@@ -64,17 +65,15 @@ export default function InsightsPage() {
         </>
       }
     >
-      <div class="tabs" role="navigation" aria-label="Insight sections">
-        {PARTS.map(({ tab, label }) => (
-          <a
-            key={tab}
-            href={`${tab ? `/insights/${tab}` : "/insights"}${query}`}
-            aria-current={chosen?.tab === tab ? "page" : undefined}
-          >
-            {label}
-          </a>
-        ))}
-      </div>
+      <Tabs
+        label="Insight sections"
+        tabs={PARTS.map(({ tab, label }) => ({
+          name: tab,
+          label,
+          href: `${tab ? `/insights/${tab}` : "/insights"}${query}`,
+        }))}
+        open={chosen?.tab}
+      />
       <div class="page">
         {Part ? (
           <>

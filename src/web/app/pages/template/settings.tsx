@@ -58,6 +58,14 @@ const bodyOf = (form: HTMLFormElement): PatchTemplate => {
   };
 };
 
+/** What is another than it was when the form was filled in: somebody else may have changed the rest meanwhile. */
+const changesOf = (body: PatchTemplate, template: Template): PatchTemplate =>
+  Object.fromEntries(
+    Object.entries(body).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(template[name as keyof Template]),
+    ),
+  );
+
 type DaysProps = { name: string; label: string; chosen: readonly string[]; hint: string };
 
 const Days = ({ name, label, chosen, hint }: DaysProps) => (
@@ -89,7 +97,8 @@ export const Settings = ({ template, again, deleted }: SettingsProps) => {
     problem.value = "";
     problems.value = {};
     try {
-      await call("PATCH /templates/:template", { path, body: bodyOf(form) });
+      const body = changesOf(bodyOf(form), template);
+      if (Object.keys(body).length > 0) await call("PATCH /templates/:template", { path, body });
       await again();
       say("The template is saved");
     } catch (error) {

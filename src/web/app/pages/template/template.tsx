@@ -3,13 +3,14 @@ import lazy from "preact-iso/lazy";
 import { useLocation, useRoute } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
-import { call } from "../../data/api.ts";
+import { call, Problem } from "../../data/api.ts";
 import { face } from "../../data/face.ts";
 import { useResource } from "../../data/resource.ts";
 import { isAdministrator } from "../../data/session.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { Tabs } from "../../parts/sections.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
@@ -43,11 +44,23 @@ export default function TemplatePage() {
   const id = params.template ?? "";
   const { state, again } = useResource(`template ${id}`, () => read(id));
   const { data, error } = state.value;
-  if (error || !data) {
+  const isGone = error instanceof Problem && [400, 404, 410].includes(error.status);
+  // What is shown stays when it cannot be read again: there may be an edit in it.
+  if (isGone || !data) {
     return (
       <Frame title="Template" crumbs={CRUMBS}>
         <div class="page">
-          {error ? <Failed what="The template cannot be read" error={error} again={again} /> : <Skeleton lines={6} />}
+          {isGone ? (
+            <Empty icon="layers" title="There is no such template" text="It was deleted, or it is not shared with you.">
+              <ButtonLink look="primary" href="/templates">
+                All templates
+              </ButtonLink>
+            </Empty>
+          ) : error ? (
+            <Failed what="The template cannot be read" error={error} again={again} />
+          ) : (
+            <Skeleton lines={6} />
+          )}
         </div>
       </Frame>
     );
@@ -86,13 +99,11 @@ export default function TemplatePage() {
         )
       }
     >
-      <div class="tabs" role="navigation" aria-label="Template sections">
-        {tabs.map(([path, label]) => (
-          <a key={path} href={path ? `${base}/${path}` : base} aria-current={tab === path ? "page" : undefined}>
-            {label}
-          </a>
-        ))}
-      </div>
+      <Tabs
+        label="Template sections"
+        tabs={tabs.map(([name = "", label = ""]) => ({ name, label, href: name ? `${base}/${name}` : base }))}
+        open={tab}
+      />
       {tab === "files" && mayChange ? (
         <Editor template={template} active={active} again={again} />
       ) : (

@@ -13,6 +13,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
+import { uploadFiles } from "../../parts/upload-files.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { Find } from "./find.tsx";
 import { KeysRow } from "./keys-row.tsx";
@@ -80,7 +81,7 @@ const Open = ({ agent, command }: { agent: string; command: string | undefined }
           <footer class="foot desk">
             <span>Comes back by itself, terminal {pane.slice(0, 4)}</span>
             <span class="num">{all.size.value}</span>
-            <span class="push">Drop files to upload them into the terminal's folder</span>
+            <span class="push">Files that are dropped are uploaded into its folder. Alt Shift Up leaves it.</span>
           </footer>
         </div>
       </div>
@@ -91,6 +92,7 @@ const Open = ({ agent, command }: { agent: string; command: string | undefined }
 const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined }) => {
   const { tabs, tab } = all.layout.value;
   const agent = here?.agents.find(({ id }) => id === all.agent);
+  const picker = useRef<HTMLInputElement>(null);
   const menu = (): MenuItem[] => [
     { icon: "cols", label: "Split right", note: "Alt Shift R", act: () => all.add("right") },
     { icon: "list", label: "Split below", note: "Alt Shift B", act: () => all.add("below") },
@@ -98,6 +100,7 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
       ? [{ icon: "chev" as const, label: "Next terminal", note: "Alt Shift Right", act: () => all.step(1) }]
       : []),
     { icon: "search", label: "Search", note: "Ctrl Shift F", act: () => all.search(true) },
+    { icon: "up", label: "Upload files", act: () => picker.current?.click() },
     "line",
     ...SIZES.map(
       (pixels): MenuItem => ({
@@ -144,7 +147,18 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
           pressed={all.searches.value}
           onPress={() => all.search(!all.searches.value)}
         />
-        <Menu label="Splits and letters" items={menu} />
+        <Menu label="Splits, files and letters" items={menu} />
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label="Files for the terminal's folder"
+          onChange={({ currentTarget }) => {
+            void uploadFiles(all.agent, { terminal: all.layout.value.pane }, [...(currentTarget.files ?? [])]);
+            currentTarget.value = "";
+          }}
+        />
       </span>
     </header>
   );

@@ -16,6 +16,7 @@ import { Empty, Failed } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { LogView } from "../../parts/log-view.tsx";
 import { Menu } from "../../parts/menu.tsx";
+import { Tabs } from "../../parts/sections.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { Frame } from "../../shell/frame.tsx";
@@ -190,13 +191,11 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
           </div>
         )}
       </div>
-      <div class="tabs" role="navigation" aria-label="Workspace sections">
-        {TABS.map(([path, label]) => (
-          <a key={path} href={path ? `${base}/${path}` : base} aria-current={tab === path ? "page" : undefined}>
-            {label}
-          </a>
-        ))}
-      </div>
+      <Tabs
+        label="Workspace sections"
+        tabs={TABS.map(([name, label]) => ({ name, label, href: name ? `${base}/${name}` : base }))}
+        open={tab}
+      />
       {tab === "terminal" ? (
         <div class="page-high">
           <AgentChoice agents={agents} agent={agent} />
@@ -231,6 +230,9 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
           {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
           {tab === "builds" && <Builds workspace={workspace} />}
           {tab === "sharing" && <Sharing workspace={workspace} />}
+          {!TABS.some(([name]) => name === tab) && (
+            <Empty icon="search" title="No such section" text="The address names none of these." />
+          )}
           {tab === "" && (
             <div class="split">
               <div class="stack loose">

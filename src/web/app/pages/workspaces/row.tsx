@@ -87,7 +87,7 @@ export const Row = ({ row, index, selected, showsOwner, isPassing, onSelect }: R
         <Time at={row.last_used_at} />
       </span>
       <span class="cell acts" role="cell">
-        {!isPassing && <Acts row={row} />}
+        {!isPassing && <Acts key={row.id} row={row} />}
       </span>
     </div>
   );

@@ -13,7 +13,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { format, parse } from "../../parts/query.ts";
 import { Search } from "../../parts/search.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { VirtualList } from "../../parts/virtual-list.tsx";
+import { VirtualList } from "../../parts/virtual-list/virtual-list.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { failed } from "../../shell/toasts.tsx";
 import { Bulk } from "./bulk.tsx";
@@ -146,6 +146,7 @@ export default function WorkspacesPage() {
             size={ROW_PX}
             fixed={!isNarrow.matches}
             narrow={isTyping.value}
+            recycled
             keyOf={(index) => list[index]?.id ?? index}
             row={(index, isScrolled) => drawn(list[index], index, isScrolled || isTyping.value)}
           />

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { call, Problem } from "../../data/api.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { Icon } from "../icon.tsx";
 import type { Modifier } from "./terminal-keys.ts";
@@ -42,26 +43,49 @@ export const lastTerminal = (agent_id: string): string => {
   return known;
 };
 
-const WORDS: Partial<Record<TerminalState, string>> = {
+/** `gone`: nothing is there to connect to. */
+type Shown = TerminalState | "gone";
+
+/** A WebSocket that is refused does not say why. */
+const isGone = async (agent_id: string): Promise<boolean> => {
+  const path = { workspaceagent: agent_id };
+  const error: unknown = await call("GET /workspaceagents/:workspaceagent", { path }).catch((error) => error);
+  return error instanceof Problem && [400, 403, 404, 410].includes(error.status);
+};
+
+/** Tab and Escape belong to the program. Alt-Shift-Up and Alt-Shift-Down lead to what is before and behind the terminal in the page. */
+const leaves = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HTMLElement): boolean => {
+  const isUp = key === "ArrowUp";
+  if (type !== "keydown" || !altKey || !shiftKey || ctrlKey || !(isUp || key === "ArrowDown")) return false;
+  const side = isUp ? Node.DOCUMENT_POSITION_PRECEDING : Node.DOCUMENT_POSITION_FOLLOWING;
+  const stops = [...document.querySelectorAll<HTMLElement>("a[href], button:enabled, input:enabled, select, textarea")];
+  const beside = stops.filter((one) => box.compareDocumentPosition(one) === side && one.checkVisibility());
+  (isUp ? beside.at(-1) : (beside[0] ?? document.getElementById("main")))?.focus();
+  return true;
+};
+
+const WORDS: Partial<Record<Shown, string>> = {
   connecting: "Connecting",
   cut: "The line is cut; trying again. What runs, runs on.",
   ended: "The terminal has ended.",
+  gone: "There is nothing to connect to: the workspace was deleted or built anew, or is not shared with you any more.",
 };
 
 export const TerminalBox = (props: TerminalProps) => {
   const { agent_id, reconnect, command, label, onSession, onState, fontSize, ended } = props;
   const { onTitle, onSize, onFocus, onKey, onModifier } = props;
   const box = useRef<HTMLDivElement>(null);
-  const state = useSignal<TerminalState>("connecting");
+  const state = useSignal<Shown>("connecting");
   const why = useSignal("");
   useEffect(() => {
     let session: TerminalSession | undefined;
     let isOver = false;
     const open = async (): Promise<void> => {
       const { TerminalSession } = await import("./terminal-session.ts");
-      if (isOver || !box.current) return;
+      const place = box.current;
+      if (isOver || !place) return;
       session = new TerminalSession({
-        box: box.current,
+        box: place,
         agent_id,
         reconnect,
         command,
@@ -69,19 +93,31 @@ export const TerminalBox = (props: TerminalProps) => {
         onTitle,
         onSize,
         onFocus,
-        onKey,
+        onKey: (event) => !leaves(event, place) && (onKey?.(event) ?? true),
         onModifier,
         onState: (next, reason) => {
+          // Also the last attempt has come to nothing.
+          if (next === "cut" && state.value !== "open") void isGone(agent_id).then((is) => is && end());
           state.value = next;
           why.value = reason;
           onState?.(next);
         },
       });
+      session.terminal.textarea?.setAttribute("aria-description", "Alt Shift Up or Down leaves the terminal.");
       session.terminal.focus();
       onSession?.(session);
     };
+    const end = (): void => {
+      if (isOver) return;
+      state.value = "gone";
+      why.value = "";
+      isOver = true;
+      onSession?.(undefined);
+      session?.end();
+    };
     open().catch(failed);
     return () => {
+      if (isOver) return;
       isOver = true;
       if (session) onSession?.(undefined);
       session?.end();
@@ -96,6 +132,7 @@ export const TerminalBox = (props: TerminalProps) => {
           {state.value === "cut" && <Icon name="warn" />}
           {words} {why.value}
           {state.value === "ended" && ended}
+          {state.value === "gone" && <a href="/terminals">All terminals</a>}
         </p>
       )}
     </div>

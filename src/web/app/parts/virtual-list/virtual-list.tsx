@@ -1,5 +1,5 @@
 // A window over a long list: only the rows one can see are in the page, and the page scrolls as if all were. Rows keep their element
-// while they are in view.
+// while they are in view, and where it is allowed those that come take the elements of those that go.
 import { useSignal } from "@preact/signals";
 import {
   elementScroll,
@@ -12,6 +12,7 @@ import {
 } from "@tanstack/virtual-core";
 import type { ComponentChildren, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { rowSlots } from "./row-slots.ts";
 
 type VirtualListProps = {
   readonly count: number;
@@ -31,6 +32,11 @@ type VirtualListProps = {
   readonly fromEnd?: boolean;
   /** Everything is another with each change, as while one types a filter: only what one sees is drawn. */
   readonly narrow?: boolean;
+  /**
+   * Rows that come take the elements of those that go. For rows of one height without a state of their own; what has one is given a key
+   * in the row.
+   */
+  readonly recycled?: boolean;
   /** Role of the box around the rows, such as rowgroup. */
   readonly role?: "rowgroup" | "presentation";
 };
@@ -38,6 +44,13 @@ type VirtualListProps = {
 /** Rows beyond the edges, for those who scroll. */
 const OVERSCAN = 12;
 const NARROW = 2;
+
+/** Somebody has the focus or selected words in it: these stay with their row. */
+const isHeld = (box: HTMLElement | null): boolean => {
+  const selection = getSelection();
+  const words = selection?.isCollapsed === false ? selection.anchorNode : null;
+  return box !== null && [document.activeElement, words].some((one) => one !== null && box.contains(one));
+};
 
 export const VirtualList = ({
   count,
@@ -50,6 +63,7 @@ export const VirtualList = ({
   shown,
   fromEnd,
   narrow,
+  recycled,
   role,
 }: VirtualListProps) => {
   const box = useRef<HTMLDivElement>(null);
@@ -98,6 +112,13 @@ export const VirtualList = ({
   // Read, so that a change of the window draws anew.
   void drawn.value;
   const items = list.getVirtualItems();
+  const slots = useMemo(rowSlots, []);
+  const keys = items.map((item) => (fixed && keyOf ? keyOf(item.index) : item.key)) as (string | number)[];
+  const mayReuse = recycled && fixed;
+  const slotOf = mayReuse ? slots.assign(keys, !isHeld(box.current)) : keys;
+  const drawnRows = items.map((item, at) => ({ item, key: slotOf[at] as string | number }));
+  // While rows come and go they stay where they are in the document; at rest they stand in their order, for keys and readers of the screen.
+  if (mayReuse && (list.isScrolling || narrow)) drawnRows.sort((a, b) => Number(a.key) - Number(b.key));
   const margin = scroller ? 0 : (box.current?.offsetTop ?? 0);
   return (
     <div
@@ -106,12 +127,12 @@ export const VirtualList = ({
       role={role}
       style={{ blockSize: `${list.getTotalSize()}px` }}
     >
-      {items.map((item) => (
+      {drawnRows.map(({ item, key }) => (
         <div
-          key={fixed && keyOf ? keyOf(item.index) : item.key}
-          class="virtual-row"
+          key={key}
+          class={mayReuse ? "virtual-row recycled" : "virtual-row"}
           role={role === "rowgroup" ? "presentation" : undefined}
-          data-index={item.index}
+          data-index={mayReuse ? undefined : item.index}
           ref={fixed ? undefined : measure}
           style={{ transform: `translateY(${item.start - margin}px)` }}
         >

@@ -1,0 +1,30 @@
+// Which element shows which row of a long list (src/web/app/parts/virtual-list/row-slots.ts).
+import { expect, test } from "bun:test";
+import { rowSlots } from "../../src/web/app/parts/virtual-list/row-slots.ts";
+
+const rows = (from: number, count: number): number[] => Array.from({ length: count }, (_, at) => from + at);
+
+test("[WB-76] a row that comes into view takes the element of one that has gone, and the others keep theirs", () => {
+  const slots = rowSlots();
+  expect(slots.assign(rows(0, 4), true)).toEqual([0, 1, 2, 3]);
+  expect(slots.assign(rows(2, 4), true)).toEqual([2, 3, 0, 1]);
+  expect(slots.assign(rows(3, 4), true)).toEqual([3, 0, 1, 2]);
+});
+
+test("[WB-76] a jump to other rows makes no new elements, and each row has one of its own", () => {
+  const slots = rowSlots();
+  slots.assign(rows(0, 50), true);
+  for (const from of [400, 9_000, 20, 0]) {
+    const given = slots.assign(rows(from, 50), true);
+    expect(new Set(given).size).toBe(50);
+    expect(Math.max(...given)).toBe(49);
+  }
+});
+
+test("[WB-76] while somebody is in the list no element goes to another row", () => {
+  const slots = rowSlots();
+  const before = slots.assign(rows(0, 4), true);
+  const after = slots.assign(rows(2, 4), false);
+  expect(after.slice(0, 2)).toEqual(before.slice(2));
+  expect(after.slice(2).every((slot) => !before.includes(slot))).toBe(true);
+});
