@@ -19,7 +19,8 @@ export type Outcome<State, Reply> = {
 };
 
 /**
- * Subclasses offer messages as public methods that take one plain JSON argument and return a promise. Each calls `turn` once.
+ * Subclasses offer messages as public methods that take one plain JSON argument and return a promise. Each calls `handle` or
+ * `handleCreate` once.
  * State is replaced, never changed in place.
  */
 export abstract class Actor<State> {
