@@ -28,7 +28,10 @@ export const auditAccess = ({ user_id, roles }: UserCaller, within: readonly str
   },
 });
 
-/** Sends lists of entries that match, the oldest first, behind the one with the key `after` or from now on; gives how to stop. */
+/**
+ * Sends lists of entries that match, the oldest first, behind the one with the key `after`; gives how to stop. Without `after` an empty list
+ * comes first: what is written from then on is sent, so that who reads the log after it misses nothing.
+ */
 export const followAudit = (
   { store, clock }: ApiContext,
   { filter, after }: { readonly filter: AuditFilter; readonly after: number | undefined },
@@ -44,9 +47,10 @@ export const followAudit = (
     version = store.auditVersion;
     try {
       const rows = await newest();
+      const isFirst = seen === undefined;
       const fresh = seen === undefined ? [] : rows.filter(({ entry }) => entry.key > (seen ?? 0)).reverse();
       seen = Math.max(seen ?? 0, rows[0]?.entry.key ?? 0);
-      if (fresh.length > 0) feed.send(JSON.stringify(fresh.map(presentEntry)));
+      if (isFirst || fresh.length > 0) feed.send(JSON.stringify(fresh.map(presentEntry)));
     } finally {
       isLooking = false;
     }

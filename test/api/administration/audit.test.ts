@@ -41,6 +41,16 @@ test("[AD-10] new entries come within what was asked for; the table holds every 
   expect((await socket.closed).code).toBe(1008);
 }, 60_000);
 
+test("[AD-10] who follows the audit log from nothing on is told from when on", async () => {
+  await using world = await openModelWorld();
+  const { owner } = world;
+  const q = encodeURIComponent("resource_type:organization");
+  using socket = await owner.socket(`/api/v2/audit/watch?q=${q}`);
+  expect(await nextList(socket)).toEqual([]);
+  await owner.post("/api/v2/organizations", { name: "harbour" });
+  expect(await nextList(socket)).toMatchObject([{ action: "create", resource_target: "harbour" }]);
+}, 60_000);
+
 test("[AD-9] chats of people who have set no permissions begin with those of the deployment", async () => {
   await using world = await openModelWorld();
   const { owner, organization_id } = world;

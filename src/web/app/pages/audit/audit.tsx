@@ -57,7 +57,10 @@ export default function AuditPage() {
       pings: true,
       message: (text) => {
         const message = JSON.parse(text) as AuditLog[] | { type: "ping" };
-        if (Array.isArray(message)) fresh.value = [...message.toReversed(), ...fresh.value].slice(0, MOST_LIVE);
+        if (!Array.isArray(message)) return;
+        // It begins here, since there was no entry to begin behind: one may have been written meanwhile.
+        if (message.length === 0) void again();
+        fresh.value = [...message.toReversed(), ...fresh.value].slice(0, MOST_LIVE);
       },
     });
     return () => socket.end();
