@@ -2,7 +2,7 @@
 // be told it learns so with its next connection.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { coalesced, pause } from "#base/retry.ts";
+import { coalesced, retry } from "#base/retry.ts";
 import type { DomainContext } from "../context.ts";
 import { findAgentById } from "./find.ts";
 
@@ -24,22 +24,24 @@ export const tellSecretsChange = async (deps: Deps, agent_id: string, signal: Ab
 };
 
 /** Never rejects. */
-const askToRenew = async ({ agentHttp, clock }: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
-  for (let tries = 1; tries <= TRIES && !signal.aborted; tries += 1) {
-    const late = lateAfter(clock, ANSWER_MS);
-    try {
-      const asked = AbortSignal.any([signal, late.signal]);
-      const path = "/api/v0/renew-secrets";
-      const response = await agentHttp.request(agent_id, { method: "POST", path, signal: asked });
-      await response.discard();
-      // A daemon of an older version knows no such path.
-      return;
-    } catch (error) {
-      log("agents").debug("agent {agent_id} cannot be told of changed secrets: {error}", { agent_id, error });
-    } finally {
-      late.cancel();
-    }
-    if (tries < TRIES) await pause(clock, AGAIN_MS, signal);
+const askToRenew = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
+  const again = (error: unknown, failures: number): number | undefined => {
+    log("agents").debug("agent {agent_id} cannot be told of changed secrets: {error}", { agent_id, error });
+    return failures < TRIES ? AGAIN_MS : undefined;
+  };
+  await retry(deps.clock, () => askOnce(deps, agent_id, signal), again, signal).catch(() => undefined);
+};
+
+/** A daemon of an older version knows no such path: its answer counts as well. */
+const askOnce = async ({ agentHttp, clock }: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
+  const late = lateAfter(clock, ANSWER_MS);
+  try {
+    const asked = AbortSignal.any([signal, late.signal]);
+    const path = "/api/v0/renew-secrets";
+    const response = await agentHttp.request(agent_id, { method: "POST", path, signal: asked });
+    await response.discard();
+  } finally {
+    late.cancel();
   }
 };
 

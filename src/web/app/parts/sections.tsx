@@ -13,6 +13,16 @@ const useInSight = <E extends HTMLElement>(open: string | undefined): RefObject<
   return ref;
 };
 
+type Name = { readonly name: string; readonly label: string; readonly href: string };
+
+/** Each as a link; the one that is open is told as the current one. */
+const Names = ({ names, open }: { readonly names: readonly Name[]; readonly open: string | undefined }) =>
+  names.map(({ name, label, href }) => (
+    <a key={name} href={href} aria-current={name === open ? "page" : undefined}>
+      {label}
+    </a>
+  ));
+
 export type Section = { readonly name: string; readonly label: string; readonly page: ComponentType };
 
 type SectionsProps = {
@@ -29,11 +39,7 @@ export const Sections = ({ label, path, sections, open }: SectionsProps) => {
   return (
     <div class="admin">
       <nav class="subnav" aria-label={label} ref={names}>
-        {sections.map(({ name, label }) => (
-          <a key={name} href={`${path}/${name}`} aria-current={name === open?.name ? "page" : undefined}>
-            {label}
-          </a>
-        ))}
+        <Names names={sections.map((one) => ({ ...one, href: `${path}/${one.name}` }))} open={open?.name} />
       </nav>
       <div class="page narrow">
         {Page ? <Page /> : <Empty icon="search" title="No such section" text="The address names none of these." />}
@@ -45,17 +51,13 @@ export const Sections = ({ label, path, sections, open }: SectionsProps) => {
 type TabsProps = {
   /** What the sections are of: Workspace sections. */
   readonly label: string;
-  readonly tabs: readonly { readonly name: string; readonly label: string; readonly href: string }[];
+  readonly tabs: readonly Name[];
   /** The name of the one that is open. */
   readonly open: string | undefined;
 };
 
 export const Tabs = ({ label, tabs, open }: TabsProps) => (
   <div class="tabs" role="navigation" aria-label={label} ref={useInSight<HTMLDivElement>(open)}>
-    {tabs.map(({ name, label, href }) => (
-      <a key={name} href={href} aria-current={name === open ? "page" : undefined}>
-        {label}
-      </a>
-    ))}
+    <Names names={tabs} open={open} />
   </div>
 );
