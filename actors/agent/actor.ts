@@ -210,7 +210,7 @@ export class AgentActor extends Actor<AgentState> {
   }
 
   /** A connection begins to speak for the agent; the one before it is told to go (topic `agent_connection`). */
-  connected(args: { connection_id: string; api_version: string }): Promise<void> {
+  connected(args: Omit<Parameters<typeof state.connected>[1], "now">): Promise<void> {
     return this.handle((now) => {
       const outcome = this.#outcome(state.connected(now, { ...args, now: this.#deps.clock.now() }));
       const { after } = outcome;
@@ -224,7 +224,7 @@ export class AgentActor extends Actor<AgentState> {
     });
   }
 
-  heartbeat(args: { connection_id: string }): Promise<void> {
+  heartbeat(args: Omit<Parameters<typeof state.heartbeat>[1], "now">): Promise<void> {
     return this.#report((now) => state.heartbeat(now, { ...args, now: this.#deps.clock.now() }));
   }
 

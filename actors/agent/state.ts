@@ -7,6 +7,7 @@ import { type AgentAppRow, updateAgentApp } from "#db/agents/apps.ts";
 import { type AgentMetadataRow, updateAgentMetadata } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, keepScriptTiming, updateAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import type { Latency } from "#db/schema/agents.ts";
 import { type LifecycleState, SUBSYSTEMS } from "#schema/agents/agent.ts";
 import { asIcon, asLink } from "#schema/text.ts";
 import type { AppHealth, AppState } from "#schema/workspaces/app.ts";
@@ -46,26 +47,33 @@ const changed = (state: AgentState, patch: Partial<AgentRow>, now: number, visib
   reply: undefined,
 });
 
+/** Who speaks for the agent, and how far it is from the relays as far as that is known. */
+type Sign = { readonly connection_id: string; readonly latency: Latency; readonly now: number };
+
 /** A connection begins to speak for the agent; it takes the place of any other. */
 export const connected = (
   state: AgentState,
-  { connection_id, api_version, now }: { connection_id: string; api_version: string; now: number },
+  { connection_id, api_version, latency, now }: Sign & { api_version: string },
 ): Decision => {
-  const patch = { first_connected_at: state.agent.first_connected_at ?? now, last_connected_at: now };
-  const { state: next, ...decision } = changed(state, { ...patch, disconnected_at: null, api_version }, now);
+  const { first_connected_at } = state.agent;
+  const patch = { first_connected_at: first_connected_at ?? now, ...alive({ latency, now }), api_version };
+  const { state: next, ...decision } = changed(state, patch, now);
   return { ...decision, state: { ...next, connection: connection_id } };
 };
 
 /** A sign of life. Watchers hear of it only when the agent had counted as disconnected. A replaced connection is ignored. */
-export const heartbeat = (
-  state: AgentState,
-  { connection_id, now }: { connection_id: string; now: number },
-): Decision => {
+export const heartbeat = (state: AgentState, { connection_id, latency, now }: Sign): Decision => {
   if (state.connection !== undefined && state.connection !== connection_id) return unchanged(state, undefined);
   const visible = agentStatus(state.agent, now) !== "connected";
-  const { state: next, ...decision } = changed(state, { last_connected_at: now, disconnected_at: null }, now, visible);
+  const { state: next, ...decision } = changed(state, alive({ latency, now }), now, visible);
   return { ...decision, state: { ...next, connection: connection_id } };
 };
+
+const alive = ({ latency, now }: Pick<Sign, "latency" | "now">) => ({
+  last_connected_at: now,
+  disconnected_at: null,
+  latency,
+});
 
 /** The connection is gone. Nothing happens when another one has taken its place. */
 export const disconnected = (

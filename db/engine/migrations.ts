@@ -25,6 +25,7 @@ import connectionLogs from "../migrations/0021_connection_logs.sql" with { type:
 import userSecrets from "../migrations/0022_user_secrets.sql" with { type: "text" };
 import quietHours from "../migrations/0023_quiet_hours.sql" with { type: "text" };
 import oauth2 from "../migrations/0024_oauth2.sql" with { type: "text" };
+import agentsLatency from "../migrations/0025_agents_latency.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -58,4 +59,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0022_user_secrets", sql: userSecrets },
   { name: "0023_quiet_hours", sql: quietHours },
   { name: "0024_oauth2", sql: oauth2 },
+  { name: "0025_agents_latency", sql: agentsLatency },
 ];

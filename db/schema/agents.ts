@@ -6,6 +6,9 @@ import { workspaces } from "./workspaces.ts";
 
 export type DeclaredDevcontainer = { id: string; name: string; workspace_folder: string; config_path: string };
 
+/** By the name of a region; `preferred` is the agent's home. */
+export type Latency = Record<string, { latency_ms: number; preferred: boolean }>;
+
 export const agents = agentTable(
   "agents",
   {
@@ -50,6 +53,8 @@ export const agents = agentTable(
     first_connected_at: integer(),
     last_connected_at: integer(),
     disconnected_at: integer(),
+    /** How far the relays are, as it was with the last sign of life. */
+    latency: text({ mode: "json" }).$type<Latency>().notNull().default({}),
     /** Bytes of log output stored over the agent's life, and whether a batch was refused for the limit. */
     logs_length: integer().notNull().default(0),
     logs_overflowed: integer({ mode: "boolean" }).notNull().default(false),

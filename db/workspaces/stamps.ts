@@ -28,7 +28,7 @@ const SQL = `select w.id, w.owner_id, w.organization_id, w.deleted, w.user_acl, 
       from json_each(w.group_acl) e join groups g on g.id = e.key) end,
   (select group_concat(a.updated_at || ',' || coalesce(cast(a.last_connected_at as text), '') || ',' || coalesce(cast(a.disconnected_at as text), '')
       || ',' || a.lifecycle_state || ',' || coalesce(cast(a.ready_at as text), '') || ',' || a.logs_length || ',' || a.logs_overflowed
-      || ',' || a.api_version
+      || ',' || a.api_version || ',' || a.latency
       || ',' || coalesce((select group_concat(p.health) from agent_apps p where p.agent_id = a.id), '')
       || ',' || coalesce((select group_concat(coalesce(s.status, '') || coalesce(cast(s.exit_code as text), ''))
           from agent_scripts s where s.agent_id = a.id), '')

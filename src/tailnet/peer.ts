@@ -37,6 +37,8 @@ export type PeerOptions = {
   holder?: PeerHolder;
   /** Somebody goes on watching its access once it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
   isWatched?: boolean;
+  /** Told what the peer says it is. */
+  changed?(node: Node): void;
   /** Told when the peer reads too slowly to be kept, with the reason. */
   dropped?(reason: string): void;
 };
@@ -165,6 +167,7 @@ export class Peer {
       // A copy: the node that came may be a view of the whole request.
       this.known = { node: fromBinary(NodeSchema, bytes), bytes };
       this.#coordinator.nodeChanged(this);
+      this.#options.changed?.(node);
     }
     if (addTunnel) {
       const id = idOf(addTunnel.id);

@@ -1,13 +1,16 @@
 // Two nodes that both answer reads, each a process of its own: what was written through one is read through the other at once, and reads
 // go on while the active node stands still.
 import { expect } from "bun:test";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { makeTemplate } from "#test/support/templates.ts";
+import { ECHO, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
+import { coordinate } from "#test/tailnet/peers.ts";
 
 // A lease that outlasts what is read while the active node stands still, also on a busy machine.
 const EVERY = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
@@ -56,10 +59,31 @@ testNeeding(
     using follower = await Follower.open(onTwo, chat.id);
     await follower.until(({ history }) => history.some((line) => line.startsWith("assistant: ")));
 
+    // An agent that is connected, through the spare.
+    const token = crypto.randomUUID();
+    const work = await makeTemplate(onTwo, `${ECHO}        token: ${token}\n`);
+    const { id } = await onTwo.post<{ id: string }>("/api/v2/users/me/workspaces", {
+      name: "worked",
+      template_id: work.id,
+    });
+    await until(idle);
+    await using agent = await connectAgent(two, token);
+    const stream = await coordinate(agent.tailnet);
+    await stream.send({ updateSelf: { node: { preferredDerp: 999, derpLatency: { "999-v4": 0.25 } } } });
+    const shown = async () =>
+      (await onTwo.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.resources[0]?.agents[0];
+    await until(async () => (await shown())?.latency["Coder Embedded Relay"]?.latency_ms === 250);
+
     one.signal("SIGSTOP");
     expect(await statusOf(onTwo, "/api/v2/users/me")).toBe(200);
+    const { name, status, latency } = (await shown()) ?? {};
+    expect([name, status, latency]).toEqual([
+      "main",
+      "connected",
+      { "Coder Embedded Relay": { latency_ms: 250, preferred: true } },
+    ]);
     const { workspaces } = await onTwo.get<Listed>("/api/v2/workspaces");
-    expect(workspaces.map(({ name }) => name)).toEqual(["first", "second", "third"]);
+    expect(workspaces.map(({ name }) => name)).toEqual(["first", "second", "third", "worked"]);
     expect(await statusOf(onTwo, `/api/v2/templates/${template.id}`)).toBe(200);
     expect(await statusOf(new Client(two.url, "nobody"), "/api/v2/users/me")).toBe(401);
     // It was no other than the spare who answered all of this.

@@ -18,7 +18,6 @@ import { nullableUuid } from "#schema/nullable-uuid.ts";
 import type { App, AppStatus } from "#schema/workspaces/app.ts";
 import { hasAppHosts } from "../applications/names.ts";
 import type { DomainContext } from "../context.ts";
-import { type LatencyOf, latencyOf } from "./latency.ts";
 
 /** What agents are shown with. */
 export type AgentView = {
@@ -31,7 +30,6 @@ export type AgentView = {
   readonly compat: boolean;
   /** Whether apps have hosts of their own. */
   readonly hasAppHosts: boolean;
-  readonly latency: LatencyOf;
 };
 
 /** As the server knows it at the present time; `store` reads the rows, as they stand in one moment where a snapshot is given. */
@@ -45,7 +43,6 @@ export const agentView = (
   now: ctx.clock.now(),
   compat,
   hasAppHosts: hasAppHosts(ctx),
-  latency: latencyOf(ctx),
 });
 
 /** The agents of these resources by resource id, each list in the order it is shown (display order, then name). */
@@ -79,8 +76,6 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
       row,
       {
         names: names?.get(row.id)?.[0],
-        // Nothing is known of the way to one that has never come.
-        latency: row.first_connected_at === null ? {} : view.latency(row.id),
         open: openSecretTexts(view.encryption, row.id),
         apps: apps.get(row.id) ?? [],
         statuses: statuses.get(row.id) ?? [],
@@ -100,7 +95,6 @@ const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
 type Deps = {
   /** What the hosts of its apps are made of; undefined where there are none. */
   names: Omit<AppName, "app"> | undefined;
-  latency: WorkspaceAgent["latency"];
   open: TextChange;
   apps: readonly AgentAppRow[];
   statuses: readonly AppStatusRow[];
@@ -142,7 +136,8 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
     troubleshooting_url: row.troubleshooting_url,
     logs_length: row.logs_length,
     logs_overflowed: row.logs_overflowed,
-    latency: parts.latency,
+    // Nothing is known of the way to one that is not there.
+    latency: status === "connected" ? row.latency : {},
     apps: parts.apps.map((app) => presentApp(app, parts)),
     scripts: parts.scripts.map((script) => presentScript(script, parts.open)),
     log_sources: parts.sources.map(presentLogSource),

@@ -78,7 +78,9 @@ describe("lifecycle", () => {
 
 describe("connection", () => {
   const connect = (from: AgentState, connection_id: string, now = NOW) =>
-    state.connected(from, { connection_id, api_version: "2.10", now });
+    state.connected(from, { connection_id, api_version: "2.10", latency: {}, now });
+  const beat = (from: AgentState, connection_id: string, now: number) =>
+    state.heartbeat(from, { connection_id, latency: { here: { latency_ms: 3, preferred: true } }, now });
 
   test("[AG-5] connecting keeps the first time, renews the last and clears the disconnection", () => {
     const first = connect(fresh(), "one", NOW).state;
@@ -91,16 +93,17 @@ describe("connection", () => {
   test("[AG-7] a replaced connection neither ends nor prolongs the life of the agent", () => {
     const now = connect(connect(fresh(), "one").state, "two", NOW + 1).state;
     expect(state.disconnected(now, { connection_id: "one", now: NOW + 2 })).toMatchObject({ writes: [], state: now });
-    expect(state.heartbeat(now, { connection_id: "one", now: NOW + 2 })).toMatchObject({ writes: [], state: now });
+    expect(beat(now, "one", NOW + 2)).toMatchObject({ writes: [], state: now });
   });
 
-  test("[AG-14] a sign of life is written but not announced, unless the agent had counted as gone", () => {
+  test("[AG-14] [AG-22] a sign of life is written but not announced, unless the agent had counted as gone", () => {
     const now = connect(fresh(), "one").state;
-    const soon = state.heartbeat(now, { connection_id: "one", now: NOW + 15_000 });
+    const soon = beat(now, "one", NOW + 15_000);
     expect([soon.writes.length, soon.visible]).toEqual([1, false]);
-    expect(state.heartbeat(now, { connection_id: "one", now: NOW + 31_000 }).visible).toBe(true);
+    expect(soon.writes[0]?.rows[0]).toContain('{"here":{"latency_ms":3,"preferred":true}}');
+    expect(beat(now, "one", NOW + 31_000).visible).toBe(true);
     const reloaded = { ...now, connection: undefined };
-    expect(state.heartbeat(reloaded, { connection_id: "one", now: NOW + 1 }).state.connection).toBe("one");
+    expect(beat(reloaded, "one", NOW + 1).state.connection).toBe("one");
   });
 });
 

@@ -16,7 +16,7 @@ export type RpcAgent = AsyncDisposable & {
 
 /** Connects with this agent token; rejects when the server refuses. */
 export const connectAgent = async (
-  server: TestServer,
+  server: Pick<TestServer, "url">,
   token: string,
   query = "?version=2.10&role=agent",
 ): Promise<RpcAgent> => {

@@ -2,10 +2,13 @@
 // ends; is closed when another connection takes its place or the agent's build is no longer the latest (rules AG-5 to AG-9).
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import type { Latency } from "#db/schema/agents.ts";
+import { latencyOfDaemon, latencyOfNode } from "#domain/agents/latency.ts";
 import { tellSecretsChange } from "#domain/agents/secrets-change.ts";
 import { agentRules } from "#src/tailnet/peer-rules.ts";
 import { Agent, Tailnet } from "#src/wire/agent-api.ts";
 import { serveSession } from "#src/wire/drpc-server.ts";
+import type { Node } from "#src/wire/gen/tailnet_pb.ts";
 import { mergeRouters, routerFor } from "#src/wire/service.ts";
 import type { ApiContext } from "../../context.ts";
 import type { Socket } from "../../http/socket.ts";
@@ -31,6 +34,9 @@ export class AgentConnection extends YamuxConnection {
   readonly #over = new AbortController();
   /** The agent's actor has told all that this connection speaks for the agent now. */
   #hasSpoken = false;
+  /** How far the relays are: what the agent says, or else what the pings of a daemon of ours take. Written with each sign of life. */
+  #said: Latency | undefined;
+  #measured: Latency | undefined;
 
   constructor(ctx: ApiContext, options: AgentConnectionOptions) {
     super();
@@ -44,6 +50,7 @@ export class AgentConnection extends YamuxConnection {
     const daemon = speaks && has_tunnel ? dialer.expect(agent_id) : undefined;
     const alive = (round_trip_ms: number): void => {
       daemon?.measured(round_trip_ms);
+      if (daemon) this.#measured = latencyOfDaemon(round_trip_ms);
       this.#tell("heartbeat");
     };
     const open = new YamuxSocket(this.#ctx, socket, { agent_id, role: "server", alive });
@@ -57,12 +64,16 @@ export class AgentConnection extends YamuxConnection {
       };
       open.onEnd(topics.subscribe("agent_connection", agent_id, taken));
     }
+    const changed = (node: Node): void => {
+      const isFirst = this.#said === undefined;
+      this.#said = latencyOfNode(node);
+      // As with a daemon of ours, the first figures are there at once.
+      if (isFirst && this.#said) void open.session.ping();
+    };
+    const peer = { id: agent_id, rules: agentRules(agent_id), changed };
     const router = mergeRouters(
       routerFor(Agent, agentService(this.#ctx, this.#options)),
-      routerFor(
-        Tailnet,
-        tailnetService(this.#ctx, { peer: { id: agent_id, rules: agentRules(agent_id) }, holder: `self:${agent_id}` }),
-      ),
+      routerFor(Tailnet, tailnetService(this.#ctx, { peer, holder: `self:${agent_id}` })),
     );
     const onError = (method: string, error: unknown): void =>
       log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });
@@ -87,14 +98,18 @@ export class AgentConnection extends YamuxConnection {
     const { agent_id, api_version, speaks, has_tunnel } = this.#options;
     // Before it is given any.
     if (speaks && has_tunnel) await tellSecretsChange(this.#ctx, agent_id, this.#over.signal);
-    if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { connection_id: this.#id, api_version });
+    if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { ...this.#sign(), api_version });
     await open.checkBuild();
+  }
+
+  #sign(): { connection_id: string; latency: Latency } {
+    return { connection_id: this.#id, latency: this.#said ?? this.#measured ?? {} };
   }
 
   #tell(message: "heartbeat" | "disconnected"): void {
     if (!this.#options.speaks) return;
     const { agent_id } = this.#options;
-    this.#ctx.agents.ask(agent_id, message, { connection_id: this.#id }).catch((error) => {
+    this.#ctx.agents.ask(agent_id, message, this.#sign()).catch((error) => {
       // The status follows from the last sign of life in any case (facts/platform 2.3).
       log("agents").debug("{message} of agent {agent_id} was not noted: {error}", { message, agent_id, error });
     });
