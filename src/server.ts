@@ -19,7 +19,9 @@ import { chatDesktop } from "./api/chats/desktop.ts";
 import { experimentalChats } from "./api/chats/index.ts";
 import { health } from "./api/health.ts";
 import { AgentTokens } from "./api/http/agent-tokens.ts";
-import { checkAnswer } from "./api/http/answer-check.ts";
+import { checkAnswer } from "./api/http/answers/answer-check.ts";
+import { withValidators } from "./api/http/answers/answer-validators.ts";
+import { isMismatch } from "./api/http/answers/response-mismatch.ts";
 import { ALWAYS_FITS, bodyLimit, NO_BODY, readBody, tooLarge } from "./api/http/body/body.ts";
 import { BodyReaders } from "./api/http/body/body-shape.ts";
 import { refuseNulIn } from "./api/http/body/nul.ts";
@@ -33,7 +35,7 @@ import { Operations, variablesIn } from "./api/http/operations.ts";
 import { onceLoaded, webPages } from "./api/http/pages.ts";
 import { RateLimits } from "./api/http/rate-limit.ts";
 import { idOf, madeIdOf, tracedAnswer } from "./api/http/request-id.ts";
-import { isMismatch } from "./api/http/response-mismatch.ts";
+import { addRoutes, routes } from "./api/http/routes.ts";
 import { withinScope } from "./api/http/scope-gate.ts";
 import { UserKeys } from "./api/http/user-keys.ts";
 import { api } from "./api/index.ts";
@@ -117,12 +119,13 @@ export const createApp = (ctx: Context): AnyElysia => {
     const { application_name, logo_url } = await readAppearance(ctx);
     return { name: application_name, logo: logo_url };
   };
-  const app: AnyElysia = withRoutes(base, ctx)
+  const all = documented(ctx)
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
     .use(oauth2Protocol(ctx))
-    .use(swaggerPage(() => withRoutes(new Elysia(), ctx), web))
+    .use(swaggerPage(() => addRoutes(new Elysia(), documented(ctx)), web))
     .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face)));
+  const app = addRoutes(base, all, withValidators);
   const operations = operationsOf(app);
   const bodies = new BodyReaders(app.routes);
   const noRoute = (request: Request, error: unknown): Response => {
@@ -136,9 +139,9 @@ export const createApp = (ctx: Context): AnyElysia => {
   return app;
 };
 
-/** The app with everything the OpenAPI document describes. Each app between it and a route would cost a start 15 ms: all are added anew. */
-const withRoutes = (app: AnyElysia, ctx: Context): AnyElysia =>
-  app.use(health(ctx)).use(agentProgramFiles(ctx)).use(derp(ctx)).use(api(ctx)).use(chatDesktop(ctx));
+/** Everything the OpenAPI document describes. */
+const documented = (ctx: Context): AnyElysia =>
+  routes().use(health(ctx)).use(agentProgramFiles(ctx)).use(derp(ctx)).use(api(ctx)).use(chatDesktop(ctx));
 
 export type ServerOptions = {
   /** A connection on which nothing moves for so long is closed. Tests shorten it. */

@@ -1,11 +1,12 @@
 // What this server is: read by clients before they sign in.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { VERSION } from "#base/version.ts";
 import { vapidKeys } from "#db/notifications/settings.ts";
 import { deploymentId } from "#db/settings.ts";
 import { named } from "#schema/named.ts";
 import { makeVapidKeys } from "#src/notify/push.ts";
 import type { ApiContext } from "./context.ts";
+import { routes } from "./http/routes.ts";
 
 const BuildInfo = named(
   "BuildInfo",
@@ -26,7 +27,7 @@ const BuildInfo = named(
 );
 
 export const buildinfo = (ctx: ApiContext) =>
-  new Elysia().get(
+  routes().get(
     "/buildinfo",
     async () => ({
       external_url: "",

@@ -1,6 +1,6 @@
 // Uploads that templates are made from. The body goes to disk as it comes in and is refused while it streams when it is too large;
 // what was answered is on disk (rules TP-1 to TP-4).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { fileAt, mayUpload, remember } from "#domain/templates/uploads.ts";
@@ -12,11 +12,12 @@ import { tooLarge, UPLOAD_LIMIT } from "./http/body/body.ts";
 import { callers, type UserCaller } from "./http/caller.ts";
 import { operation } from "./http/operation.ts";
 import { fails } from "./http/responses.ts";
+import { routes } from "./http/routes.ts";
 
 const tags = ["Templates"];
 
 export const files = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/files" })
+  routes({ prefix: "/files" })
     .use(callers)
     .post(
       "",

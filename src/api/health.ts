@@ -1,13 +1,14 @@
 // For machines that watch this server: alive, and ready for work.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { type NodeState, Readiness } from "#schema/readiness.ts";
 import type { ApiContext } from "./context.ts";
 import { operation } from "./http/operation.ts";
+import { routes } from "./http/routes.ts";
 
 const tags = ["General"];
 
 export const health = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .get("/healthz", () => new Response("OK", { headers: { "content-type": "text/plain; charset=utf-8" } }), {
       response: { 200: t.String({ description: "The word OK." }) },
       detail: operation({

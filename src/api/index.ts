@@ -1,5 +1,5 @@
 // Every resource of the API, one line each. A new resource is added here and nowhere else.
-import { type AnyElysia, Elysia } from "elysia";
+import type { AnyElysia } from "elysia";
 import { administration } from "./administration/index.ts";
 import { agents } from "./agents/index.ts";
 import { initScripts } from "./agents/programs.ts";
@@ -17,6 +17,7 @@ import { externalAuth } from "./external-auth/index.ts";
 import { files } from "./files.ts";
 import { groups } from "./groups/index.ts";
 import { hooks } from "./hooks/index.ts";
+import { routes } from "./http/routes.ts";
 import { insights } from "./insights/index.ts";
 import { mcp } from "./mcp/index.ts";
 import { notifications } from "./notifications/index.ts";
@@ -82,4 +83,4 @@ const RESOURCES: readonly ((ctx: ApiContext) => AnyElysia)[] = [
 
 /** All routes under /api/v2. The types of their handlers end here: nobody asks for them, and the chain of all is too deep for the compiler. */
 export const api = (ctx: ApiContext): AnyElysia =>
-  RESOURCES.reduce((app: AnyElysia, resource) => app.use(resource(ctx)), new Elysia({ prefix: "/api/v2" }));
+  RESOURCES.reduce((app: AnyElysia, resource) => app.use(resource(ctx)), routes({ prefix: "/api/v2" }));

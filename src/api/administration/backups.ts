@@ -1,5 +1,5 @@
 // Backups of the server's own folder: listed, made and checked while it runs, and how far that is.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { checkServerAdmin } from "#domain/access.ts";
 import { checkBackup, makeBackupNow } from "#domain/administration/backups.ts";
 import { Backups } from "#schema/administration/backup.ts";
@@ -7,13 +7,14 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { ownersFeed } from "./feed.ts";
 
 const tags = ["Administration"];
 
 /** Routes below `/deployment/backups`. */
 export const backups = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/deployment/backups" })
+  routes({ prefix: "/deployment/backups" })
     .use(callers)
     .get(
       "",

@@ -1,11 +1,11 @@
 // The server itself, for owners of the site: its backups, log and support bundle, and who has linked external accounts.
-import { Elysia } from "elysia";
 import { checkServerAdmin } from "#domain/access.ts";
 import { externalAccounts } from "#domain/administration/external-accounts.ts";
 import { ExternalAccounts } from "#schema/administration/external-accounts.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { backups } from "./backups.ts";
 import { serverLog } from "./logs.ts";
 import { supportBundles } from "./support-bundle.ts";
@@ -13,7 +13,7 @@ import { supportBundles } from "./support-bundle.ts";
 const tags = ["Administration"];
 
 export const administration = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/deployment/external-auth",

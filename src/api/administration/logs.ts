@@ -1,5 +1,5 @@
 // The last lines of the server's own log, and those that come.
-import { Elysia, type Static, t } from "elysia";
+import { type Static, t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
 import { invalidField } from "#base/errors.ts";
@@ -12,6 +12,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { ownersFeed } from "./feed.ts";
 
 const tags = ["Administration"];
@@ -54,7 +55,7 @@ const wanted = ({ level, area, search }: Static<typeof query>): ((line: RecentLi
 
 /** Routes below `/deployment/logs`. */
 export const serverLog = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/deployment/logs" })
+  routes({ prefix: "/deployment/logs" })
     .use(callers)
     .get(
       "",

@@ -1,33 +1,36 @@
 // What somebody who helps wants to know, as one file for owners of the site.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { checkServerAdmin } from "#domain/access.ts";
 import { supportBundle } from "#domain/administration/support-bundle.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const TAR = "application/x-tar";
 
 /** `GET /deployment/support-bundle`. */
 export const supportBundles = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/deployment/support-bundle",
-    async ({ caller }) => {
-      checkServerAdmin(caller);
-      const headers = { "content-type": TAR, "content-disposition": 'attachment; filename="slipway-support.tar"' };
-      return new Response(await supportBundle(ctx), { headers });
-    },
-    {
-      user: true,
-      response: { 200: t.Any({ description: "A tar of JSON files and the log." }), ...fails(401, 403) },
-      detail: operation({
-        tags: ["Administration"],
-        operationId: "getSupportBundle",
-        summary: "Collect what helps to find a fault",
-        description:
-          "Version, machine, settings, health, figures and the last 2000 lines of the log, without secrets, as a tar. `slipway support-bundle --url` fetches it.",
-        answers: [TAR],
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .get(
+      "/deployment/support-bundle",
+      async ({ caller }) => {
+        checkServerAdmin(caller);
+        const headers = { "content-type": TAR, "content-disposition": 'attachment; filename="slipway-support.tar"' };
+        return new Response(await supportBundle(ctx), { headers });
+      },
+      {
+        user: true,
+        response: { 200: t.Any({ description: "A tar of JSON files and the log." }), ...fails(401, 403) },
+        detail: operation({
+          tags: ["Administration"],
+          operationId: "getSupportBundle",
+          summary: "Collect what helps to find a fault",
+          description:
+            "Version, machine, settings, health, figures and the last 2000 lines of the log, without secrets, as a tar. `slipway support-bundle --url` fetches it.",
+          answers: [TAR],
+        }),
+      },
+    );

@@ -1,33 +1,35 @@
 // `PATCH me/app-status`: an app of the workspace, such as an assistant, says how far it is (facts/platform 3.6, rules AP-1 to AP-4).
-import { Elysia } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { reportAppStatus } from "#domain/agents/app-status.ts";
 import { PatchAppStatus, STATUS_MESSAGE } from "#schema/workspaces/app.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Generic } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const STORED: Generic = { message: "Status stored." };
 
 export const agentAppStatus = (ctx: ApiContext) =>
-  new Elysia().use(callers).patch(
-    "/me/app-status",
-    async ({ caller, body }) => {
-      const { app_slug, state, message = "", uri = "", icon = "", needs_user_attention = false } = body;
-      if (Buffer.byteLength(message) > STATUS_MESSAGE) throw invalidField("message", "must have at most 160 bytes");
-      await reportAppStatus(ctx, caller, { app_slug, state, message, uri, icon, needs_user_attention });
-      return STORED;
-    },
-    {
-      agent: true,
-      body: PatchAppStatus,
-      response: { 200: Generic, ...fails(400, 401, 413, 503) },
-      detail: {
-        tags: ["Agents"],
-        operationId: "reportAppStatus",
-        summary: "Report the status of an app",
-        description:
-          "Shown newest first in the app's `statuses`, and the newest of the workspace as its `latest_app_status`. The newest 50 of an app are kept.",
+  routes()
+    .use(callers)
+    .patch(
+      "/me/app-status",
+      async ({ caller, body }) => {
+        const { app_slug, state, message = "", uri = "", icon = "", needs_user_attention = false } = body;
+        if (Buffer.byteLength(message) > STATUS_MESSAGE) throw invalidField("message", "must have at most 160 bytes");
+        await reportAppStatus(ctx, caller, { app_slug, state, message, uri, icon, needs_user_attention });
+        return STORED;
       },
-    },
-  );
+      {
+        agent: true,
+        body: PatchAppStatus,
+        response: { 200: Generic, ...fails(400, 401, 413, 503) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "reportAppStatus",
+          summary: "Report the status of an app",
+          description:
+            "Shown newest first in the app's `statuses`, and the newest of the workspace as its `latest_app_status`. The newest 50 of an app are kept.",
+        },
+      },
+    );

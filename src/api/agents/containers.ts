@@ -1,6 +1,6 @@
 // `GET {agent}/containers` and `containers/watch`: what the container engine of a workspace runs, asked of its daemon (facts/platform
 // 5.3, rules CO-1 to CO-6). Looking is no use of the workspace: it moves no deadline.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { mayUseWorkspace } from "#domain/access.ts";
 import { askContainers, shownListing } from "#domain/agents/containers.ts";
@@ -12,13 +12,14 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { ContainerWatch } from "./containers-watch.ts";
 
 const MOST_LABELS = 100;
 const params = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
 
 export const agentContainers = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:workspaceagent/containers",

@@ -1,6 +1,6 @@
 // What can be done to a devcontainer of a workspace: make it anew, delete it (facts/platform 3.7 and 5.3, rules CO-7 to CO-9). For those
 // who may change the workspace; its daemon does it.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
 import { askContainers } from "#domain/agents/containers.ts";
@@ -8,6 +8,7 @@ import { usableAgentAt } from "#domain/agents/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails, Generic, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const params = t.Object({
   workspaceagent: t.String({ format: "uuid", description: "Agent id." }),
@@ -15,7 +16,7 @@ const params = t.Object({
 });
 
 export const agentDevcontainers = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/:workspaceagent/containers/devcontainers/:devcontainer/recreate",

@@ -1,7 +1,7 @@
 // `GET me/external-auth`: the token of the workspace's owner at a provider, for git and other programs of the workspace (facts/platform 3.6,
 // rules EA-10, EA-12 to EA-14). With `listen` it waits until the owner has linked an account. Refuses agents that may not read the
 // owner's data.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339OrAbsent } from "#base/clock.ts";
 import { AppError, forbidden, invalid, notFound } from "#base/errors.ts";
 import { AgentExternalAuth } from "#schema/users/external-auth.ts";
@@ -10,51 +10,54 @@ import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const agentExternalAuth = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/me/external-auth",
-    async ({ caller, query, request }) => {
-      if (caller.api_key_scope === "no_user_data") {
-        throw forbidden("This agent may not read personal data of the workspace's owner.");
-      }
-      const listen = flagOf("listen", query.listen);
-      const provider = providerIn(ctx, query);
-      if (!listen) return (await tokenOf(ctx, caller, provider)) ?? unlinked(ctx, provider);
-      const wait = new Wait(ctx, caller, provider.id);
-      try {
-        // Heard before it is looked at, or a link in between would be lost.
-        const known = await tokenOf(ctx, caller, provider);
-        if (known) return known;
-        ctx.requests.exempt(request);
-        if (request.signal.aborted) wait.end();
-        request.signal.addEventListener("abort", () => wait.end(), { once: true });
-        while (await wait.next()) {
-          const token = await tokenOf(ctx, caller, provider);
-          if (token) return token;
+  routes()
+    .use(callers)
+    .get(
+      "/me/external-auth",
+      async ({ caller, query, request }) => {
+        if (caller.api_key_scope === "no_user_data") {
+          throw forbidden("This agent may not read personal data of the workspace's owner.");
         }
-        throw new AppError("overloaded", "The wait has ended; no account was linked.");
-      } finally {
-        wait.end();
-      }
-    },
-    {
-      agent: true,
-      query: t.Object({
-        match: t.Optional(t.String({ description: "A URL of the provider, such as one git asks a password for." })),
-        id: t.Optional(t.String({ description: "The provider's id. Exactly one of `match` and `id`." })),
-        listen: flagQuery("Wait until the owner has linked an account."),
-      }),
-      response: { 200: AgentExternalAuth, ...fails(400, 401, 403, 404, 503) },
-      detail: {
-        tags: ["Agents"],
-        operationId: "getAgentExternalAuth",
-        summary: "Get the owner's token at a provider",
-        description:
-          "Renewed when it is about to expire. While no account is linked only `url` is filled: the page where the owner links one. Both `match` and `id` are accepted when they mean the same provider.",
+        const listen = flagOf("listen", query.listen);
+        const provider = providerIn(ctx, query);
+        if (!listen) return (await tokenOf(ctx, caller, provider)) ?? unlinked(ctx, provider);
+        const wait = new Wait(ctx, caller, provider.id);
+        try {
+          // Heard before it is looked at, or a link in between would be lost.
+          const known = await tokenOf(ctx, caller, provider);
+          if (known) return known;
+          ctx.requests.exempt(request);
+          if (request.signal.aborted) wait.end();
+          request.signal.addEventListener("abort", () => wait.end(), { once: true });
+          while (await wait.next()) {
+            const token = await tokenOf(ctx, caller, provider);
+            if (token) return token;
+          }
+          throw new AppError("overloaded", "The wait has ended; no account was linked.");
+        } finally {
+          wait.end();
+        }
       },
-    },
-  );
+      {
+        agent: true,
+        query: t.Object({
+          match: t.Optional(t.String({ description: "A URL of the provider, such as one git asks a password for." })),
+          id: t.Optional(t.String({ description: "The provider's id. Exactly one of `match` and `id`." })),
+          listen: flagQuery("Wait until the owner has linked an account."),
+        }),
+        response: { 200: AgentExternalAuth, ...fails(400, 401, 403, 404, 503) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "getAgentExternalAuth",
+          summary: "Get the owner's token at a provider",
+          description:
+            "Renewed when it is about to expire. While no account is linked only `url` is filled: the page where the owner links one. Both `match` and `id` are accepted when they mean the same provider.",
+        },
+      },
+    );
 
 /** Exactly one of the two, or both when they agree (facts/platform 10.1). */
 const providerIn = ({ links }: ApiContext, { match = "", id = "" }: { match?: string; id?: string }): Provider => {

@@ -1,5 +1,5 @@
 // `GET {agent}/files` and `GET {agent}/files/content`: a look into the files of a workspace that runs (rule PT-10).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { listAgentFolder, readAgentFile } from "#domain/agents/files.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { dispositionOf } from "#domain/chats/file-name.ts";
@@ -8,6 +8,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const LONGEST_PATH = 4_096;
 const BYTES = "application/octet-stream";
@@ -17,7 +18,7 @@ const path = (description: string) => t.String({ minLength: 1, maxLength: LONGES
 const WHERE = "Relative to the agent's folder unless it begins with / or ~.";
 
 export const agentFiles = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:workspaceagent/files",

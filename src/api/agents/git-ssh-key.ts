@@ -1,6 +1,5 @@
 // The key pair with which a user's workspaces reach git servers: agents get it whole, people see and renew its public half
 // (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Made on first need, sealed in the store, shown nowhere else.
-import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import type { GitSshKeyRow } from "#db/users/git-ssh-keys.ts";
@@ -13,6 +12,7 @@ import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const presentKey = ({ user_id, public_key, created_at, updated_at }: GitSshKeyRow): GitSshKey => ({
   user_id,
@@ -23,27 +23,29 @@ const presentKey = ({ user_id, public_key, created_at, updated_at }: GitSshKeyRo
 
 /** `GET me/gitsshkey`. */
 export const agentGitSshKey = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/me/gitsshkey",
-    async ({ caller, set }) => {
-      if (caller.api_key_scope === "no_user_data") {
-        throw forbidden("This agent may not read personal data of the workspace's owner.");
-      }
-      set.headers["cache-control"] = "no-store";
-      const key = await readGitSshKey(ctx, caller.owner_id);
-      return { public_key: key.public_key, private_key: openGitSshKey(ctx, key) };
-    },
-    {
-      agent: true,
-      response: { 200: AgentGitSshKey, ...fails(401, 403, 503) },
-      detail: {
-        tags: ["Agents"],
-        operationId: "getAgentGitSshKey",
-        summary: "Get the owner's git key pair",
-        description: "Ed25519, made on first need. The same for all workspaces of the owner.",
+  routes()
+    .use(callers)
+    .get(
+      "/me/gitsshkey",
+      async ({ caller, set }) => {
+        if (caller.api_key_scope === "no_user_data") {
+          throw forbidden("This agent may not read personal data of the workspace's owner.");
+        }
+        set.headers["cache-control"] = "no-store";
+        const key = await readGitSshKey(ctx, caller.owner_id);
+        return { public_key: key.public_key, private_key: openGitSshKey(ctx, key) };
       },
-    },
-  );
+      {
+        agent: true,
+        response: { 200: AgentGitSshKey, ...fails(401, 403, 503) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "getAgentGitSshKey",
+          summary: "Get the owner's git key pair",
+          description: "Ed25519, made on first need. The same for all workspaces of the owner.",
+        },
+      },
+    );
 
 /** `GET` and `PUT users/{user}/gitsshkey`. */
 export const userGitSshKey = (ctx: ApiContext) => {
@@ -52,7 +54,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
     if (!mayManageKeysOf(caller, id)) throw forbidden();
     return id;
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .get(
       "/:user/gitsshkey",

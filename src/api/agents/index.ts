@@ -1,7 +1,7 @@
 // Workspace agents: what they send with their token, and what people read of them.
-import { Elysia } from "elysia";
 import { endWithParents } from "#domain/agents/sub-agents.ts";
 import type { ApiContext } from "../context.ts";
+import { routes } from "../http/routes.ts";
 import { agentCoordinate } from "../tailnet/coordinate.ts";
 import { agentConnection } from "../tailnet/derp-map.ts";
 import { agentAppStatus } from "./app-status.ts";
@@ -25,7 +25,7 @@ import { agentUpload } from "./upload.ts";
 
 export const agents = (ctx: ApiContext) => {
   endWithParents(ctx);
-  return new Elysia({ prefix: "/workspaceagents" })
+  return routes({ prefix: "/workspaceagents" })
     .use(instanceIdentity(ctx))
     .use(agentReports(ctx))
     .use(agentAppStatus(ctx))

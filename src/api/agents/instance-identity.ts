@@ -1,6 +1,5 @@
 // Agents without a token sign in with what their cloud says of the machine they run on (facts/platform 8.3, rules II-1 to II-7). Open to
 // strangers: the signature is the credential. Served under the specification's paths and those of genuine agents.
-import { Elysia } from "elysia";
 import { AppError, conflict } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -10,6 +9,7 @@ import { IdentityError, IdentityFiles } from "#src/identity/identity.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const ABOUT =
   "404 when no agent of a running workspace has the instance id, 409 when several have and `agent_name` does not say which. The token is the same each time and takes the place of the one the build gave out.";
@@ -31,7 +31,7 @@ const documented = (cloud: string) => ({
 
 export const instanceIdentity = (ctx: ApiContext) => {
   const files = new IdentityFiles(ctx.config.identity_certificates, ctx.clock);
-  const app = new Elysia();
+  const app = routes();
   for (const cloud of ["cloud-a", "aws"]) {
     const path = `/${cloud}-instance-identity`;
     app.post(

@@ -1,33 +1,36 @@
 // `POST me/tasks/{task}/log-snapshot`: the last messages of a task, kept for when its workspace is stopped (specification "Limits").
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { keepTaskSnapshot } from "#domain/tasks/snapshot.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 /** Fixed by the specification. */
 const LIMIT = 65_536;
 
 export const taskLogSnapshot = (ctx: ApiContext) =>
-  new Elysia().use(callers).post(
-    "/me/tasks/:task/log-snapshot",
-    async ({ caller, params, body, set }) => {
-      await keepTaskSnapshot(ctx, params.task, caller, body.messages ?? []);
-      set.status = 204;
-    },
-    {
-      agent: true,
-      params: t.Object({ task: t.String({ format: "uuid", description: "Task id." }) }),
-      query: t.Object({ format: t.Literal("agentapi", { description: "The form of the messages." }) }),
-      body: t.Object({ messages: t.Optional(t.Array(t.Unknown())) }, { additionalProperties: true }),
-      response: { 204: NoContent, ...fails(400, 401, 404, 413, 415) },
-      detail: operation({
-        tags: ["Agents"],
-        operationId: "saveTaskLogSnapshot",
-        summary: "Keep the last messages of a task",
-        description: "Shown in the task's log until its chat has begun.",
-        limit: LIMIT,
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .post(
+      "/me/tasks/:task/log-snapshot",
+      async ({ caller, params, body, set }) => {
+        await keepTaskSnapshot(ctx, params.task, caller, body.messages ?? []);
+        set.status = 204;
+      },
+      {
+        agent: true,
+        params: t.Object({ task: t.String({ format: "uuid", description: "Task id." }) }),
+        query: t.Object({ format: t.Literal("agentapi", { description: "The form of the messages." }) }),
+        body: t.Object({ messages: t.Optional(t.Array(t.Unknown())) }, { additionalProperties: true }),
+        response: { 204: NoContent, ...fails(400, 401, 404, 413, 415) },
+        detail: operation({
+          tags: ["Agents"],
+          operationId: "saveTaskLogSnapshot",
+          summary: "Keep the last messages of a task",
+          description: "Shown in the task's log until its chat has begun.",
+          limit: LIMIT,
+        }),
+      },
+    );

@@ -1,5 +1,5 @@
 // Reading an agent's log lines: as JSON, as text, or as a WebSocket that goes on with what comes (facts/platform 4).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { agentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
@@ -9,6 +9,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { LogFollower } from "./log-follower.ts";
 import { LogFollowers } from "./log-followers.ts";
 import { LogQuery, logRequest } from "./log-query.ts";
@@ -20,7 +21,7 @@ const path = t.Object({ workspaceagent: t.String({ format: "uuid", description: 
 
 export const agentLogs = (ctx: ApiContext) => {
   const followers = new LogFollowers(ctx);
-  return new Elysia()
+  return routes()
     .use(callers)
     .get(
       "/:workspaceagent/logs",

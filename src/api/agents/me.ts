@@ -1,6 +1,6 @@
 // What an agent sends by REST with its own token: log sources and log lines. The lines are the product's hottest path: parsed once,
 // validated once, one message to the actor, one batch to the store.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { batchName } from "#actors/agent/log-lines.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
@@ -11,11 +11,12 @@ import { asIcon, asLine } from "#schema/text.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Generic } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Agents"];
 
 export const agentReports = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/me" })
+  routes({ prefix: "/me" })
     .use(callers)
     .post(
       "/log-source",

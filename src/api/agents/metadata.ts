@@ -1,5 +1,5 @@
 // Watching the metadata of one agent, as server-sent events and as a WebSocket (facts/platform 5.8).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { agentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
@@ -10,6 +10,7 @@ import { eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost, whenAccessLost } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { MetadataWatchers } from "./metadata-watchers.ts";
 
@@ -25,7 +26,7 @@ export const agentMetadata = (ctx: ApiContext) => {
     const { agent_id, workspace_id } = await agentAt(ctx.store, id, caller);
     return { agent_id, access: workspaceAccess(ctx, workspace_id, maySeeWorkspace) };
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .get(
       "/:workspaceagent/watch-metadata",

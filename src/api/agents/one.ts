@@ -1,5 +1,5 @@
 // One agent, for whoever may see its workspace.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import { agentAt } from "#domain/agents/find.ts";
@@ -8,21 +8,24 @@ import { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const oneAgent = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:workspaceagent",
-    async ({ caller, params }) => {
-      const { agent_id } = await agentAt(ctx.store, params.workspaceagent, caller);
-      const row = await ctx.store.get(findAgent({ id: agent_id }));
-      const [agent] = await presentAgentRows(agentView(ctx, caller), row ? [row] : []);
-      if (!agent) throw notFound();
-      return agent;
-    },
-    {
-      user: true,
-      params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
-      response: { 200: WorkspaceAgent, ...fails(400, 401, 404) },
-      detail: { tags: ["Agents"], operationId: "getAgent", summary: "Get an agent" },
-    },
-  );
+  routes()
+    .use(callers)
+    .get(
+      "/:workspaceagent",
+      async ({ caller, params }) => {
+        const { agent_id } = await agentAt(ctx.store, params.workspaceagent, caller);
+        const row = await ctx.store.get(findAgent({ id: agent_id }));
+        const [agent] = await presentAgentRows(agentView(ctx, caller), row ? [row] : []);
+        if (!agent) throw notFound();
+        return agent;
+      },
+      {
+        user: true,
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        response: { 200: WorkspaceAgent, ...fails(400, 401, 404) },
+        detail: { tags: ["Agents"], operationId: "getAgent", summary: "Get an agent" },
+      },
+    );

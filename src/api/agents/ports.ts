@@ -1,36 +1,39 @@
 // `GET {agent}/listening-ports`: what listens in the workspace, asked of its daemon (facts/platform 5.7, rules PT-1, PT-4).
 import { Value } from "@sinclair/typebox/value";
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { ListeningPorts } from "#schema/workspaces/listening-port.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const LIMIT_MS = 30_000;
 const MAX_ANSWER = 1024 * 1024;
 
 export const agentPorts = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:workspaceagent/listening-ports",
-    async ({ caller, params }) => {
-      const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-      return listeningPorts(ctx, agent_id);
-    },
-    {
-      user: true,
-      params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
-      response: { 200: ListeningPorts, ...fails(400, 401, 404, 408, 409, 500, 503) },
-      detail: {
-        tags: ["Agents"],
-        operationId: "listListeningPorts",
-        summary: "List listening ports",
-        description:
-          "TCP ports on which programs of the workspace's user listen now, without the ports of the agent's own apps, those below 9 and those of common services. 400 when the agent is not connected; the message names its state.",
+  routes()
+    .use(callers)
+    .get(
+      "/:workspaceagent/listening-ports",
+      async ({ caller, params }) => {
+        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        return listeningPorts(ctx, agent_id);
       },
-    },
-  );
+      {
+        user: true,
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        response: { 200: ListeningPorts, ...fails(400, 401, 404, 408, 409, 500, 503) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "listListeningPorts",
+          summary: "List listening ports",
+          description:
+            "TCP ports on which programs of the workspace's user listen now, without the ports of the agent's own apps, those below 9 and those of common services. 400 when the agent is not connected; the message names its state.",
+        },
+      },
+    );
 
 const listeningPorts = async (ctx: ApiContext, agent_id: string): Promise<ListeningPorts> => {
   const late = new AbortController();

@@ -1,12 +1,13 @@
 // What a machine fetches to become a workspace's agent: the program and the script that brings it there. For everybody, because whoever
 // asks has no credential yet; nothing of it is a secret (rules TF-13, TF-14).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { agentPrograms, findAgentProgram } from "#domain/agents/programs.ts";
 import { filledInitScript, INIT_MACHINES, INIT_SYSTEMS } from "#src/provisioners/terraform/init-script.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Agents"];
 const SUMS = "SHA256SUMS";
@@ -41,7 +42,7 @@ const scriptAt = {
 
 /** Below the root of the access URL, where the scripts of workspaces look. */
 export const agentProgramFiles = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .get(
       "/bin/:file",
       async ({ params: { file }, request }) => {
@@ -83,7 +84,7 @@ export const agentProgramFiles = (ctx: ApiContext) =>
 
 /** `GET init-script/{os}/{arch}`, under the API as well. */
 export const initScripts = (ctx: ApiContext) =>
-  new Elysia().get(
+  routes().get(
     "/init-script/:os/:arch",
     ({ params: { os, arch } }) => plain(filledInitScript(os, arch, ctx.accessUrl.href)),
     scriptAt,

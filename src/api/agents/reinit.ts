@@ -1,7 +1,7 @@
 // `GET me/reinit`: an agent of a prepared workspace waits here for whoever gets it, and then begins anew (facts/platform 5.4, rules RI-1
 // to RI-4, PB-9). The event belongs to the build of the claim: it comes when that has ended well, and again to whoever asks while it is
 // the latest. Every other workspace is answered 409: do not ask again.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { isClaim } from "#actors/workspace/claim.ts";
 import { AppError, conflict } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
@@ -17,38 +17,41 @@ import { eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const agentReinit = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/me/reinit",
-    async ({ caller, query, request }) => {
-      const isDurable = flagOf("wait", query.wait);
-      const claim = new Claim(ctx, caller);
-      try {
-        // Heard before it is looked at, or a claim in between would be lost.
-        await claim.look(isDurable);
-        if (wantsEvents(request, caller)) return streamOf(ctx, request, claim);
-        ctx.requests.exempt(request);
-        return await claim.answered(request.signal);
-      } catch (error) {
-        claim.forget();
-        throw error;
-      }
-    },
-    {
-      agent: true,
-      query: t.Object({ wait: flagQuery("Also hear again of a claim that the agent knows already.") }),
-      response: { 200: ReinitEvent, ...fails(400, 401, 409, 503) },
-      detail: operation({
-        tags: ["Agents"],
-        operationId: "awaitReinit",
-        summary: "Wait until the workspace is given to somebody",
-        description:
-          "For agents of workspaces that are kept ready. With `Accept: text/event-stream` an event stream that ends after one event, else JSON once it happens. 409 means that it never will: do not ask again.",
-        sends: ReinitEvent,
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .get(
+      "/me/reinit",
+      async ({ caller, query, request }) => {
+        const isDurable = flagOf("wait", query.wait);
+        const claim = new Claim(ctx, caller);
+        try {
+          // Heard before it is looked at, or a claim in between would be lost.
+          await claim.look(isDurable);
+          if (wantsEvents(request, caller)) return streamOf(ctx, request, claim);
+          ctx.requests.exempt(request);
+          return await claim.answered(request.signal);
+        } catch (error) {
+          claim.forget();
+          throw error;
+        }
+      },
+      {
+        agent: true,
+        query: t.Object({ wait: flagQuery("Also hear again of a claim that the agent knows already.") }),
+        response: { 200: ReinitEvent, ...fails(400, 401, 409, 503) },
+        detail: operation({
+          tags: ["Agents"],
+          operationId: "awaitReinit",
+          summary: "Wait until the workspace is given to somebody",
+          description:
+            "For agents of workspaces that are kept ready. With `Accept: text/event-stream` an event stream that ends after one event, else JSON once it happens. 409 means that it never will: do not ask again.",
+          sends: ReinitEvent,
+        }),
+      },
+    );
 
 const notPrepared = (): AppError =>
   conflict("The workspace is not one that is kept ready: there is nothing to wait for.");

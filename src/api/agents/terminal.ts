@@ -1,5 +1,5 @@
 // `GET {agent}/pty`: a terminal in the workspace (facts/platform 5.6).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { mayUseWorkspace } from "#domain/access.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
@@ -13,6 +13,7 @@ import { callers } from "../http/caller.ts";
 import { connectedBy } from "../http/connected-by.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
 
 // Without bounds in the schema: Elysia reports those without the name of the parameter.
@@ -30,66 +31,70 @@ const backendOf = (name = "buffered", container: string): string => {
 };
 
 export const agentTerminal = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:workspaceagent/pty",
-    async ({ caller, params, query, request }) => {
-      const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-      const { reconnect, command = "", container = "", container_user = "" } = query;
-      const terminal: TerminalRequest = {
-        ID: reconnect.toLowerCase(),
-        Height: sideOf("height", query.height),
-        Width: sideOf("width", query.width),
-        Command: command,
-        Container: container,
-        ContainerUser: container_user,
-        BackendType: backendOf(query.backend_type, container),
-      };
-      const used = useOf(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
-      // Once it is a socket the request tells nothing any more.
-      const by = connectedBy(ctx, caller, request);
-      const noted = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });
-      const bridge = new TerminalBridge(ctx, agent_id, terminal, { used, noted });
-      const access = workspaceAccess(ctx, workspace_id, mayUseWorkspace);
-      const closing = closeWhenAccessLost(ctx, caller, access, bridge);
-      return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
-    },
-    {
-      user: true,
-      params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
-      query: t.Object({
-        signed_token: t.Optional(
-          t.String({ description: "A ticket of POST /applications/reconnecting-pty-signed-token, in place of a key." }),
-        ),
-        reconnect: t.String({
-          format: "uuid",
-          description: "Names the terminal: the same id joins the one that runs and shows its last 64 KiB again.",
-        }),
-        height: Side,
-        width: Side,
-        command: t.Optional(
-          t.String({ maxLength: 4096, description: "Run through the user's shell; default a login shell." }),
-        ),
-        container: t.Optional(
-          t.String({ maxLength: 256, description: "Name or id of a container of the workspace to run in." }),
-        ),
-        container_user: t.Optional(
-          t.String({ maxLength: 256, description: "Who runs it there; default the container's own user." }),
-        ),
-        backend_type: t.Optional(
-          t.String({
-            maxLength: 64,
-            description:
-              "What keeps a new terminal: `buffered`, the default, is the workspace's agent; `screen` is the program of that name, where the workspace has it, and its terminal outlives an agent that is killed: come back with the same id and `screen`. Without the program the terminal says so and ends.",
-          }),
-        ),
-      }),
-      response: { 101: Upgraded, ...fails(400, 401, 404, 409, 503) },
-      detail: {
-        tags: ["Agents"],
-        operationId: "openTerminal",
-        summary: "Open a terminal",
-        description:
-          "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional; output comes as binary messages of raw bytes. 1000 when the command has ended; 1011 with the reason when the agent cannot be reached or goes away; 1013 for a reader that takes nothing for 20 s while others look at the same terminal (120 s alone): come back with the same id. Without anybody attached a terminal is kept for five minutes.",
+  routes()
+    .use(callers)
+    .get(
+      "/:workspaceagent/pty",
+      async ({ caller, params, query, request }) => {
+        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { reconnect, command = "", container = "", container_user = "" } = query;
+        const terminal: TerminalRequest = {
+          ID: reconnect.toLowerCase(),
+          Height: sideOf("height", query.height),
+          Width: sideOf("width", query.width),
+          Command: command,
+          Container: container,
+          ContainerUser: container_user,
+          BackendType: backendOf(query.backend_type, container),
+        };
+        const used = useOf(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
+        // Once it is a socket the request tells nothing any more.
+        const by = connectedBy(ctx, caller, request);
+        const noted = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });
+        const bridge = new TerminalBridge(ctx, agent_id, terminal, { used, noted });
+        const access = workspaceAccess(ctx, workspace_id, mayUseWorkspace);
+        const closing = closeWhenAccessLost(ctx, caller, access, bridge);
+        return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
       },
-    },
-  );
+      {
+        user: true,
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        query: t.Object({
+          signed_token: t.Optional(
+            t.String({
+              description: "A ticket of POST /applications/reconnecting-pty-signed-token, in place of a key.",
+            }),
+          ),
+          reconnect: t.String({
+            format: "uuid",
+            description: "Names the terminal: the same id joins the one that runs and shows its last 64 KiB again.",
+          }),
+          height: Side,
+          width: Side,
+          command: t.Optional(
+            t.String({ maxLength: 4096, description: "Run through the user's shell; default a login shell." }),
+          ),
+          container: t.Optional(
+            t.String({ maxLength: 256, description: "Name or id of a container of the workspace to run in." }),
+          ),
+          container_user: t.Optional(
+            t.String({ maxLength: 256, description: "Who runs it there; default the container's own user." }),
+          ),
+          backend_type: t.Optional(
+            t.String({
+              maxLength: 64,
+              description:
+                "What keeps a new terminal: `buffered`, the default, is the workspace's agent; `screen` is the program of that name, where the workspace has it, and its terminal outlives an agent that is killed: come back with the same id and `screen`. Without the program the terminal says so and ends.",
+            }),
+          ),
+        }),
+        response: { 101: Upgraded, ...fails(400, 401, 404, 409, 503) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "openTerminal",
+          summary: "Open a terminal",
+          description:
+            "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional; output comes as binary messages of raw bytes. 1000 when the command has ended; 1011 with the reason when the agent cannot be reached or goes away; 1013 for a reader that takes nothing for 20 s while others look at the same terminal (120 s alone): come back with the same id. Without anybody attached a terminal is kept for five minutes.",
+        },
+      },
+    );

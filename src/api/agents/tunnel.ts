@@ -1,13 +1,13 @@
 // `GET me/tunnel`: the connection through which the server reaches into the workspace. An extension of ours beside the protocol that
 // genuine agents speak; they never ask for it.
-import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { TunnelConnection } from "./tunnel-connection.ts";
 
 export const agentTunnel = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/me/tunnel",

@@ -1,5 +1,5 @@
 // `POST {agent}/files`: a file for the workspace, such as one that was dropped on a terminal (rule PT-8).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { AGENT_FILE_LIMIT, uploadToAgent } from "#domain/agents/upload.ts";
@@ -10,6 +10,7 @@ import { tooLarge } from "../http/body/body.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const LONGEST_NAME = 255;
 
@@ -23,54 +24,56 @@ const nameOf = (name: string): string => {
 };
 
 export const agentUpload = (ctx: ApiContext) =>
-  new Elysia().use(callers).post(
-    "/:workspaceagent/files",
-    async ({ caller, params, query, request, status }) => {
-      if (Number(request.headers.get("content-length") ?? 0) > AGENT_FILE_LIMIT) throw tooLarge(AGENT_FILE_LIMIT);
-      const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-      const { name, terminal = "", folder = "", replace = false } = query;
-      const body = bounded(request, AGENT_FILE_LIMIT);
-      return status(
-        201,
-        await uploadToAgent(ctx, agent_id, {
-          name: nameOf(name),
-          terminal: terminal.toLowerCase(),
-          folder,
-          replace,
-          body,
+  routes()
+    .use(callers)
+    .post(
+      "/:workspaceagent/files",
+      async ({ caller, params, query, request, status }) => {
+        if (Number(request.headers.get("content-length") ?? 0) > AGENT_FILE_LIMIT) throw tooLarge(AGENT_FILE_LIMIT);
+        const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        const { name, terminal = "", folder = "", replace = false } = query;
+        const body = bounded(request, AGENT_FILE_LIMIT);
+        return status(
+          201,
+          await uploadToAgent(ctx, agent_id, {
+            name: nameOf(name),
+            terminal: terminal.toLowerCase(),
+            folder,
+            replace,
+            body,
+          }),
+        );
+      },
+      {
+        user: true,
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        query: t.Object({
+          name: t.String({ description: "The file's name, without folders." }),
+          terminal: t.Optional(
+            t.String({
+              format: "uuid",
+              description:
+                "The terminal into whose folder it goes: where its foreground program is now. Default the agent's folder.",
+            }),
+          ),
+          folder: t.Optional(
+            t.String({
+              maxLength: 4_096,
+              description: "The folder it goes to, where no terminal is named; as in listing one.",
+            }),
+          ),
+          replace: t.Optional(t.Boolean({ description: "Take the place of a file of this name; default 409." })),
         }),
-      );
-    },
-    {
-      user: true,
-      params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
-      query: t.Object({
-        name: t.String({ description: "The file's name, without folders." }),
-        terminal: t.Optional(
-          t.String({
-            format: "uuid",
-            description:
-              "The terminal into whose folder it goes: where its foreground program is now. Default the agent's folder.",
-          }),
-        ),
-        folder: t.Optional(
-          t.String({
-            maxLength: 4_096,
-            description: "The folder it goes to, where no terminal is named; as in listing one.",
-          }),
-        ),
-        replace: t.Optional(t.Boolean({ description: "Take the place of a file of this name; default 409." })),
-      }),
-      response: { 201: UploadedAgentFile, ...fails(400, 401, 403, 404, 408, 409, 413, 500, 503) },
-      detail: operation({
-        // The body goes to the agent as it comes in.
-        reads: "stream",
-        limit: AGENT_FILE_LIMIT,
-        accepts: ["application/octet-stream"],
-        tags: ["Agents"],
-        operationId: "uploadAgentFile",
-        summary: "Upload a file into a workspace",
-        description: `The bytes as the body, at most ${AGENT_FILE_LIMIT}, written by the workspace's user at once or not at all. 400 when the agent is not connected; the message names its state.`,
-      }),
-    },
-  );
+        response: { 201: UploadedAgentFile, ...fails(400, 401, 403, 404, 408, 409, 413, 500, 503) },
+        detail: operation({
+          // The body goes to the agent as it comes in.
+          reads: "stream",
+          limit: AGENT_FILE_LIMIT,
+          accepts: ["application/octet-stream"],
+          tags: ["Agents"],
+          operationId: "uploadAgentFile",
+          summary: "Upload a file into a workspace",
+          description: `The bytes as the body, at most ${AGENT_FILE_LIMIT}, written by the workspace's user at once or not at all. 400 when the agent is not connected; the message names its state.`,
+        }),
+      },
+    );

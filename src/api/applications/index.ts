@@ -1,5 +1,5 @@
 // Where apps have hosts of their own, and how a sign-in gets there (facts/platform 8.4).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
 import { labelOf } from "#base/links/app-label.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
@@ -10,6 +10,7 @@ import { callers, userOf } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { wantsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { agentOfTerminal, newTicket } from "../http/terminal-ticket.ts";
 import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 
@@ -18,7 +19,7 @@ const tags = ["Applications"];
 export const applications = (ctx: ApiContext) => {
   const hosts = (): AppHosts => new AppHosts(ctx.config.wildcard_access_url, ctx.accessUrl);
   const handOver = new HandOver(ctx);
-  return new Elysia({ prefix: "/applications" })
+  return routes({ prefix: "/applications" })
     .use(callers)
     .get("/host", () => ({ host: hosts().wildcard }), {
       user: true,

@@ -1,6 +1,6 @@
 // The audit log: a list that can be searched, the same as a file, and how long entries are kept. For owners and auditors; whoever looks
 // after an organization sees its entries (facts/platform 3.8 and 7). Nothing here can change an entry.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalid, invalidField } from "#base/errors.ts";
 import { COUNT_CAP } from "#db/reports/audit/find.ts";
 import { findAuditCursor, listAudit } from "#db/reports/audit/search.ts";
@@ -17,6 +17,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails, Upgraded } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { EXPORT_FORMATS, exported, type Format } from "./export.ts";
 import { auditAccess, followAudit } from "./watch.ts";
 
@@ -39,7 +40,7 @@ const formatOf = (text = "ndjson"): Format => {
 };
 
 export const audit = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/audit" })
+  routes({ prefix: "/audit" })
     .use(callers)
     .get(
       "",

@@ -1,5 +1,5 @@
 // Builds by their id: reading, cancelling, logs, parameters, resources, timings (facts/platform 9.4).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
@@ -17,6 +17,7 @@ import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { jobLogRoute, jobLogs } from "../jobs/logs.ts";
 import { buildState } from "./state.ts";
 
@@ -25,7 +26,7 @@ const user = true;
 const params = t.Object({ workspacebuild: t.String({ format: "uuid", description: "Build id." }) });
 
 export const builds = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/workspacebuilds" })
+  routes({ prefix: "/workspacebuilds" })
     .use(callers)
     .get(
       "/:workspacebuild",

@@ -1,6 +1,6 @@
 // What a build has left behind for the next one to be told (process ids, containers): reading it, and putting something else in its
 // place after a repair by hand. Only for those who look after templates: it may hold secrets (rules BD-5 and BD-6).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { openState, sealState } from "#db/workspaces/build-state.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
@@ -14,13 +14,14 @@ import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Builds"];
 const user = true;
 const params = t.Object({ workspacebuild: t.String({ format: "uuid", description: "Build id." }) });
 
 export const buildState = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:workspacebuild/state",

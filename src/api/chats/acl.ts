@@ -1,6 +1,5 @@
 // With whom a chat is shared (facts/chats 4.17): whoever is named may read along, in the chat and its sub-chats. Its owner and the site
 // owner say so; where the organization forbids sharing, nobody does (403).
-import { Elysia } from "elysia";
 import { AppError, forbidden, invalid, type Validation } from "#base/errors.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
 import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
@@ -18,6 +17,7 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
 
 const user = true;
@@ -27,7 +27,7 @@ const CHANGES_LIMIT = 500;
 const CHAT_ROLES = ["read"] as const;
 
 export const chatAcl = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get("/:chat/acl", async ({ caller, params }) => presentAcl(ctx, await shareable(ctx, params.chat, caller)), {
       user,

@@ -1,5 +1,5 @@
 // Changing a chat and steering its turn: metadata, archive, queue, interrupt, tool results.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { admitResults } from "#actors/chat/hooks/results.ts";
 import type { NewMessage, ToolResult } from "#actors/chat/machine/decision.ts";
 import type { ChatPatch } from "#actors/chat/messages.ts";
@@ -18,6 +18,7 @@ import type { UserCaller } from "../http/caller.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { CHAT_BODY_LIMIT, chatPath, numberOf, tags } from "./paths.ts";
 
 const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
@@ -60,7 +61,7 @@ const resultRows = async (
 };
 
 export const changeChat = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .patch(
       "/:chat",

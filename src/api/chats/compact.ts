@@ -1,5 +1,4 @@
 // What a chat's model goes on from, as its owner decides: the history made shorter, or nothing of it (rules CM-8 to CM-10).
-import { Elysia } from "elysia";
 import { admitInstructions } from "#actors/chat/hooks/prompts.ts";
 import { notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
@@ -10,10 +9,11 @@ import { LimitReached } from "#schema/chats/usage-limit.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { changesChat, chatPath, tags } from "./paths.ts";
 
 export const compactChat = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/:chat/compact",

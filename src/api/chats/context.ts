@@ -1,33 +1,35 @@
 // Pinning anew what a chat goes by: what its workspace tells now takes the place of what it told when the chat was pinned (facts/chats
 // 5.5, rule CX-8).
-import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";
 import { ownChat, readChat } from "#domain/chats/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
+import { routes } from "../http/routes.ts";
 import { changesChat, tags } from "./paths.ts";
 
 export const chatContext = (ctx: ApiContext) =>
-  new Elysia().use(callers).put(
-    "/:chat/context",
-    async ({ caller, params }) => {
-      const { id, workspace_id } = await ownChat(ctx, params.chat, caller);
-      if (workspace_id === null) throw new AppError("invalid", "The chat is not bound to a workspace.");
-      if (!(await ctx.store.get(findWorkspaceContext({ workspace_id })))) {
-        throw new AppError("conflict", "The workspace has not told anything yet: its agent must connect first.");
-      }
-      await ctx.chats.ask(id, "pinContext", {});
-      return readChat(ctx, id);
-    },
-    {
-      ...changesChat,
-      detail: {
-        tags,
-        operationId: "refreshChatContext",
-        summary: "Pin the workspace's context anew",
-        description:
-          "Instructions and skills of a chat stay as they were when it began. This takes what the workspace tells now.",
+  routes()
+    .use(callers)
+    .put(
+      "/:chat/context",
+      async ({ caller, params }) => {
+        const { id, workspace_id } = await ownChat(ctx, params.chat, caller);
+        if (workspace_id === null) throw new AppError("invalid", "The chat is not bound to a workspace.");
+        if (!(await ctx.store.get(findWorkspaceContext({ workspace_id })))) {
+          throw new AppError("conflict", "The workspace has not told anything yet: its agent must connect first.");
+        }
+        await ctx.chats.ask(id, "pinContext", {});
+        return readChat(ctx, id);
       },
-    },
-  );
+      {
+        ...changesChat,
+        detail: {
+          tags,
+          operationId: "refreshChatContext",
+          summary: "Pin the workspace's context anew",
+          description:
+            "Instructions and skills of a chat stay as they were when it began. This takes what the workspace tells now.",
+        },
+      },
+    );

@@ -1,5 +1,5 @@
 // What chats have cost: of one chat, of one user, of everybody (facts/chats 6, facts/agents D 63).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { chatCostOf, everybodysCost, userCostOf } from "#domain/chats/cost.ts";
 import { costRange } from "#domain/chats/cost-range.ts";
 import { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
@@ -7,6 +7,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
 
 const rangeQuery = {
@@ -16,7 +17,7 @@ const rangeQuery = {
 };
 
 export const chatCost = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get("/:chat/cost", ({ caller, params }) => chatCostOf(ctx, params.chat, caller), {
       user: true,

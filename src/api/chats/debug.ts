@@ -1,5 +1,5 @@
 // The recorded model calls of a chat (facts/chats 4.18): for its owner and the site's owner, not for who only reads along.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
@@ -9,12 +9,13 @@ import { ChatRun, type ChatRunStep, ChatRunWithSteps } from "#schema/chats/chat-
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
 
 const user = true;
 
 export const chatDebug = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:chat/debug/runs",

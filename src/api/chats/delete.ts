@@ -1,6 +1,5 @@
 // Deleting a chat for good with its sub-chats, history and files (rules DL-1 to DL-4): an extension; others are archived and go in their
 // time (facts/chats 4.16).
-import { Elysia } from "elysia";
 import { readChat } from "#actors/chat/storage/read.ts";
 import { aboutOf } from "#actors/chat/turn/offer.ts";
 import { AppError, conflict } from "#base/errors.ts";
@@ -10,34 +9,37 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
 
 export const deleteChat = (ctx: ApiContext) =>
-  new Elysia().use(callers).delete(
-    "/:chat",
-    async ({ caller, params, set }) => {
-      const { id, archived, parent_chat_id } = await changeableChat(ctx, params.chat, caller);
-      if (parent_chat_id !== null)
-        throw new AppError("invalid", "Only root chats can be deleted; sub-chats go with them.");
-      // Archived first: nothing may begin in it any more, and what a crash leaves of it is found and deleted later.
-      const chat = await readChat(ctx.store, id);
-      if (!archived) await ctx.chats.ask(id, "change", { archived: true, patch: {}, pin: null });
-      const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
-      if (done === "stale") throw conflict("The chat was brought back meanwhile.");
-      if (chat) ctx.generations.forgetFiles({ ...aboutOf(chat), chat_id: id });
-      set.status = 204;
-    },
-    {
-      user: true,
-      params: chatPath,
-      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
-      detail: operation({
-        tags,
-        operationId: "deleteChat",
-        summary: "Delete a chat",
-        description:
-          "With its sub-chats, history and files, for good. Its followers are disconnected. 409 while it or one of its sub-chats is active: interrupt it first.",
-        audit: target.deletes(target.chat),
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .delete(
+      "/:chat",
+      async ({ caller, params, set }) => {
+        const { id, archived, parent_chat_id } = await changeableChat(ctx, params.chat, caller);
+        if (parent_chat_id !== null)
+          throw new AppError("invalid", "Only root chats can be deleted; sub-chats go with them.");
+        // Archived first: nothing may begin in it any more, and what a crash leaves of it is found and deleted later.
+        const chat = await readChat(ctx.store, id);
+        if (!archived) await ctx.chats.ask(id, "change", { archived: true, patch: {}, pin: null });
+        const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
+        if (done === "stale") throw conflict("The chat was brought back meanwhile.");
+        if (chat) ctx.generations.forgetFiles({ ...aboutOf(chat), chat_id: id });
+        set.status = 204;
+      },
+      {
+        user: true,
+        params: chatPath,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "deleteChat",
+          summary: "Delete a chat",
+          description:
+            "With its sub-chats, history and files, for good. Its followers are disconnected. 409 while it or one of its sub-chats is active: interrupt it first.",
+          audit: target.deletes(target.chat),
+        }),
+      },
+    );

@@ -1,6 +1,5 @@
 // `GET /api/experimental/chats/{chat}/stream/desktop`: the bytes of the VNC server in the chat's workspace, both ways (facts/chats 2.12,
 // rules DT-2). For those who may see the chat and use its workspace; nothing is looked into and nothing kept.
-import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { noteUse, USE_EVERY_MS } from "#domain/agents/use.ts";
 import { visibleChat } from "#domain/chats/find.ts";
@@ -10,6 +9,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";
 import { fails, Upgraded } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { agentOfChat, agentQuery, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
@@ -21,30 +21,32 @@ const LONGEST = 4 * 1024 * 1024;
 const MOST_WAITING = 4 * 1024 * 1024;
 
 export const chatDesktop = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/api/experimental/chats" }).use(callers).get(
-    "/:chat/stream/desktop",
-    async ({ caller, params, query, request }) => {
-      const place = await visibleChat(ctx, params.chat, caller);
-      const { agent_id, workspace_id } = await agentOfChat(ctx, place, caller, query.agent);
-      const frames = await dialAgentSocket(ctx, agent_id, "/api/v0/desktop/vnc", LONGEST).catch(noDesktop);
-      const used = () => void noteUse(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
-      const stream = new DesktopStream(ctx, frames, used);
-      return upgradeToStream(ctx, request, caller, place, stream);
-    },
-    {
-      user: true,
-      params: chatPath,
-      query: agentQuery,
-      response: { 101: Upgraded, ...fails(400, 401, 403, 404, 408, 409, 503) },
-      detail: {
-        tags,
-        operationId: "openChatDesktop",
-        summary: "Look at the desktop of a chat's workspace",
-        description:
-          "A WebSocket of binary messages: raw RFB (VNC) bytes in both directions, cut anywhere. The desktop is started when there is none: by the VNC server that SLIPWAY_DESKTOP_VNC names in the workspace, by Xvnc, or by Xvfb with x11vnc. 400 says in words why the workspace cannot be asked, 409 why there is no desktop; 1011 when the agent or the desktop goes away.",
+  routes({ prefix: "/api/experimental/chats" })
+    .use(callers)
+    .get(
+      "/:chat/stream/desktop",
+      async ({ caller, params, query, request }) => {
+        const place = await visibleChat(ctx, params.chat, caller);
+        const { agent_id, workspace_id } = await agentOfChat(ctx, place, caller, query.agent);
+        const frames = await dialAgentSocket(ctx, agent_id, "/api/v0/desktop/vnc", LONGEST).catch(noDesktop);
+        const used = () => void noteUse(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
+        const stream = new DesktopStream(ctx, frames, used);
+        return upgradeToStream(ctx, request, caller, place, stream);
       },
-    },
-  );
+      {
+        user: true,
+        params: chatPath,
+        query: agentQuery,
+        response: { 101: Upgraded, ...fails(400, 401, 403, 404, 408, 409, 503) },
+        detail: {
+          tags,
+          operationId: "openChatDesktop",
+          summary: "Look at the desktop of a chat's workspace",
+          description:
+            "A WebSocket of binary messages: raw RFB (VNC) bytes in both directions, cut anywhere. The desktop is started when there is none: by the VNC server that SLIPWAY_DESKTOP_VNC names in the workspace, by Xvnc, or by Xvfb with x11vnc. 400 says in words why the workspace cannot be asked, 409 why there is no desktop; 1011 when the agent or the desktop goes away.",
+        },
+      },
+    );
 
 /** The workspace has no VNC server, or it does not start: its agent says so with 500, which is no failure of this server. */
 const noDesktop = (error: unknown): never => {

@@ -1,31 +1,33 @@
 // `GET /chats/{chat}/diff`: what the chat has pushed, as its git host shows it (facts/chats 6, rule PR-5).
-import { Elysia } from "elysia";
 import { visibleChat } from "#domain/chats/find.ts";
 import { ChatDiff } from "#schema/chats/chat-diff.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
 
 export const chatDiff = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:chat/diff",
-    async ({ caller, params }) => {
-      const { id } = await visibleChat(ctx, params.chat, caller);
-      const { row, provider, diff } = await ctx.diffs.read(id);
-      const { remote_origin, branch, url } = row;
-      return { chat_id: id, provider, remote_origin, branch, ...(url ? { pull_request_url: url } : {}), diff };
-    },
-    {
-      user: true,
-      params: chatPath,
-      response: { 200: ChatDiff, ...fails(400, 401, 404, 503) },
-      detail: {
-        tags,
-        operationId: "getChatDiff",
-        summary: "Get the diff of a chat's pull request",
-        description:
-          "Asked of the git host with the account that the chat's owner has linked there. 404 while the chat has pushed nothing to a host of this deployment; 503 in words when the host does not answer.",
+  routes()
+    .use(callers)
+    .get(
+      "/:chat/diff",
+      async ({ caller, params }) => {
+        const { id } = await visibleChat(ctx, params.chat, caller);
+        const { row, provider, diff } = await ctx.diffs.read(id);
+        const { remote_origin, branch, url } = row;
+        return { chat_id: id, provider, remote_origin, branch, ...(url ? { pull_request_url: url } : {}), diff };
       },
-    },
-  );
+      {
+        user: true,
+        params: chatPath,
+        response: { 200: ChatDiff, ...fails(400, 401, 404, 503) },
+        detail: {
+          tags,
+          operationId: "getChatDiff",
+          summary: "Get the diff of a chat's pull request",
+          description:
+            "Asked of the git host with the account that the chat's owner has linked there. 404 while the chat has pushed nothing to a host of this deployment; 503 in words when the host does not answer.",
+        },
+      },
+    );

@@ -1,6 +1,6 @@
 // Files for chats: uploading one, and reading it again. What was answered is on disk. What a file is, is told by its bytes, and a browser
 // that opens one is told to believe nothing else (rules FL-1 to FL-6).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { ANY_TYPE } from "#base/file-signature.ts";
 import { dispositionOf } from "#domain/chats/file-name.ts";
 import { findFile, keepChatFile } from "#domain/chats/files.ts";
@@ -11,6 +11,7 @@ import { bounded } from "../files.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { tags } from "./paths.ts";
 
 /** Bytes of one upload (specification, "Limits"). */
@@ -20,7 +21,7 @@ const YEAR_SECONDS = 31_536_000;
 
 export const chatFiles = (ctx: ApiContext) => {
   const uploads = new Throttle(ctx.clock, UPLOADS_A_MINUTE);
-  return new Elysia({ prefix: "/files" })
+  return routes({ prefix: "/files" })
     .use(callers)
     .post(
       "",

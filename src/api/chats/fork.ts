@@ -1,5 +1,4 @@
 // Copying a chat up to a message (rules FK-1 to FK-4): an extension, for trying another way without losing this one.
-import { Elysia } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { mayCreateChat, mayDriveChat } from "#domain/access.ts";
@@ -11,44 +10,48 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { chatPath, tags } from "./paths.ts";
 
 export const forkChat = (ctx: ApiContext) =>
-  new Elysia().use(callers).post(
-    "/:chat/fork",
-    async ({ caller, params, body, request, status }) => {
-      const place = await visibleChat(ctx, params.chat, caller);
-      if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
-      if (!mayCreateChat(caller, place.organization_id)) throw forbidden("You are not a member of this organization.");
-      if (place.parent_chat_id !== null) throw new AppError("invalid", "Only root chats can be copied.");
-      const { message_id } = body;
-      if (message_id !== undefined && message_id < 1) throw invalidField("message_id", "must be positive");
-      const title = body.title === undefined ? undefined : titleOf(body.title);
-      const key = requestKey(request, `fork ${place.id}`, body);
-      const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key.key);
-      if (!(await isMadeBy(ctx, id, key))) {
-        // Two of the same at once: the second finds that the first has made it.
-        await ctx.chats
-          .ask(id, "fork", { source_id: place.id, message_id, title, request: key })
-          .catch(async (error) => {
-            if (!(await isMadeBy(ctx, id, key))) throw error;
-          });
-      }
-      return status(201, await readChat(ctx, id));
-    },
-    {
-      user: true,
-      params: chatPath,
-      body: ForkChat,
-      response: { 201: Chat, ...fails(400, 401, 403, 404, 409, 413) },
-      detail: operation({
-        tags,
-        ...REPEATABLE_IN_CHAT,
-        operationId: "forkChat",
-        summary: "Copy a chat",
-        description:
-          "A new chat of the same owner with the history up to a message, its files, labels, model and settings. Nothing runs in it until somebody writes; sub-chats, what waits in the queue and who the chat is shared with are not copied.",
-        example: {},
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .post(
+      "/:chat/fork",
+      async ({ caller, params, body, request, status }) => {
+        const place = await visibleChat(ctx, params.chat, caller);
+        if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
+        if (!mayCreateChat(caller, place.organization_id))
+          throw forbidden("You are not a member of this organization.");
+        if (place.parent_chat_id !== null) throw new AppError("invalid", "Only root chats can be copied.");
+        const { message_id } = body;
+        if (message_id !== undefined && message_id < 1) throw invalidField("message_id", "must be positive");
+        const title = body.title === undefined ? undefined : titleOf(body.title);
+        const key = requestKey(request, `fork ${place.id}`, body);
+        const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key.key);
+        if (!(await isMadeBy(ctx, id, key))) {
+          // Two of the same at once: the second finds that the first has made it.
+          await ctx.chats
+            .ask(id, "fork", { source_id: place.id, message_id, title, request: key })
+            .catch(async (error) => {
+              if (!(await isMadeBy(ctx, id, key))) throw error;
+            });
+        }
+        return status(201, await readChat(ctx, id));
+      },
+      {
+        user: true,
+        params: chatPath,
+        body: ForkChat,
+        response: { 201: Chat, ...fails(400, 401, 403, 404, 409, 413) },
+        detail: operation({
+          tags,
+          ...REPEATABLE_IN_CHAT,
+          operationId: "forkChat",
+          summary: "Copy a chat",
+          description:
+            "A new chat of the same owner with the history up to a message, its files, labels, model and settings. Nothing runs in it until somebody writes; sub-chats, what waits in the queue and who the chat is shared with are not copied.",
+          example: {},
+        }),
+      },
+    );

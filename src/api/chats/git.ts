@@ -1,7 +1,6 @@
 // `GET /chats/{chat}/stream/git`: the repositories that a chat works on, as the daemon of its workspace sees them (facts/chats 2.11, rules
 // GS-1 to GS-6). For those who may read the chat and use its workspace.
 import { Value } from "@sinclair/typebox/value";
-import { Elysia } from "elysia";
 import { visibleChat } from "#domain/chats/find.ts";
 import { GitMessage, GitRequest } from "#schema/agents/git-message.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
@@ -11,6 +10,7 @@ import { callers } from "../http/caller.ts";
 import { dialAgentSocket } from "../http/dial-agent.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import type { Socket, SocketHandler } from "../http/socket.ts";
 import { agentOfChat, agentQuery, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
@@ -20,34 +20,36 @@ import { Relay } from "./relay.ts";
 const LONGEST = 8 * 1024 * 1024;
 
 export const chatGit = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:chat/stream/git",
-    async ({ caller, params, query, request }) => {
-      const place = await visibleChat(ctx, params.chat, caller);
-      const { agent_id } = await agentOfChat(ctx, place, caller, query.agent);
-      const frames = await dialAgentSocket(ctx, agent_id, `/api/v0/git/watch?chat=${place.id}`, LONGEST);
-      const stream = new GitStream(ctx, frames);
-      return upgradeToStream(ctx, request, caller, place, stream);
-    },
-    {
-      user: true,
-      params: chatPath,
-      query: agentQuery,
-      response: {
-        200: Upgraded,
-        ...fails(400, 401, 403, 404, 408, 500, 503),
+  routes()
+    .use(callers)
+    .get(
+      "/:chat/stream/git",
+      async ({ caller, params, query, request }) => {
+        const place = await visibleChat(ctx, params.chat, caller);
+        const { agent_id } = await agentOfChat(ctx, place, caller, query.agent);
+        const frames = await dialAgentSocket(ctx, agent_id, `/api/v0/git/watch?chat=${place.id}`, LONGEST);
+        const stream = new GitStream(ctx, frames);
+        return upgradeToStream(ctx, request, caller, place, stream);
       },
-      detail: operation({
-        tags,
-        operationId: "streamChatGit",
-        summary: "Follow the repositories of a chat",
-        description:
-          'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that have changed since the last message (at once with all of them), and `{"type": "error", "message"}`. Repositories are looked at after tools of the chat, each 30 s and when the client sends `{"type": "refresh"}`, at most once a second. A refresh is always answered. 400 says in words why the workspace cannot be asked; 1011 when its agent goes away.',
-        sends: GitMessage,
-        takes: GitRequest,
-      }),
-    },
-  );
+      {
+        user: true,
+        params: chatPath,
+        query: agentQuery,
+        response: {
+          200: Upgraded,
+          ...fails(400, 401, 403, 404, 408, 500, 503),
+        },
+        detail: operation({
+          tags,
+          operationId: "streamChatGit",
+          summary: "Follow the repositories of a chat",
+          description:
+            'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that have changed since the last message (at once with all of them), and `{"type": "error", "message"}`. Repositories are looked at after tools of the chat, each 30 s and when the client sends `{"type": "refresh"}`, at most once a second. A refresh is always answered. 400 says in words why the workspace cannot be asked; 1011 when its agent goes away.',
+          sends: GitMessage,
+          takes: GitRequest,
+        }),
+      },
+    );
 
 class GitStream implements SocketHandler {
   readonly #relay: Relay;

@@ -1,5 +1,5 @@
 // Chats: making, listing, reading and following them. Everything that changes one goes to its actor.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { listChatsOfWorkspaces } from "#db/chats/views.ts";
@@ -14,6 +14,7 @@ import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { pageQuery, searchQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { chatAcl } from "./acl.ts";
 import { changeChat } from "./change.ts";
 import { compactChat } from "./compact.ts";
@@ -44,10 +45,10 @@ import { chatWatch } from "./watch.ts";
 const WORKSPACES_LIMIT = 25;
 
 /** The same routes under the name that older clients know. */
-export const experimentalChats = (ctx: ApiContext) => new Elysia({ prefix: "/api/experimental" }).use(chats(ctx));
+export const experimentalChats = (ctx: ApiContext) => routes({ prefix: "/api/experimental" }).use(chats(ctx));
 
 export const chats = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/chats" })
+  routes({ prefix: "/chats" })
     .use(callers)
     .get(
       "",

@@ -1,28 +1,30 @@
 // Servers of models on this machine, for the owner who sets up a first model.
-import { Elysia } from "elysia";
 import { checkModelAdmin } from "#domain/access.ts";
 import { localModelServers } from "#domain/administration/local-models.ts";
 import { LocalModelServers } from "#schema/administration/local-models.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const localModels = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/providers/local",
-    ({ caller }) => {
-      checkModelAdmin(caller);
-      return localModelServers(ctx);
-    },
-    {
-      user: true,
-      response: { 200: LocalModelServers, ...fails(401, 403) },
-      detail: {
-        tags: ["Models"],
-        operationId: "listLocalModelServers",
-        summary: "Look for servers of models on this machine",
-        description:
-          "Asks the addresses of the setting local_model_servers (Ollama, LM Studio, vLLM, llama.cpp), all at once and 1.5 s at most for each question.",
+  routes()
+    .use(callers)
+    .get(
+      "/providers/local",
+      ({ caller }) => {
+        checkModelAdmin(caller);
+        return localModelServers(ctx);
       },
-    },
-  );
+      {
+        user: true,
+        response: { 200: LocalModelServers, ...fails(401, 403) },
+        detail: {
+          tags: ["Models"],
+          operationId: "listLocalModelServers",
+          summary: "Look for servers of models on this machine",
+          description:
+            "Asks the addresses of the setting local_model_servers (Ollama, LM Studio, vLLM, llama.cpp), all at once and 1.5 s at most for each question.",
+        },
+      },
+    );

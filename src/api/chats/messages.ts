@@ -1,5 +1,5 @@
 // What is said in a chat: sending, editing, reading pages of the history, and the prompts a person has written.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
@@ -19,6 +19,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { chatPath, numberOf, tags } from "./paths.ts";
 
 const PAGE = 50;
@@ -48,7 +49,7 @@ const patchOf = async (ctx: ApiContext, id: string, input: Input): Promise<ChatP
 };
 
 export const chatMessages = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/:chat/messages",

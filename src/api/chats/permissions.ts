@@ -1,6 +1,6 @@
 // What a chat's model may do without asking: answering calls that were asked for, and the rules that a user's new chats
 // begin with (rules PE-1 to PE-9).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
 import { ownChat } from "#domain/chats/find.ts";
@@ -14,41 +14,44 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { CHAT_BODY_LIMIT, chatPath, tags } from "./paths.ts";
 
 export const chatPermissions = (ctx: ApiContext) =>
-  new Elysia().use(callers).post(
-    "/:chat/permissions",
-    async ({ caller, params, body, set }) => {
-      const { id } = await ownChat(ctx, params.chat, caller);
-      for (const [index, { command }] of body.answers.entries()) {
-        if (command === undefined || isCommandPrefix(command)) continue;
-        throw invalid("Invalid answers.", [{ field: `answers.${index}.command`, detail: COMMAND_PROBLEM }]);
-      }
-      await ctx.chats.ask(id, "answerPermissions", body);
-      set.status = 204;
-    },
-    {
-      user: true,
-      params: chatPath,
-      body: PermissionAnswers,
-      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
-      detail: operation({
-        tags,
-        operationId: "answerPermissions",
-        summary: "Answer calls that wait for permission",
-        description:
-          "Every call that `action_required` of the kind `permission` names, exactly once. What is allowed runs, what is denied is answered with an error that the model sees. 409 when the chat waits for no permission.",
-        example: { answers: [{ tool_call_id: "call_1", decision: "allow", scope: "once" }] },
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .post(
+      "/:chat/permissions",
+      async ({ caller, params, body, set }) => {
+        const { id } = await ownChat(ctx, params.chat, caller);
+        for (const [index, { command }] of body.answers.entries()) {
+          if (command === undefined || isCommandPrefix(command)) continue;
+          throw invalid("Invalid answers.", [{ field: `answers.${index}.command`, detail: COMMAND_PROBLEM }]);
+        }
+        await ctx.chats.ask(id, "answerPermissions", body);
+        set.status = 204;
+      },
+      {
+        user: true,
+        params: chatPath,
+        body: PermissionAnswers,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413) },
+        detail: operation({
+          tags,
+          operationId: "answerPermissions",
+          summary: "Answer calls that wait for permission",
+          description:
+            "Every call that `action_required` of the kind `permission` names, exactly once. What is allowed runs, what is denied is answered with an error that the model sees. 409 when the chat waits for no permission.",
+          example: { answers: [{ tool_call_id: "call_1", decision: "allow", scope: "once" }] },
+        }),
+      },
+    );
 
 const Permissions = named("NewChatPermissions", t.Object({ permissions: t.Union([ChatPermissions, t.Null()]) }));
 
 /** Routes below `/chats/config`. */
 export const userPermissions = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/config" })
+  routes({ prefix: "/config" })
     .use(callers)
     .get(
       "/user-permissions",

@@ -1,6 +1,6 @@
 // Following one chat: a WebSocket of text frames, each a JSON array of events, or the same arrays as server-sent events
 // (facts/chats 2.1). Everything is checked before the upgrade. The owner's read cursor moves on connect and on disconnect.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import type { Timer } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -13,6 +13,7 @@ import { eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { closeWhenAccessLost, whenAccessLost } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type Asked, ChatFollower } from "./follower.ts";
 import { chatPath, tags } from "./paths.ts";
@@ -23,71 +24,73 @@ const ENOUGH_BYTES = 64 * 1024;
 const STALLED_MS = 10_000;
 
 export const chatStream = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:chat/stream",
-    async ({ caller, params, query, request }) => {
-      const { after_id = 0 } = query;
-      const { compat } = caller;
-      if (after_id < 0) throw invalidField("after_id", "must be 0 or more");
-      const place = await visibleChat(ctx, params.chat, caller);
-      const access = chatAccess(ctx, place);
-      const seen = () => markRead(ctx, place, caller);
-      if (!request.headers.get("accept")?.includes("text/event-stream")) {
-        const handler = closeWhenAccessLost(
-          ctx,
-          caller,
-          access,
-          new ChatSocket(ctx, place, { after_id, compat }, seen),
-        );
-        return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
-      }
-      return eventStream(ctx, request, (stream) => {
-        const follower = new ChatFollower(
-          ctx,
-          place,
-          { after_id, compat },
-          {
-            send: (frame) => void stream.send("data", frame),
-            room: async () => {
-              const stalled = ctx.clock.after(STALLED_MS, () => stream.cut());
-              const hasRoom = await stream.room(ENOUGH_BYTES);
-              stalled.cancel();
-              return hasRoom;
+  routes()
+    .use(callers)
+    .get(
+      "/:chat/stream",
+      async ({ caller, params, query, request }) => {
+        const { after_id = 0 } = query;
+        const { compat } = caller;
+        if (after_id < 0) throw invalidField("after_id", "must be 0 or more");
+        const place = await visibleChat(ctx, params.chat, caller);
+        const access = chatAccess(ctx, place);
+        const seen = () => markRead(ctx, place, caller);
+        if (!request.headers.get("accept")?.includes("text/event-stream")) {
+          const handler = closeWhenAccessLost(
+            ctx,
+            caller,
+            access,
+            new ChatSocket(ctx, place, { after_id, compat }, seen),
+          );
+          return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
+        }
+        return eventStream(ctx, request, (stream) => {
+          const follower = new ChatFollower(
+            ctx,
+            place,
+            { after_id, compat },
+            {
+              send: (frame) => void stream.send("data", frame),
+              room: async () => {
+                const stalled = ctx.clock.after(STALLED_MS, () => stream.cut());
+                const hasRoom = await stream.room(ENOUGH_BYTES);
+                stalled.cancel();
+                return hasRoom;
+              },
+              end: (why) => (why === "failed" ? stream.end() : stream.cut()),
             },
-            end: (why) => (why === "failed" ? stream.end() : stream.cut()),
-          },
-        );
-        follower.start();
-        seen();
-        const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
-        return () => {
-          follower.stop();
-          signOut();
+          );
+          follower.start();
           seen();
-        };
-      });
-    },
-    {
-      user: true,
-      params: chatPath,
-      query: t.Object({
-        after_id: t.Optional(t.Integer({ description: "Leave out snapshot messages up to this id." })),
-      }),
-      response: {
-        200: t.Unknown({ description: "Switching to a WebSocket, or the event stream." }),
-        ...fails(400, 401, 404, 503),
+          const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
+          return () => {
+            follower.stop();
+            signOut();
+            seen();
+          };
+        });
       },
-      detail: operation({
-        tags,
-        operationId: "streamChat",
-        summary: "Follow a chat",
-        answers: ["text/event-stream"],
-        description:
-          "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. Messages from the client end it. With `Accept: text/event-stream` the same arrays come as server-sent events `data`.",
-        sends: t.Array(ChatEvent),
-      }),
-    },
-  );
+      {
+        user: true,
+        params: chatPath,
+        query: t.Object({
+          after_id: t.Optional(t.Integer({ description: "Leave out snapshot messages up to this id." })),
+        }),
+        response: {
+          200: t.Unknown({ description: "Switching to a WebSocket, or the event stream." }),
+          ...fails(400, 401, 404, 503),
+        },
+        detail: operation({
+          tags,
+          operationId: "streamChat",
+          summary: "Follow a chat",
+          answers: ["text/event-stream"],
+          description:
+            "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. Messages from the client end it. With `Accept: text/event-stream` the same arrays come as server-sent events `data`.",
+          sends: t.Array(ChatEvent),
+        }),
+      },
+    );
 
 const markRead = (ctx: ApiContext, { id, owner_id }: ChatPlace, caller: UserCaller): void => {
   if (caller.user_id !== owner_id) return;

@@ -1,6 +1,5 @@
 // Watching all of one's own chats: one JSON object per text frame, no snapshot, no cursor (facts/chats 2.10). Who comes back reads the
 // list again.
-import { Elysia } from "elysia";
 import type { Events } from "#actors/runtime/events.ts";
 import { log } from "#base/log.ts";
 import { findChatView } from "#db/chats/views.ts";
@@ -11,6 +10,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { tags } from "./paths.ts";
 import { actionRequired } from "./sync.ts";
@@ -19,25 +19,27 @@ import { actionRequired } from "./sync.ts";
 const WAITING_LIMIT = 1_024;
 
 export const chatWatch = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/watch",
-    ({ caller, request }) => {
-      const handler = closeWhenKeyGone(ctx, caller, new WatchSocket(ctx, caller.user_id));
-      return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
-    },
-    {
-      user: true,
-      response: { 200: Upgraded, ...fails(400, 401, 503) },
-      detail: operation({
-        tags,
-        operationId: "watchChats",
-        summary: "Watch one's own chats",
-        description:
-          'Text messages {"kind", "chat", "tool_calls", "action_kind"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot; messages from the client end it.',
-        sends: WatchEvent,
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .get(
+      "/watch",
+      ({ caller, request }) => {
+        const handler = closeWhenKeyGone(ctx, caller, new WatchSocket(ctx, caller.user_id));
+        return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
+      },
+      {
+        user: true,
+        response: { 200: Upgraded, ...fails(400, 401, 503) },
+        detail: operation({
+          tags,
+          operationId: "watchChats",
+          summary: "Watch one's own chats",
+          description:
+            'Text messages {"kind", "chat", "tool_calls", "action_kind"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot; messages from the client end it.',
+          sends: WatchEvent,
+        }),
+      },
+    );
 
 const awaited = (pending_calls: Events["owner_chats"]["pending_calls"]): Partial<WatchEvent> => {
   if (!pending_calls) return {};

@@ -1,5 +1,5 @@
 // The connection log: who was connected to which workspace, how, from where and for how long. For those who read the audit log.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { COUNT_CAP, findConnectionCursor, listConnections } from "#db/connections/search.ts";
 import { readConnectionRetention } from "#db/connections/settings.ts";
@@ -14,12 +14,13 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Audit"];
 const user = true;
 
 export const connections = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/connectionlog" })
+  routes({ prefix: "/connectionlog" })
     .use(callers)
     .get(
       "",

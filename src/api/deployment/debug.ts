@@ -1,5 +1,5 @@
 // How the server fares, for those who look after it: health with what `slipway doctor` knows, and who is in the private network.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";
 import { changeHealthSettings, readHealthSettings } from "#domain/health/health.ts";
@@ -12,6 +12,7 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["General"];
 const user = true;
@@ -49,7 +50,7 @@ const Tailnet = named(
 const MOST_PEERS = 1_000;
 
 export const debug = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/debug" })
+  routes({ prefix: "/debug" })
     .use(callers)
     .get(
       "/health",

@@ -1,5 +1,5 @@
 // What clients ask of a deployment before they offer something: what the caller may do, what there is, whether there is a newer version.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import { VERSION } from "#base/version.ts";
@@ -14,6 +14,7 @@ import { DeploymentStats } from "#schema/deployment/stats.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["General"];
 const user = true;
@@ -40,7 +41,7 @@ const checkReader = (caller: UserCaller): void => {
 };
 
 export const deploymentFacts = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post("/authcheck", ({ caller, body }) => answerChecks(ctx.store, caller, body.checks), {
       user,

@@ -1,5 +1,5 @@
 // Small facts about this deployment that clients ask for at their start: looks, names for ssh, experiments, where applications are.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { deploymentId } from "#db/settings.ts";
 import { changeAppearance, readAppearance } from "#domain/deployment/appearance.ts";
 import { Appearance, UpdateAppearance } from "#schema/deployment/appearance.ts";
@@ -10,6 +10,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { HOSTNAME_SUFFIX } from "../tailnet/derp-map.ts";
 import { debug } from "./debug.ts";
 import { deploymentFacts } from "./facts.ts";
@@ -39,7 +40,7 @@ const Region = named(
 );
 
 export const deployment = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .use(deploymentFacts(ctx))
     .use(debug(ctx))

@@ -1,6 +1,6 @@
 // External accounts of the caller: which providers there are, linking by sign-in at the provider or by device code, what a link says,
 // and unlinking. Everybody handles their own and nobody else's (rules EA-5 to EA-11). The pages do everything through these routes.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
 import { listLinks } from "#db/users/external-auth.ts";
 import { presentLink, presentProvider } from "#domain/external-auth/present.ts";
@@ -21,6 +21,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { newState, openDevice, sealDevice, verifierIn } from "./web-flow.ts";
 
 const tags = ["External accounts"];
@@ -31,10 +32,10 @@ const callbackUrl = (accessUrl: URL, provider: Provider): URL =>
   new URL(`/external-auth/${provider.id}/callback`, accessUrl);
 
 export const externalAuth = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/external-auth" }).use(callers).use(reading(ctx)).use(signingIn(ctx)).use(byDevice(ctx));
+  routes({ prefix: "/external-auth" }).use(callers).use(reading(ctx)).use(signingIn(ctx)).use(byDevice(ctx));
 
 const reading = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "",
@@ -105,7 +106,7 @@ const reading = (ctx: ApiContext) =>
     );
 
 const signingIn = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/:externalauth/start",
@@ -156,7 +157,7 @@ const signingIn = (ctx: ApiContext) =>
     );
 
 const byDevice = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:externalauth/device",

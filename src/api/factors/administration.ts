@@ -1,5 +1,4 @@
 // What is known of a user's second factors, and what those who manage the user may do: require one, and take all away from who has lost them.
-import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import { listPasskeys } from "#db/users/passkeys.ts";
@@ -11,6 +10,7 @@ import { Factors, RequireFactor } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Second factors"];
 
@@ -27,7 +27,7 @@ const presentFactors = async (ctx: ApiContext, user: KnownUser): Promise<Factors
 };
 
 export const factorAdministration = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:user/factors",

@@ -1,5 +1,4 @@
 // Confirming who one is, for what a session may do only for 15 minutes afterwards (rule FA-9).
-import { Elysia } from "elysia";
 import { conflict, invalidField } from "#base/errors.ts";
 import { confirmCaller } from "#domain/factors/confirm.ts";
 import { askForPasskey, provedByPasskey } from "#domain/factors/passkey-proof.ts";
@@ -10,9 +9,10 @@ import { ConfirmRequest } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const confirmation = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .use(passkeyConfirmation(ctx))
     .post(
@@ -42,7 +42,7 @@ export const confirmation = (ctx: ApiContext) =>
 const PURPOSE = "confirm";
 
 const passkeyConfirmation = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/:user/confirm/passkey/start",

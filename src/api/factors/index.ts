@@ -1,6 +1,6 @@
 // Second factors of a user: look, enrol an authenticator app, disable it, recovery codes; what administrators may do; confirming who one is.
-import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
+import { routes } from "../http/routes.ts";
 import { factorAdministration } from "./administration.ts";
 import { confirmation } from "./confirm.ts";
 import { passkeys } from "./passkeys.ts";
@@ -8,7 +8,7 @@ import { recoveryCodes } from "./recovery.ts";
 import { totp } from "./totp.ts";
 
 export const factors = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(factorAdministration(ctx))
     .use(totp(ctx))
     .use(recoveryCodes(ctx))

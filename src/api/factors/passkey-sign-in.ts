@@ -1,5 +1,4 @@
 // Signing in with a passkey: alone, or as the second factor of a sign-in whose password was right (rules PK-2 to PK-4).
-import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUser, isPasswordStill, type User } from "#db/users/users.ts";
@@ -9,6 +8,7 @@ import { SessionToken } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { openSession } from "../users/new-session.ts";
 import { begunSignIn } from "./sign-in.ts";
 
@@ -23,7 +23,7 @@ type Of = { readonly second_factor: string };
 const refused = (): AppError => new AppError("unauthenticated", "This passkey does not sign you in.");
 
 export const passkeySignIn = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .post(
       START,
       async ({ body, status }) => {

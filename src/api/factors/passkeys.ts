@@ -1,5 +1,5 @@
 // The passkeys of a user: register, list, name, delete. Each for themselves; what changes how they sign in takes a recent proof (FA-9).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import type { Passkey as PasskeyRow } from "#db/users/passkeys.ts";
 import { beginPasskey, passkeysOf, registerPasskey, removePasskey, renamePasskey } from "#domain/factors/passkeys.ts";
@@ -9,6 +9,7 @@ import { NewPasskey, NewPasskeyRequest, Passkey, PasskeyChallenge, RenamePasskey
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Second factors"];
 
@@ -26,7 +27,7 @@ const presentPasskey = ({ id, name, created_at, last_used_at, backed_up }: Passk
 });
 
 export const passkeys = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:user/passkeys",

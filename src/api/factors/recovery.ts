@@ -1,5 +1,4 @@
 // New recovery codes in the place of the old ones (rule FA-5).
-import { Elysia } from "elysia";
 import { ownAccountAt } from "#domain/factors/proof.ts";
 import { renewRecoveryCodes } from "#domain/factors/recovery.ts";
 import { userPath } from "#domain/users/find.ts";
@@ -7,23 +6,26 @@ import { RecoveryCodes } from "#schema/users/second-factor.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const recoveryCodes = (ctx: ApiContext) =>
-  new Elysia().use(callers).post(
-    "/:user/factors/recovery-codes",
-    async ({ caller, params, status }) => {
-      const user = await ownAccountAt(ctx, params.user, caller);
-      return status(201, { recovery_codes: await renewRecoveryCodes(ctx, user, caller) });
-    },
-    {
-      user: true,
-      params: userPath,
-      response: { 201: RecoveryCodes, ...fails(400, 401, 403, 404, 409) },
-      detail: {
-        tags: ["Second factors"],
-        operationId: "createRecoveryCodes",
-        summary: "Make new recovery codes",
-        description: "The old ones count no more. 403 naming `confirmation`: confirm first who you are.",
+  routes()
+    .use(callers)
+    .post(
+      "/:user/factors/recovery-codes",
+      async ({ caller, params, status }) => {
+        const user = await ownAccountAt(ctx, params.user, caller);
+        return status(201, { recovery_codes: await renewRecoveryCodes(ctx, user, caller) });
       },
-    },
-  );
+      {
+        user: true,
+        params: userPath,
+        response: { 201: RecoveryCodes, ...fails(400, 401, 403, 404, 409) },
+        detail: {
+          tags: ["Second factors"],
+          operationId: "createRecoveryCodes",
+          summary: "Make new recovery codes",
+          description: "The old ones count no more. 403 naming `confirmation`: confirm first who you are.",
+        },
+      },
+    );

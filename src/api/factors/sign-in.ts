@@ -1,5 +1,4 @@
 // The second half of a sign-in with a password: a code of the second factor for the challenge that the first half was answered with.
-import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -10,6 +9,7 @@ import { SessionToken } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { openSession } from "../users/new-session.ts";
 
 const PURPOSE = "sign_in";
@@ -47,7 +47,7 @@ const over = (): AppError =>
 const wrong = (): AppError => new AppError("unauthenticated", "The code is wrong or was used before.");
 
 export const secondFactorSignIn = (ctx: ApiContext) =>
-  new Elysia().post(
+  routes().post(
     PATH,
     async ({ body, request, set, status }) => {
       const { factors } = ctx.accounts;

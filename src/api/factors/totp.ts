@@ -1,6 +1,5 @@
 // The authenticator app of a user: begun with a secret, confirmed with a code made of it, disabled with the password and a code. Each for
 // themselves (rules FA-1 to FA-4, FA-9).
-import { Elysia } from "elysia";
 import { conflict } from "#base/errors.ts";
 import { ownAccountAt, prove } from "#domain/factors/proof.ts";
 import { beginTotp, confirmTotp, removeTotp } from "#domain/factors/totp.ts";
@@ -11,10 +10,11 @@ import { otpauthUri } from "#src/authentication/totp.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Second factors"];
 export const totp = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/:user/factors/totp",

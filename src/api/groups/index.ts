@@ -1,5 +1,5 @@
 // Groups by their id: reading, changing, deleting, and who is in them. Those of an organization are in api/organizations/groups.ts.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { readMemberships } from "#db/users/members.ts";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { maySeeGroups } from "#domain/access.ts";
@@ -15,6 +15,7 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Groups"];
 const user = true;
@@ -27,7 +28,7 @@ const listQuery = t.Object({
 });
 
 export const groups = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/groups" })
+  routes({ prefix: "/groups" })
     .use(callers)
     .get("", ({ caller, query }) => list(ctx, caller, query), {
       user,

@@ -1,5 +1,5 @@
 // The ledger of lifecycle hooks, for site owners: what was asked of the consumers and what they decided. Nothing here can change it.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
@@ -16,6 +16,7 @@ import { DECISIONS, FAILURES, HOOK_EVENTS } from "#src/hooks/protocol.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const PAGE = 50;
 const LONGEST_PAGE = 200;
@@ -25,7 +26,7 @@ const EVENTS: readonly string[] = HOOK_EVENTS;
 type Query = { event?: string; result?: string; chat_id?: string; after_id?: string; limit?: number };
 
 export const hooks = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/hooks" })
+  routes({ prefix: "/hooks" })
     .use(callers)
     .use(consumer(ctx))
     .get(
@@ -59,7 +60,7 @@ export const hooks = (ctx: ApiContext) =>
 
 /** The consumer that the settings name. */
 const consumer = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/consumer",

@@ -1,6 +1,6 @@
 // The operations of the server, found by method and path as requests name them: before a request is routed, and after it has failed.
-import { Kind, type TSchema } from "@sinclair/typebox";
 import type { AnyElysia } from "elysia";
+import { schemasOf } from "./answers/answer-validators.ts";
 import { type Declared, declaredBy } from "./operation.ts";
 
 type Operation = {
@@ -10,10 +10,8 @@ type Operation = {
   readonly segments: readonly string[];
   readonly variables: number;
   readonly declared: Declared;
-  /** The statuses that success is answered with, in ascending order. */
-  readonly promised: readonly number[];
-  /** Schemas of its answers by status. */
-  readonly answers: Readonly<Record<number, TSchema>>;
+  /** The options of its route. */
+  readonly hooks: object;
 };
 
 export class Operations {
@@ -26,8 +24,7 @@ export class Operations {
     const all = routes.map(({ method, path, hooks }): Operation => {
       const segments = segmentsOf(path);
       const variables = segments.filter(isVariable).length;
-      const [declared, promised, answers] = [declaredBy(hooks), successesOf(hooks), answersOf(hooks)];
-      return { method, route: path, segments, variables, declared, promised, answers };
+      return { method, route: path, segments, variables, declared: declaredBy(hooks), hooks };
     });
     for (const operation of all.sort((a, b) => a.variables - b.variables)) {
       const alike = this.#byLength.get(operation.segments.length);
@@ -54,7 +51,8 @@ export class Operations {
 
   /** The status that success is answered with: the lowest that is promised, and for clients of the upstream kind the highest. */
   status(method: string, path: string, compat: boolean): number | undefined {
-    return this.find(method, path)?.promised.at(compat ? -1 : 0);
+    const operation = this.find(method, path);
+    return operation && successesOf(operation).at(compat ? -1 : 0);
   }
 
   #at(path: string): Operation[] {
@@ -78,16 +76,12 @@ const isVariable = (segment: string): boolean => segment.startsWith(":");
 const fits = (route: readonly string[], path: readonly string[]): boolean =>
   route.every((segment, i) => isVariable(segment) || segment === path[i]);
 
-const successesOf = (hooks: object): number[] =>
-  Object.keys((hooks as { response?: object }).response ?? {})
+/** The statuses that success is answered with, in ascending order. */
+const successesOf = ({ hooks }: Operation): number[] =>
+  Object.keys(schemasOf(hooks))
     .map(Number)
     .filter((status) => status >= 200 && status < 400)
     .sort((a, b) => a - b);
-
-const answersOf = (hooks: object): Record<number, TSchema> => {
-  const { response = {} } = hooks as { response?: Record<number, TSchema> };
-  return Kind in response ? { 200: response as unknown as TSchema } : response;
-};
 
 const decoded = (text: string): string => {
   try {

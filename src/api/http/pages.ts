@@ -1,10 +1,11 @@
 // Serves the pages of src/web with their scripts and styles: compressed, tagged, and under names that hold a hash of what they are.
 // Nothing comes from elsewhere and nothing inline but what the page's policy names by its hash (rules PG-1, WB-1 to WB-4).
-import { type AnyElysia, Elysia } from "elysia";
+import type { AnyElysia } from "elysia";
 import { notFound } from "#base/errors.ts";
 import type { ServedFile } from "#src/web/files.ts";
 import { fileAnswer } from "./encoding.ts";
 import { pathOf } from "./errors.ts";
+import { routes } from "./routes.ts";
 
 const COMMON = {
   "x-content-type-options": "nosniff",
@@ -57,7 +58,7 @@ export const webPages = (
     if (!found || (found.isPage ?? false) !== isPage) throw notFound();
     return found;
   };
-  let app: AnyElysia = new Elysia();
+  let app: AnyElysia = routes();
   for (const [path, name] of Object.entries(pages)) {
     app = app.get(
       path,

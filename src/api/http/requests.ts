@@ -3,7 +3,7 @@
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { ResponseMismatches } from "./response-mismatch.ts";
+import { ResponseMismatches } from "./answers/response-mismatch.ts";
 
 /** A request that is not answered after this gets 503; streams and long polls exempt themselves. */
 const DEADLINE_MS = 60_000;

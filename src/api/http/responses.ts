@@ -27,14 +27,21 @@ export const WORDS: Record<number, string> = {
   504: "Somebody this server has asked did not answer in time.",
 };
 
-/** The error answers of a route, for its `response` option: `...fails(400, 401, 404)`. */
-export const fails = <S extends number>(...statuses: S[]): Record<S, TSchema> =>
-  Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      t.Object(Generic.properties, { description: WORDS[status] ?? "The request failed." }),
-    ]),
-  ) as unknown as Record<S, TSchema>;
+const failures = new Map<number, TSchema>();
+const answers = new Map<string, Record<number, TSchema>>();
+
+const failureOf = (status: number): TSchema =>
+  kept(failures, status, () => t.Object(Generic.properties, { description: WORDS[status] ?? "The request failed." }));
+
+const kept = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+  const value = map.get(key) ?? make();
+  map.set(key, value);
+  return value;
+};
+
+/** The error answers of a route, for its `response` option: `...fails(400, 401, 404)`. Routes that fail alike share them. */
+export const fails = <S extends number>(...statuses: S[]): Readonly<Record<S, TSchema>> =>
+  kept(answers, statuses.join(), () => Object.fromEntries(statuses.map((status) => [status, failureOf(status)])));
 
 /** 204. */
 export const NoContent = t.Void({ description: "Done; there is no body." });

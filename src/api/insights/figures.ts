@@ -1,5 +1,5 @@
 // How builds went, and what chats used: reports that no upstream client knows, for the page of insights.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayReadAudit } from "#domain/access.ts";
 import { buildInsights } from "#domain/insights/builds.ts";
@@ -9,6 +9,7 @@ import { BuildInsights, ChatInsights } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { interval, intervalOf, rangeQuery } from "./query.ts";
 import { checkKnown, templatesFor } from "./who.ts";
 
@@ -18,7 +19,7 @@ const { template_ids: _, ...chatsRange } = rangeQuery;
 const chatsQuery = { ...chatsRange, interval };
 
 export const insightFigures = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/builds",

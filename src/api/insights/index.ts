@@ -1,6 +1,6 @@
 // Reports of use (spec, "Insights endpoints"; facts/platform 6.2). What is reported was collected by actors/usage; the figures are
 // computed in reader Workers, one report after the other.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayReadAllUsers, mayReadAudit } from "#domain/access.ts";
 import { asJson, dausOf } from "#domain/insights/daus.ts";
@@ -11,6 +11,7 @@ import { Daus, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } f
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { insightFigures } from "./figures.ts";
 import { interval, intervalOf, rangeQuery } from "./query.ts";
 import { checkKnown, listIn, templatesFor } from "./who.ts";
@@ -43,7 +44,7 @@ const rangeReport = async (ctx: ApiContext, name: "user_activity" | "user_latenc
 type Question = { caller: UserCaller; request: Request; query: { start_time?: string; end_time?: string } };
 
 export const insights = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/insights" })
+  routes({ prefix: "/insights" })
     .use(callers)
     .use(insightFigures(ctx))
     .get(

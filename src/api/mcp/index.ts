@@ -1,8 +1,7 @@
 // MCP servers of organizations: what they offer to chats, and who has signed in where.
-import { Elysia } from "elysia";
 import type { ApiContext } from "../context.ts";
+import { routes } from "../http/routes.ts";
 import { mcpServers } from "./servers.ts";
 import { mcpSignIn } from "./sign-in.ts";
 
-export const mcp = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/organizations" }).use(mcpServers(ctx)).use(mcpSignIn(ctx));
+export const mcp = (ctx: ApiContext) => routes({ prefix: "/organizations" }).use(mcpServers(ctx)).use(mcpSignIn(ctx));

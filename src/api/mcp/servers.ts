@@ -1,6 +1,6 @@
 // The MCP servers that an organization offers to its chats: everybody there sees those that are enabled, its administrators see and change
 // all (rules MC-8, MC-9). Secrets go in and never come out; a server that moves elsewhere needs them again.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listMcpServers, type McpServerRow } from "#db/models/mcp-servers.ts";
 import { findLink } from "#db/users/external-auth.ts";
@@ -15,6 +15,7 @@ import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const tags = ["MCP servers"];
 export const serverPath = t.Object({
@@ -39,7 +40,7 @@ export const mcpServers = (ctx: ApiContext) => {
       updated_at: rfc3339(updated_at),
     };
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .get(
       "/:organization/mcp-servers",

@@ -1,6 +1,6 @@
 // Signing in at an MCP server with OAuth 2, each person for themselves: the browser is sent there and comes back here with a code (rule
 // MC-9). The state that travels with it counts ten minutes and only in the session that began.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
 import type { McpServerRow } from "#db/models/mcp-servers.ts";
 import { oauthProvider } from "#domain/mcp/access.ts";
@@ -14,6 +14,7 @@ import { newState, verifierIn } from "../external-auth/web-flow.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { serverPath, tags } from "./servers.ts";
 
 /** Registered at the server by whoever administers it, so it has exactly this form. */
@@ -26,7 +27,7 @@ export const mcpSignIn = (ctx: ApiContext) => {
     if (!provider) throw invalid("Nobody has to sign in at this MCP server.");
     return provider;
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .post(
       "/:organization/mcp-servers/:mcp_server/oauth2/start",

@@ -1,5 +1,5 @@
 // What people are told: their inbox, live, and how administrators have it sent.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { readNotifierPaused } from "#db/notifications/settings.ts";
 import { idsIn, markAllRead, markRead, readInbox } from "#domain/notifications/inbox.ts";
 import { listKinds, sendTest, setMethod, setPaused } from "#domain/notifications/settings.ts";
@@ -22,6 +22,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { InboxSocket } from "./watch.ts";
 
 const tags = ["Notifications"];
@@ -41,7 +42,7 @@ const filterOf = (query: { templates?: string; targets?: string; read_status?: "
 });
 
 export const notifications = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/notifications" })
+  routes({ prefix: "/notifications" })
     .use(callers)
     .get("/inbox", ({ caller, query }) => readInbox(ctx, caller.user_id, filterOf(query), query.starting_before), {
       user,

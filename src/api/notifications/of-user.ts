@@ -1,5 +1,5 @@
 // What somebody wants to hear of, and which of their browsers are pushed; each for themselves.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { findNotified } from "#domain/notifications/inbox.ts";
 import { changePreferences, preferencesOf, sendTest } from "#domain/notifications/settings.ts";
 import { subscribe, unsubscribe } from "#domain/notifications/webpush.ts";
@@ -14,12 +14,13 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Notifications"];
 const of = { user: true, params: userPath } as const;
 
 export const notificationsOfUser = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/users" })
+  routes({ prefix: "/users" })
     .use(callers)
     .get(
       "/:user/notifications/preferences",

@@ -1,5 +1,5 @@
 // Applications that ask people for access with OAuth 2, and their secrets, for owners (rules OA-1 to OA-3).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listOAuth2Apps, listOAuth2Secrets, type OAuth2AppRow, type OAuth2SecretRow } from "#db/oauth2/apps.ts";
 import {
@@ -24,6 +24,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["OAuth 2"];
 const user = true;
@@ -57,7 +58,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
       token: new URL("/oauth2/token", ctx.accessUrl).href,
     },
   });
-  return new Elysia({ prefix: "/oauth2-provider/apps" })
+  return routes({ prefix: "/oauth2-provider/apps" })
     .use(callers)
     .get(
       "",

@@ -1,6 +1,5 @@
 // What the page /oauth2/authorize asks for and sends: what an application wants, and the person's answer (rules OA-5 to OA-9). The answer is
 // a write like any other: a page of another site cannot send it.
-import { Elysia } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { answerTo, appOfRequest, approve, problemTo, scopesOfRequest } from "#domain/oauth2/authorize.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
@@ -16,6 +15,7 @@ import { callers } from "../http/caller.ts";
 import { seenOf } from "../http/identify.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["OAuth 2"];
 const user = true;
@@ -25,7 +25,7 @@ export const oauth2Authorize = (ctx: ApiContext) => {
   const mustBeOn = (): void => {
     if (!ctx.config.oauth2_provider) throw notFound();
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .get(
       PATH,

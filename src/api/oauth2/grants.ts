@@ -1,5 +1,5 @@
 // What a person has granted to applications (rules OA-15, OA-16).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listGrants } from "#db/oauth2/grants.ts";
 import { endGrantOf } from "#domain/oauth2/grants.ts";
@@ -11,6 +11,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["OAuth 2"];
 const user = true;
@@ -20,7 +21,7 @@ const grantPath = t.Object({
 });
 
 export const oauth2Grants = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/users" })
+  routes({ prefix: "/users" })
     .use(callers)
     .get(
       "/:user/oauth2-grants",

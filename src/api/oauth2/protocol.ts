@@ -1,6 +1,6 @@
 // What OAuth 2 clients call, at the paths and in the bodies of the standards: metadata (RFC 8414, RFC 9728), registration (RFC 7591), tokens
 // (RFC 6749) and giving them back (RFC 7009). None of it asks who is signed in. Nothing of it is there where the setting oauth2_provider is off.
-import { type AnyElysia, Elysia } from "elysia";
+import type { AnyElysia } from "elysia";
 import { mustBeOurs } from "#domain/oauth2/authorize.ts";
 import { clientOf } from "#domain/oauth2/clients.ts";
 import { giveBack } from "#domain/oauth2/grants.ts";
@@ -13,6 +13,7 @@ import { SCOPES } from "#schema/users/scopes.ts";
 import type { ApiContext } from "../context.ts";
 import { COMMON_HEADERS } from "../http/errors.ts";
 import { operation } from "../http/operation.ts";
+import { routes } from "../http/routes.ts";
 import { FORM_LIMIT, type Form, fieldOf, proofIn, readForm } from "./form.ts";
 
 /** Of one network, in a minute. */
@@ -78,7 +79,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
   });
 
   const registration = (): AnyElysia =>
-    new Elysia().post(
+    routes().post(
       "/oauth2/register",
       async ({ request, body }) => {
         counted(registrations, request);
@@ -104,9 +105,9 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
       hiddenJson,
     );
 
-  if (!ctx.config.oauth2_provider) return new Elysia();
-  return new Elysia()
-    .use(ctx.config.oauth2_registration ? registration() : new Elysia())
+  if (!ctx.config.oauth2_provider) return routes();
+  return routes()
+    .use(ctx.config.oauth2_registration ? registration() : routes())
     .get("/.well-known/oauth-authorization-server", () => answer(metadata()), { detail: { hide: true } })
     .get("/.well-known/oauth-protected-resource", () => answer(resource()), { detail: { hide: true } })
     .post(

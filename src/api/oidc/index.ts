@@ -1,6 +1,6 @@
 // Signing in at an OpenID Connect provider: the browser is sent there with a state that travels in a cookie, and comes back with a code
 // (rules OI-2 to OI-8). A person gets pages, a program the same words as JSON.
-import { Elysia, redirect, t } from "elysia";
+import { redirect, t } from "elysia";
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -15,6 +15,7 @@ import { askForFactor } from "../factors/sign-in.ts";
 import { cookie } from "../http/identify.ts";
 import { plainPage, wantsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { openSession } from "../users/new-session.ts";
 
 const tags = ["Users"];
@@ -110,7 +111,7 @@ export const oidc = (ctx: ApiContext) => {
   const response = { 307: t.Void({ description: "To the provider, or back to where the sign-in began." }) };
   const detail = { tags, security: [] };
 
-  return new Elysia({ prefix: "/oidc" })
+  return routes({ prefix: "/oidc" })
     .get(
       "/callback",
       ({ query }) => {

@@ -1,5 +1,5 @@
 // The groups of an organization, and one by its name.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { createGroup } from "#domain/groups/change.ts";
 import { findNamedGroup, groupsOf, presentGroup } from "#domain/groups/find.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
@@ -8,12 +8,13 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Groups"];
 const user = true;
 
 export const groupsOfOrganization = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:organization/groups",

@@ -1,5 +1,5 @@
 // Organizations: who owns templates and workspaces together.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { maySeeOrganization } from "#domain/access.ts";
 import { changeOrganization, createOrganization, removeOrganization } from "#domain/organizations/change.ts";
@@ -10,6 +10,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { groupsOfOrganization } from "./groups.ts";
 import { members } from "./members.ts";
 import { quota } from "./quota.ts";
@@ -19,7 +20,7 @@ const tags = ["Organizations"];
 const params = organizationPath;
 
 export const organizations = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/organizations" })
+  routes({ prefix: "/organizations" })
     .use(callers)
     .use(members(ctx))
     .use(groupsOfOrganization(ctx))

@@ -1,5 +1,5 @@
 // Members of an organization, and what they may do there (facts/platform 9.3 and 3.8).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { mayGiveOrganizationRoles } from "#domain/access.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import {
@@ -19,6 +19,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Members"];
 const user = true;
@@ -28,7 +29,7 @@ export const memberPath = t.Object({
 });
 
 export const members = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:organization/members",

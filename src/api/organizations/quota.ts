@@ -1,30 +1,32 @@
 // What a member's workspaces cost a day, and what their groups allow.
-import { Elysia } from "elysia";
 import { findQuota } from "#domain/groups/quota.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
 import { WorkspaceQuota } from "#schema/users/group.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { memberPath } from "./members.ts";
 
 export const quota = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:organization/members/:user/workspace-quota",
-    async ({ caller, params }) => {
-      const { id } = await organizationAt(ctx.store, params.organization, caller);
-      return findQuota(ctx, id, params.user, caller);
-    },
-    {
-      user: true,
-      params: memberPath,
-      response: { 200: WorkspaceQuota, ...fails(401, 404) },
-      detail: {
-        tags: ["Groups"],
-        operationId: "getWorkspaceQuota",
-        summary: "See what a member's workspaces cost and may cost",
-        description:
-          "In credits a day, as templates say of their resources. Builds that would go beyond the budget fail.",
+  routes()
+    .use(callers)
+    .get(
+      "/:organization/members/:user/workspace-quota",
+      async ({ caller, params }) => {
+        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        return findQuota(ctx, id, params.user, caller);
       },
-    },
-  );
+      {
+        user: true,
+        params: memberPath,
+        response: { 200: WorkspaceQuota, ...fails(401, 404) },
+        detail: {
+          tags: ["Groups"],
+          operationId: "getWorkspaceQuota",
+          summary: "See what a member's workspaces cost and may cost",
+          description:
+            "In credits a day, as templates say of their resources. Builds that would go beyond the budget fail.",
+        },
+      },
+    );

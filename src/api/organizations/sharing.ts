@@ -1,5 +1,5 @@
 // Whether workspaces of an organization may be shared. Switching it off ends what is shared (rule SH-12).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
 import { setSharingDisabled } from "#domain/organizations/change.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
@@ -9,6 +9,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Organizations"];
 const Sharing = named(
@@ -19,7 +20,7 @@ const Sharing = named(
 );
 
 export const sharing = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:organization/settings/workspace-sharing",

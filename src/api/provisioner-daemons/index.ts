@@ -1,5 +1,5 @@
 // Workers that are processes of their own (`slipway provisioner`): listing them, and the WebSocket over which they take jobs.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
 import { listProvisionerDaemons } from "#db/templates/provisioners.ts";
 import { organizationAt, organizationPath, workersOrganizationAt } from "#domain/organizations/find.ts";
@@ -10,6 +10,7 @@ import { parseTags } from "#src/provisioners/external/tags.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { provisionerJobs } from "./jobs.ts";
 import { workerKeys } from "./key.ts";
 import { provisionerKeys } from "./keys.ts";
@@ -51,7 +52,7 @@ const kindsIn = (text = "local"): string[] => {
 };
 
 export const provisionerDaemons = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/organizations" })
+  routes({ prefix: "/organizations" })
     .use(callers)
     .use(workerKeys(ctx.store))
     .use(provisionerKeys(ctx))

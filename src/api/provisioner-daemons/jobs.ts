@@ -1,5 +1,5 @@
 // What provisioners of an organization have to do and have done: imports, builds and dry runs, with their logs.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import { organizationPath } from "#domain/organizations/find.ts";
 import { findJobsOrganization, findListedJob, listJobs, presentListedJob } from "#domain/provisioners/jobs.ts";
@@ -9,6 +9,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { jobLogs } from "../jobs/logs.ts";
 
 const tags = ["Provisioners"];
@@ -27,7 +28,7 @@ const statusesIn = (text = ""): string[] => {
 };
 
 export const provisionerJobs = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:organization/provisionerjobs",

@@ -1,5 +1,5 @@
 // Making, listing and removing the keys of workers. For those who look after the organization.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { listProvisionerKeys } from "#db/templates/provisioners.ts";
 import { organizationPath } from "#domain/organizations/find.ts";
 import {
@@ -20,6 +20,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Provisioners"];
 const user = true;
@@ -28,7 +29,7 @@ const { organization } = params.properties;
 const keyPath = t.Object({ organization, key: t.String({ maxLength: 64, description: "Name of the key." }) });
 
 export const provisionerKeys = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/:organization/provisionerkeys",

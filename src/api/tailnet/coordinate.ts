@@ -1,6 +1,6 @@
 // `GET {agent}/coordinate`: a client of one agent's network (facts/wire 2.1). 404 before anything else for whoever may not enter the
 // workspace; the connection ends when that changes (rule SH-6).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { mayUseWorkspace } from "#domain/access.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
@@ -8,41 +8,49 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { agentVersion, checkVersion, clientQuery, peerId } from "./client-peer.ts";
 import { WatchedTunnels } from "./watched-tunnels.ts";
 
 export const agentCoordinate = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:workspaceagent/coordinate",
-    async ({ caller, params, query, request }) => {
-      const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-      checkVersion(agentVersion(query.version));
-      const holder = `agent:${agent_id}:${caller.user_id}`;
-      const tunnels = new WatchedTunnels(ctx, caller, agent_id);
-      const connection = new ClientConnection(
-        ctx,
-        {
-          peer: tunnels.peer(peerId(ctx, holder, query.resume_token), request),
-          holder,
-          joined: (peer) => tunnels.belongTo(peer),
-        },
-        () => tunnels.stop(),
-      );
-      const closing = closeWhenAccessLost(ctx, caller, workspaceAccess(ctx, workspace_id, mayUseWorkspace), connection);
-      return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
-    },
-    {
-      user: true,
-      params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
-      query: clientQuery("2.0"),
-      response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
-      detail: {
-        tags: ["Agents"],
-        operationId: "coordinateAgent",
-        summary: "Join the network of an agent",
-        description:
-          "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to this agent only. 1008 when the caller's access ends.",
+  routes()
+    .use(callers)
+    .get(
+      "/:workspaceagent/coordinate",
+      async ({ caller, params, query, request }) => {
+        const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
+        checkVersion(agentVersion(query.version));
+        const holder = `agent:${agent_id}:${caller.user_id}`;
+        const tunnels = new WatchedTunnels(ctx, caller, agent_id);
+        const connection = new ClientConnection(
+          ctx,
+          {
+            peer: tunnels.peer(peerId(ctx, holder, query.resume_token), request),
+            holder,
+            joined: (peer) => tunnels.belongTo(peer),
+          },
+          () => tunnels.stop(),
+        );
+        const closing = closeWhenAccessLost(
+          ctx,
+          caller,
+          workspaceAccess(ctx, workspace_id, mayUseWorkspace),
+          connection,
+        );
+        return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
       },
-    },
-  );
+      {
+        user: true,
+        params: t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) }),
+        query: clientQuery("2.0"),
+        response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "coordinateAgent",
+          summary: "Join the network of an agent",
+          description:
+            "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to this agent only. 1008 when the caller's access ends.",
+        },
+      },
+    );

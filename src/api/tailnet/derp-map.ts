@@ -1,5 +1,5 @@
 // The relay map as JSON: `GET /derp-map` over a WebSocket, and `connection` for whoever is about to reach an agent (facts/wire 2.5).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { agentAt } from "#domain/agents/find.ts";
 import { AgentConnectionInfo, DerpMap } from "#schema/agents/derp-map.ts";
 import { derpMapJson, RELAY_ONLY } from "#src/tailnet/derp-map.ts";
@@ -8,6 +8,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { CLOSE, type SocketHandler } from "../http/socket.ts";
 
 /** What the names of workspaces end with, for every client that asks: the usual one (facts/platform 5.7). */
@@ -23,7 +24,7 @@ const connectionInfo = (ctx: ApiContext): AgentConnectionInfo => ({
 
 /** `GET /workspaceagents/connection`, and the same for one agent. */
 export const agentConnection = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get("/connection", () => connectionInfo(ctx), {
       user: true,
@@ -51,7 +52,7 @@ export const agentConnection = (ctx: ApiContext) =>
 
 /** `GET /derp-map`. */
 export const derpMaps = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/derp-map",

@@ -1,18 +1,19 @@
 // `/derp`: the embedded relay as a WebSocket, and its latency probe (facts/wire 3.1). No token: a client proves its key inside. Refuses
 // the bare form, `Upgrade: DERP`, with 426, on which clients take the WebSocket (why: src/tailnet/README.md).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import type { Relay } from "#src/tailnet/relay.ts";
 import type { RelayClient } from "#src/tailnet/relay-client.ts";
 import type { ApiContext } from "../context.ts";
 import { fails, Upgraded } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import type { Socket, SocketHandler } from "../http/socket.ts";
 
 const tags = ["General"];
 const PROTOCOL = "derp";
 
 export const derp = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .get(
       "/derp",
       ({ request, set }) => {

@@ -1,44 +1,46 @@
 // `GET /tailnet`: a client of the network of all the agents its user may enter (facts/wire 2.1). Each tunnel is judged by itself and ends
 // when its user may no longer enter that workspace; the connection ends with the key. [TL-12]
-import { Elysia } from "elysia";
 import { isOwner } from "#domain/access.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
 import { WatchedTunnels } from "./watched-tunnels.ts";
 
 export const tailnet = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/tailnet",
-    ({ caller, query, request }) => {
-      checkVersion(query.version ?? "2.0");
-      const holder = `tailnet:${caller.user_id}`;
-      const tunnels = new WatchedTunnels(ctx, caller);
-      const connection = new ClientConnection(
-        ctx,
-        {
-          peer: tunnels.peer(peerId(ctx, holder, query.resume_token), request),
-          holder,
-          mayFollow: (owner_id) => owner_id === caller.user_id || isOwner(caller),
-          joined: (peer) => tunnels.belongTo(peer),
-        },
-        () => tunnels.stop(),
-      );
-      return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, connection), { who: caller.user_id });
-    },
-    {
-      user: true,
-      query: clientQuery("2.0"),
-      response: { 101: Upgraded, ...fails(400, 401, 503) },
-      detail: {
-        tags: ["Agents"],
-        operationId: "joinTailnet",
-        summary: "Join the network of all agents",
-        description:
-          "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to every agent whose workspace the user may enter, and the updates of the user's workspaces. A tunnel ends when access to its workspace does; 1008 when the key counts no more.",
+  routes()
+    .use(callers)
+    .get(
+      "/tailnet",
+      ({ caller, query, request }) => {
+        checkVersion(query.version ?? "2.0");
+        const holder = `tailnet:${caller.user_id}`;
+        const tunnels = new WatchedTunnels(ctx, caller);
+        const connection = new ClientConnection(
+          ctx,
+          {
+            peer: tunnels.peer(peerId(ctx, holder, query.resume_token), request),
+            holder,
+            mayFollow: (owner_id) => owner_id === caller.user_id || isOwner(caller),
+            joined: (peer) => tunnels.belongTo(peer),
+          },
+          () => tunnels.stop(),
+        );
+        return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, connection), { who: caller.user_id });
       },
-    },
-  );
+      {
+        user: true,
+        query: clientQuery("2.0"),
+        response: { 101: Upgraded, ...fails(400, 401, 503) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "joinTailnet",
+          summary: "Join the network of all agents",
+          description:
+            "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to every agent whose workspace the user may enter, and the updates of the user's workspaces. A tunnel ends when access to its workspace does; 1008 when the key counts no more.",
+        },
+      },
+    );

@@ -1,5 +1,5 @@
 // Tasks: a workspace made for one prompt, and the chat that works on it there.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { changePrompt, deleteTask, pauseTask, resumeTask, sendToTask } from "#domain/tasks/change.ts";
 import { createTask } from "#domain/tasks/create.ts";
 import { taskAt, taskPath } from "#domain/tasks/find.ts";
@@ -15,6 +15,7 @@ import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails, Generic, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Tasks"];
 const user = true;
@@ -23,7 +24,7 @@ const LOGS = 1_000;
 const PROMPT_LIMIT = 512 * 1024;
 
 export const tasks = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/tasks" })
+  routes({ prefix: "/tasks" })
     .use(callers)
     .get("", ({ caller, query }) => searchTasks(ctx, caller, query.q ?? "", pageOf(query)), {
       user,

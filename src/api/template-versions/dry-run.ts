@@ -1,6 +1,6 @@
 // Dry runs of a template version: a job on the version's own provisioner that looks whether a workspace could be made of these values,
 // and never makes one. Seen by who asked for it and by those who look after templates; 404 for everybody else (rules DR-1 to DR-6).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { planDryRun } from "#actors/template-version/dry-run-plan.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
@@ -16,6 +16,7 @@ import { logRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { jobLogRoute, jobLogs } from "../jobs/logs.ts";
 
 const tags = ["Templates"];
@@ -26,7 +27,7 @@ const params = t.Object({
 });
 
 export const dryRuns = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/templateversions/:templateversion/dry-run" })
+  routes({ prefix: "/templateversions/:templateversion/dry-run" })
     .use(callers)
     .post(
       "",

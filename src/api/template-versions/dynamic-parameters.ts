@@ -1,7 +1,7 @@
 // The live form of a template version: for the values given, which parameters are asked and what is wrong with them. One answer to
 // each request, by WebSocket or by POST; everything about the version is checked before the upgrade (rules DY-5 to DY-7).
 import { Value } from "@sinclair/typebox/value";
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { log } from "#base/log.ts";
 import { manifestOf, versionAt, versionPath } from "#domain/template-versions/find.ts";
 import { formFor } from "#domain/template-versions/form.ts";
@@ -11,6 +11,7 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenKeyGone } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 const tags = ["Templates"];
@@ -20,7 +21,7 @@ const user = true;
 const REQUEST_LIMIT = 256 * 1024;
 
 export const dynamicParameters = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/templateversions/:templateversion/dynamic-parameters" })
+  routes({ prefix: "/templateversions/:templateversion/dynamic-parameters" })
     .use(callers)
     .get(
       "",

@@ -1,6 +1,6 @@
 // Template versions: making, reading, changing, cancelling and archiving them, and what their template.yaml holds.
 
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { openVariables } from "#db/templates/variables.ts";
 import { mayManageTemplates } from "#domain/access.ts";
@@ -33,6 +33,7 @@ import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { jobLogRoute, jobLogs } from "../jobs/logs.ts";
 import { dryRuns } from "./dry-run.ts";
 import { dynamicParameters } from "./dynamic-parameters.ts";
@@ -41,7 +42,7 @@ const tags = ["Templates"];
 const reading = fails(400, 401, 404, 412);
 
 export const templateVersions = (ctx: ApiContext) =>
-  new Elysia({ name: "template-versions" })
+  routes()
     .use(organizationVersions(ctx))
     .use(oneVersion(ctx))
     .use(versionContents(ctx))
@@ -49,31 +50,33 @@ export const templateVersions = (ctx: ApiContext) =>
     .use(dynamicParameters(ctx));
 
 const organizationVersions = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/organizations" }).use(callers).post(
-    "/:organization/templateversions",
-    async ({ caller, params, body, status }) => {
-      const organization = await organizationAt(ctx.store, params.organization, caller);
-      const id = await createVersion(ctx, caller, organization, body);
-      return status(201, presentVersion(await versionAt(ctx, id, caller), ctx));
-    },
-    {
-      user: true,
-      params: organizationPath,
-      body: CreateTemplateVersion,
-      response: { 201: TemplateVersion, ...fails(400, 401, 403, 404, 409, 413) },
-      detail: operation({
-        tags,
-        operationId: "createTemplateVersion",
-        summary: "Create a template version",
-        description:
-          "Starts the import of an upload. Follow its job with the logs of the version; a template needs a version whose import has succeeded.",
-        example: { storage_method: "file", file_id: ANY_ID, message: "First version" },
-      }),
-    },
-  );
+  routes({ prefix: "/organizations" })
+    .use(callers)
+    .post(
+      "/:organization/templateversions",
+      async ({ caller, params, body, status }) => {
+        const organization = await organizationAt(ctx.store, params.organization, caller);
+        const id = await createVersion(ctx, caller, organization, body);
+        return status(201, presentVersion(await versionAt(ctx, id, caller), ctx));
+      },
+      {
+        user: true,
+        params: organizationPath,
+        body: CreateTemplateVersion,
+        response: { 201: TemplateVersion, ...fails(400, 401, 403, 404, 409, 413) },
+        detail: operation({
+          tags,
+          operationId: "createTemplateVersion",
+          summary: "Create a template version",
+          description:
+            "Starts the import of an upload. Follow its job with the logs of the version; a template needs a version whose import has succeeded.",
+          example: { storage_method: "file", file_id: ANY_ID, message: "First version" },
+        }),
+      },
+    );
 
 const oneVersion = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/templateversions/:templateversion" })
+  routes({ prefix: "/templateversions/:templateversion" })
     .use(callers)
     .get("", async ({ caller, params }) => presentVersion(await versionAt(ctx, params.templateversion, caller), ctx), {
       user: true,
@@ -157,7 +160,7 @@ const archive = async (
 };
 
 const versionContents = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/templateversions/:templateversion" })
+  routes({ prefix: "/templateversions/:templateversion" })
     .use(callers)
     .get(
       "/rich-parameters",

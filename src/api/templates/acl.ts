@@ -1,5 +1,4 @@
 // Who may use a template, and who it could be given to.
-import { Elysia } from "elysia";
 import { changeAccess, checkMayManage, presentAccess, presentAvailable } from "#domain/templates/access-list.ts";
 import { templateAt, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";
@@ -10,13 +9,14 @@ import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Templates"];
 const user = true;
 const params = templatePath;
 
 export const templateAcl = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/templates" })
+  routes({ prefix: "/templates" })
     .use(callers)
     .get(
       "/:template/acl",

@@ -1,5 +1,5 @@
 // How many people used a template's workspaces on each of the last days (facts/platform 6.2).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayManageTemplate, mayReadAudit } from "#domain/access.ts";
 import { dausOf } from "#domain/insights/daus.ts";
@@ -8,35 +8,38 @@ import { Daus } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const templateDaus = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/templates" }).use(callers).get(
-    "/:template/daus",
-    async ({ caller, params, query }) => {
-      const { template } = await templateAt(ctx, params.template, caller);
-      const { organization_id, id } = template;
-      if (!mayManageTemplate(caller, template) && !mayReadAudit(caller, organization_id)) {
-        throw forbidden("Only those who look after templates, and auditors, see how they are used.");
-      }
-      return dausOf(ctx, { tz_offset: query.tz_offset, compat: caller.compat, templates: [id] });
-    },
-    {
-      user: true,
-      params: templatePath,
-      query: t.Object({
-        tz_offset: t.Optional(
-          t.String({ description: "Required. Whole hours from UTC, -12 to 14; a day begins there." }),
-        ),
-      }),
-      response: {
-        200: Daus,
-        ...fails(400, 401, 403, 404, 503),
+  routes({ prefix: "/templates" })
+    .use(callers)
+    .get(
+      "/:template/daus",
+      async ({ caller, params, query }) => {
+        const { template } = await templateAt(ctx, params.template, caller);
+        const { organization_id, id } = template;
+        if (!mayManageTemplate(caller, template) && !mayReadAudit(caller, organization_id)) {
+          throw forbidden("Only those who look after templates, and auditors, see how they are used.");
+        }
+        return dausOf(ctx, { tz_offset: query.tz_offset, compat: caller.compat, templates: [id] });
       },
-      detail: {
-        tags: ["Templates"],
-        operationId: "getTemplateDailyUsers",
-        summary: "People who used a template, by day",
-        description: "One entry a day from 60 days ago to today.",
+      {
+        user: true,
+        params: templatePath,
+        query: t.Object({
+          tz_offset: t.Optional(
+            t.String({ description: "Required. Whole hours from UTC, -12 to 14; a day begins there." }),
+          ),
+        }),
+        response: {
+          200: Daus,
+          ...fails(400, 401, 403, 404, 503),
+        },
+        detail: {
+          tags: ["Templates"],
+          operationId: "getTemplateDailyUsers",
+          summary: "People who used a template, by day",
+          description: "One entry a day from 60 days ago to today.",
+        },
       },
-    },
-  );
+    );

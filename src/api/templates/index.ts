@@ -1,5 +1,5 @@
 // Templates: what workspaces are made from. Lists, one by id or name, making, changing, deleting; their versions are in versions.ts.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import type { ShownTemplate } from "#db/templates/templates.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { BuildTimes } from "#domain/templates/build-times.ts";
@@ -18,6 +18,7 @@ import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { templateAcl } from "./acl.ts";
 import { templateDaus } from "./daus.ts";
 import { namedVersions } from "./named-versions.ts";
@@ -42,7 +43,7 @@ export const templates = (ctx: ApiContext) => {
   const times = new BuildTimes(ctx.store, ctx.clock);
   const present = async (shown: ShownTemplate): Promise<Template> =>
     presentTemplate(shown, await times.of(shown.template.id));
-  return new Elysia({ name: "templates" })
+  return routes()
     .use(manifestSchema())
     .use(examples())
     .use(inOrganization(ctx, present))
@@ -57,7 +58,7 @@ type Present = (shown: ShownTemplate) => Promise<Template>;
 const MANIFEST_SCHEMA = JSON.stringify({ $schema: "http://json-schema.org/draft-07/schema#", ...Manifest }, null, 2);
 
 const manifestSchema = () =>
-  new Elysia({ prefix: "/templates" }).get(
+  routes({ prefix: "/templates" }).get(
     "/schema",
     () => new Response(MANIFEST_SCHEMA, { headers: { "content-type": "application/json; charset=utf-8" } }),
     {
@@ -74,31 +75,33 @@ const manifestSchema = () =>
   );
 
 const examples = () =>
-  new Elysia({ prefix: "/templates" }).use(callers).get(
-    "/examples",
-    () =>
-      [...EXAMPLES].map(([id, { display_name, description, markdown }]) => ({
-        id,
-        name: display_name,
-        description,
-        markdown,
-        // Each is named after the provisioner that it needs.
-        provisioner: id,
-      })),
-    {
-      user: true,
-      response: { 200: t.Array(TemplateExample), ...fails(401) },
-      detail: {
-        tags,
-        operationId: "listTemplateExamples",
-        summary: "List the templates that come with the server",
-        description: "A template version is made of one by its id as example_id.",
+  routes({ prefix: "/templates" })
+    .use(callers)
+    .get(
+      "/examples",
+      () =>
+        [...EXAMPLES].map(([id, { display_name, description, markdown }]) => ({
+          id,
+          name: display_name,
+          description,
+          markdown,
+          // Each is named after the provisioner that it needs.
+          provisioner: id,
+        })),
+      {
+        user: true,
+        response: { 200: t.Array(TemplateExample), ...fails(401) },
+        detail: {
+          tags,
+          operationId: "listTemplateExamples",
+          summary: "List the templates that come with the server",
+          description: "A template version is made of one by its id as example_id.",
+        },
       },
-    },
-  );
+    );
 
 const inOrganization = (ctx: ApiContext, present: Present) =>
-  new Elysia({ prefix: "/organizations" })
+  routes({ prefix: "/organizations" })
     .use(callers)
     .get(
       "/:organization/templates",
@@ -150,7 +153,7 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
     );
 
 const oneTemplate = (ctx: ApiContext, present: Present) =>
-  new Elysia({ prefix: "/templates" })
+  routes({ prefix: "/templates" })
     .use(callers)
     .get(
       "",

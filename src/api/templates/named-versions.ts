@@ -1,5 +1,5 @@
 // Versions by the names of their organization, template and version, as clients that push templates know them.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findVersionBefore, findVersionByName, type ShownVersion } from "#db/templates/versions.ts";
 import { organizationPath } from "#domain/organizations/find.ts";
@@ -9,6 +9,7 @@ import { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Templates"];
 
@@ -29,7 +30,7 @@ const versionNamed = async (ctx: ApiContext, path: Named, caller: UserCaller): P
 };
 
 export const namedVersions = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:organization/templates/:name/versions/:version",

@@ -1,5 +1,5 @@
 // The versions of one template: the list, one by name, and which is active.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { kindOf, notFound } from "#base/errors.ts";
 import { findVersionByName, listUnusedVersions, listVersionsOf } from "#db/templates/versions.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
@@ -12,11 +12,12 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Templates"];
 
 export const templateVersionsOf = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/templates/:template/versions" })
+  routes({ prefix: "/templates/:template/versions" })
     .use(callers)
     .get(
       "",

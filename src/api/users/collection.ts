@@ -1,5 +1,5 @@
 // The list of users, and new ones (facts/platform 9.2).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
 import { countUsers, searchUsers, type UserFilter } from "#db/users/search.ts";
@@ -14,6 +14,7 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 
@@ -45,7 +46,7 @@ export const userFilter = (q: string, caller: UserCaller): UserFilter => {
 };
 
 export const userCollection = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "",

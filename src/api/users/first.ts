@@ -1,5 +1,5 @@
 // Setting up a fresh install from outside: is there a first user, and making it with the token of the setup link (rules ID-1, ID-2).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { conflict, invalidField, notFound } from "#base/errors.ts";
 import { createFirstUser, hasAnyUser } from "#domain/users/first-user.ts";
 import { checkUsername } from "#domain/users/usernames.ts";
@@ -7,13 +7,14 @@ import { FirstUserRequest } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 /** Where programs put it that can send headers of their own, but know no such member. */
 const SETUP_HEADER = "Service-Setup-Token";
 
 export const firstUser = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .get(
       "/first",
       async () => {

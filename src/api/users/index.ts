@@ -1,8 +1,8 @@
 // Users: who may sign in, and with what. One file each below.
-import { Elysia } from "elysia";
 import { userGitSshKey } from "../agents/git-ssh-key.ts";
 import type { ApiContext } from "../context.ts";
 import { factors } from "../factors/index.ts";
+import { routes } from "../http/routes.ts";
 import { oidc } from "../oidc/index.ts";
 import { userCollection } from "./collection.ts";
 import { firstUser } from "./first.ts";
@@ -18,7 +18,7 @@ import { sessions } from "./sessions.ts";
 import { tokens } from "./tokens.ts";
 
 export const users = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/users" })
+  routes({ prefix: "/users" })
     .use(session(ctx))
     .use(firstUser(ctx))
     .use(signInMethods(ctx))

@@ -1,5 +1,5 @@
 // Theme, font of terminals, and the values one last gave a template's parameters.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { userPath } from "#domain/users/find.ts";
 import { findOwn, lastParameters, setLooks } from "#domain/users/looks.ts";
 import { TERMINAL_FONTS } from "#schema/deployment/appearance.ts";
@@ -10,6 +10,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 const of = { user: true, params: userPath } as const;
@@ -27,7 +28,7 @@ const Looks = named(
 const Filled = named("AutofillParameter", t.Object({ name: t.String(), value: t.String() }));
 
 export const userLooks = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:user/appearance",

@@ -1,5 +1,5 @@
 // What people can sign in with, and whether a password would do: asked by pages before anybody is signed in.
-import { Elysia, type Static, t } from "elysia";
+import { type Static, t } from "elysia";
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { findUser } from "#db/users/users.ts";
 import { providerPath } from "#domain/oidc/providers.ts";
@@ -10,6 +10,7 @@ import type { ApiContext } from "../context.ts";
 import { userIn } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 
@@ -54,7 +55,7 @@ const shownProviders = (settings: readonly OidcSetting[]): Static<typeof AuthMet
 };
 
 export const signInMethods = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .get(
       "/authmethods",
       () => ({

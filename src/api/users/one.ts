@@ -1,6 +1,6 @@
 // One user: show, rename, suspend, activate, delete. What a suspended or deleted user had open ends at once (rule ID-12).
 
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { changeProfile, findManagedUser, removeUser, setSuspended } from "#domain/users/change.ts";
 import { userPath as params, userAt } from "#domain/users/find.ts";
 import { presentKnownUser } from "#domain/users/present.ts";
@@ -10,6 +10,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 const statusPath = t.Object({
@@ -18,7 +19,7 @@ const statusPath = t.Object({
 });
 
 export const oneUser = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get("/:user", async ({ caller, params }) => presentKnownUser(await userAt(ctx.store, params.user, caller)), {
       enrolling: true,

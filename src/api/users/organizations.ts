@@ -1,5 +1,5 @@
 // The organizations a user is a member of.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { listOrganizations } from "#db/users/organizations.ts";
 import { maySeeOrganization } from "#domain/access.ts";
@@ -9,11 +9,12 @@ import { Organization } from "#schema/users/organization.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 
 export const userOrganizations = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:user/organizations",

@@ -1,5 +1,4 @@
 // A new password: for oneself with the old one, for others by those who may. Every other key of the user ends (rule ID-7).
-import { Elysia } from "elysia";
 import { userAt, userPath } from "#domain/users/find.ts";
 import { setPassword } from "#domain/users/password.ts";
 import { UpdatePasswordRequest } from "#schema/users/user.ts";
@@ -8,27 +7,30 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const userPassword = (ctx: ApiContext) =>
-  new Elysia().use(callers).put(
-    "/:user/password",
-    async ({ caller, params, body, request, status }) => {
-      const user = await userAt(ctx.store, params.user, caller);
-      await setPassword(ctx, user, caller, body, ctx.addresses.of(request));
-      return status(204, undefined);
-    },
-    {
-      user: true,
-      params: userPath,
-      body: UpdatePasswordRequest,
-      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
-      detail: operation({
-        tags: ["Users"],
-        operationId: "setPassword",
-        summary: "Set a password",
-        description: "Every other sign-in and token of the user ends.",
-        example: { old_password: "your password", password: "a long enough secret" },
-        audit: target.writes(target.user),
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .put(
+      "/:user/password",
+      async ({ caller, params, body, request, status }) => {
+        const user = await userAt(ctx.store, params.user, caller);
+        await setPassword(ctx, user, caller, body, ctx.addresses.of(request));
+        return status(204, undefined);
+      },
+      {
+        user: true,
+        params: userPath,
+        body: UpdatePasswordRequest,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 415, 429) },
+        detail: operation({
+          tags: ["Users"],
+          operationId: "setPassword",
+          summary: "Set a password",
+          description: "Every other sign-in and token of the user ends.",
+          example: { old_password: "your password", password: "a long enough secret" },
+          audit: target.writes(target.user),
+        }),
+      },
+    );

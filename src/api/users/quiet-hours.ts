@@ -1,5 +1,4 @@
 // Quiet hours, and what one has chosen about the app.
-import { Elysia } from "elysia";
 import { userPath } from "#domain/users/find.ts";
 import { findOwn, setPreferences } from "#domain/users/looks.ts";
 import { findQuietOwner, quietHoursOf, setQuietHours } from "#domain/workspaces/quiet-hours.ts";
@@ -9,12 +8,13 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 const of = { user: true, params: userPath } as const;
 
 export const quietHours = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:user/quiet-hours",

@@ -1,5 +1,5 @@
 // Site roles: who has which, and giving them. Only an owner gives them, and never to oneself (rule ID-11).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { mayGiveSiteRoles } from "#domain/access.ts";
 import { setSiteRoles } from "#domain/users/change.ts";
 import { userAt, userPath } from "#domain/users/find.ts";
@@ -11,11 +11,12 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 
 export const userRoles = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get("/roles", ({ caller }) => assignable(SITE_ROLES, mayGiveSiteRoles(caller)), {
       user: true,

@@ -1,15 +1,18 @@
 // What tokens may be made for: asked by pages and programs that let people choose.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { SCOPES } from "#schema/users/scopes.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const authScopes = () =>
-  new Elysia({ prefix: "/auth" }).use(callers).get("/scopes", () => ({ external: [...SCOPES] }), {
-    user: true,
-    response: {
-      200: t.Object({ external: t.Array(t.String(), { description: "Names for `scopes` of a new token." }) }),
-      ...fails(401, 403),
-    },
-    detail: { tags: ["API keys"], operationId: "listTokenScopes", summary: "List the scopes of tokens" },
-  });
+  routes({ prefix: "/auth" })
+    .use(callers)
+    .get("/scopes", () => ({ external: [...SCOPES] }), {
+      user: true,
+      response: {
+        200: t.Object({ external: t.Array(t.String(), { description: "Names for `scopes` of a new token." }) }),
+        ...fails(401, 403),
+      },
+      detail: { tags: ["API keys"], operationId: "listTokenScopes", summary: "List the scopes of tokens" },
+    });

@@ -1,5 +1,5 @@
 // Secrets of people, which their workspaces find in their environment or in files. What they are is never returned.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listUserSecrets, type UserSecretRow } from "#db/users/secrets.ts";
 import { userPath } from "#domain/users/find.ts";
@@ -10,6 +10,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Secrets"];
 const user = true;
@@ -29,7 +30,7 @@ const presentSecret = ({ id, name, description, env_name, file_path, ...row }: U
 });
 
 export const userSecrets = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/users" })
+  routes({ prefix: "/users" })
     .use(callers)
     .get(
       "/:user/secrets",

@@ -1,5 +1,4 @@
 // Signing in and out: the session token, and the cookie that carries it for browsers (rules ID-3 to ID-7).
-import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUserByEmail, isPasswordStill } from "#db/users/users.ts";
@@ -13,6 +12,7 @@ import { askForFactor, secondFactorSignIn } from "../factors/sign-in.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { cookieOf, openSession } from "./new-session.ts";
 
 const tags = ["Users"];
@@ -22,7 +22,7 @@ const incorrect = (): AppError => new AppError("unauthenticated", "Incorrect ema
 const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
 
 export const session = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/login",

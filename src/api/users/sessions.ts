@@ -1,5 +1,5 @@
 // The sign-ins of a user: where and with what each was last used, and ending them (rule ID-23). Tokens are in tokens.ts.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { type ApiKey, listSessions } from "#db/users/api-keys.ts";
@@ -14,6 +14,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["API keys"];
 const user = true;
@@ -34,7 +35,7 @@ const presentSession = (key: ApiKey, current: string): Session => ({
 });
 
 export const sessions = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/:user/sessions",

@@ -1,6 +1,6 @@
 // Personal skills: what a person has written for all of their chats, each for themselves (facts/chats 5.5, rule CX-13). At most 100 of them,
 // 64 KiB each.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { listUserSkills, type UserSkillRow } from "#db/users/skills.ts";
 import { userPath } from "#domain/users/find.ts";
@@ -11,6 +11,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Skills"];
 const user = true;
@@ -26,7 +27,7 @@ const presentSkill = ({ user_id: _, ...row }: UserSkillRow): UserSkill & { conte
 });
 
 export const userSkills = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/users" })
+  routes({ prefix: "/users" })
     .use(callers)
     .get(
       "/:user/skills",
@@ -117,4 +118,4 @@ export const userSkills = (ctx: ApiContext) =>
     );
 
 /** Where other clients look for it. */
-export const experimentalSkills = (ctx: ApiContext) => new Elysia({ prefix: "/api/experimental" }).use(userSkills(ctx));
+export const experimentalSkills = (ctx: ApiContext) => routes({ prefix: "/api/experimental" }).use(userSkills(ctx));

@@ -1,6 +1,6 @@
 // API keys of a user: tokens made on purpose and keys for browsers (facts/platform 8.2). Shown once, kept as a hash, gone at once
 // when revoked, together with what was opened with them (rules ID-8 to ID-10).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findKeyByName, listAllTokens, listTokens } from "#db/users/api-keys.ts";
 import { isOwner } from "#domain/access.ts";
@@ -16,6 +16,7 @@ import { seenOf } from "../http/identify.ts";
 import { operation } from "../http/operation.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["API keys"];
 const user = true;
@@ -24,7 +25,7 @@ const keyPath = t.Object({ user: path, key: t.String({ maxLength: 64, descriptio
 const namePath = t.Object({ user: path, name: t.String({ maxLength: 64, description: "Name of the token." }) });
 
 export const tokens = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/:user/keys",

@@ -1,5 +1,4 @@
 // With whom a workspace is shared (facts/platform 3.4): people and groups of its organization. Reading, changing and ending it.
-import { Elysia } from "elysia";
 import { forbidden, invalid, type Validation } from "#base/errors.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
@@ -16,6 +15,7 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Workspaces"];
 const user = true;
@@ -34,7 +34,7 @@ export const acl = (ctx: ApiContext) => {
     if (!mayShareWorkspace(caller, place)) throw forbidden("Only the owner of a workspace may share it.");
     return place;
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .get(
       "/:workspace/acl",

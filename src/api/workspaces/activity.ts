@@ -1,5 +1,4 @@
 // Why and when a workspace stops: what moved its deadline, and what the server will do by itself next. An extension of ours.
-import { Elysia } from "elysia";
 import { nextAction } from "#actors/workspace/schedule.ts";
 import { loadRules } from "#actors/workspace/schedule-rules.ts";
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
@@ -13,27 +12,30 @@ import { type ActivityReason, WorkspaceActivity } from "#schema/workspaces/sched
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const activity = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:workspace/activity",
-    async ({ caller, params }) => {
-      const { id } = await livingWorkspaceAt(ctx, params.workspace, caller);
-      return readActivity(ctx, id);
-    },
-    {
-      user: true,
-      params: workspacePath,
-      response: { 200: WorkspaceActivity, ...fails(400, 401, 404, 410) },
-      detail: {
-        tags: ["Workspaces"],
-        operationId: "getWorkspaceActivity",
-        summary: "Why and when a workspace stops",
-        description:
-          "The last 50 things that moved its deadline or that the server did by itself, and what it will do next. An extension of this server.",
+  routes()
+    .use(callers)
+    .get(
+      "/:workspace/activity",
+      async ({ caller, params }) => {
+        const { id } = await livingWorkspaceAt(ctx, params.workspace, caller);
+        return readActivity(ctx, id);
       },
-    },
-  );
+      {
+        user: true,
+        params: workspacePath,
+        response: { 200: WorkspaceActivity, ...fails(400, 401, 404, 410) },
+        detail: {
+          tags: ["Workspaces"],
+          operationId: "getWorkspaceActivity",
+          summary: "Why and when a workspace stops",
+          description:
+            "The last 50 things that moved its deadline or that the server did by itself, and what it will do next. An extension of this server.",
+        },
+      },
+    );
 
 const readActivity = async ({ store }: ApiContext, id: string): Promise<WorkspaceActivity> => {
   const workspace = await store.get(findWorkspace({ id }));

@@ -1,5 +1,4 @@
 // When a workspace starts by itself (facts/platform 2.7 and 3.4).
-import { Elysia } from "elysia";
 import { changeableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { UpdateAutostart } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
@@ -7,28 +6,31 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const autostart = (ctx: ApiContext) =>
-  new Elysia().use(callers).put(
-    "/:workspace/autostart",
-    async ({ caller, params, body, status }) => {
-      const place = await changeableAt(ctx, params.workspace, caller);
-      await ctx.workspaces.ask(place.id, "setAutostart", { schedule: body.schedule?.trim() || null });
-      return status(204, undefined);
-    },
-    {
-      user: true,
-      params: workspacePath,
-      body: UpdateAutostart,
-      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-      detail: operation({
-        tags: ["Workspaces"],
-        operationId: "setWorkspaceAutostart",
-        summary: "Set when a workspace starts by itself",
-        description:
-          "A minute and an hour on days of the week in a time zone; the clock on the wall there counts, also when it is changed. 400 when the template forbids it.",
-        example: { schedule: "CRON_TZ=Europe/Berlin 30 9 * * 1-5" },
-        audit: target.writes(target.workspace),
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .put(
+      "/:workspace/autostart",
+      async ({ caller, params, body, status }) => {
+        const place = await changeableAt(ctx, params.workspace, caller);
+        await ctx.workspaces.ask(place.id, "setAutostart", { schedule: body.schedule?.trim() || null });
+        return status(204, undefined);
+      },
+      {
+        user: true,
+        params: workspacePath,
+        body: UpdateAutostart,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
+        detail: operation({
+          tags: ["Workspaces"],
+          operationId: "setWorkspaceAutostart",
+          summary: "Set when a workspace starts by itself",
+          description:
+            "A minute and an hour on days of the week in a time zone; the clock on the wall there counts, also when it is changed. 400 when the template forbids it.",
+          example: { schedule: "CRON_TZ=Europe/Berlin 30 9 * * 1-5" },
+          audit: target.writes(target.workspace),
+        }),
+      },
+    );

@@ -1,6 +1,6 @@
 // Whether a workspace follows its template: the choice, and whether the next start by itself could fill the new version's parameters
 // (facts/platform 3.4).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError, forbidden } from "#base/errors.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -16,11 +16,12 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Workspaces"];
 
 export const autoupdates = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .put(
       "/:workspace/autoupdates",

@@ -1,6 +1,6 @@
 // For whom somebody can make a workspace: the members of an organization, for those who may make one for each of them
 // (facts/platform 3.4).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { searchUsers } from "#db/users/search.ts";
 import { mayCreateWorkspacesForAll } from "#domain/access.ts";
@@ -11,36 +11,39 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { userFilter } from "../users/collection.ts";
 
 export const availableUsers = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/organizations/:organization/members/:user/workspaces/available-users",
-    async ({ caller, params, query }) => {
-      const { id } = await organizationAt(ctx.store, params.organization, caller);
-      await userAt(ctx.store, params.user, caller);
-      if (!mayCreateWorkspacesForAll(caller, id)) throw forbidden("You may not create workspaces for others here.");
-      const filter = { ...userFilter(query.q ?? "", caller), visible: { user_id: "", organizations: [id] } };
-      const users = await ctx.store.scan(searchUsers(filter, pageOf(query)));
-      return users.map(({ id, username, name, avatar_url }) => ({ id, username, name, avatar_url }));
-    },
-    {
-      user: true,
-      params: t.Object({
-        organization: t.String({ description: "Organization id or name." }),
-        user: t.String({ description: "User id, username or `me`." }),
-      }),
-      query: t.Object({
-        q: t.Optional(t.String({ maxLength: 2000, description: "As in the list of users." })),
-        limit: pageQuery.limit,
-        offset: pageQuery.offset,
-      }),
-      response: { 200: t.Array(MinimalUser), ...fails(400, 401, 403, 404) },
-      detail: {
-        tags: ["Workspaces"],
-        operationId: "listAvailableWorkspaceOwners",
-        summary: "List the users a workspace can be made for",
-        description: "By username. Only for those who may create workspaces for every member.",
+  routes()
+    .use(callers)
+    .get(
+      "/organizations/:organization/members/:user/workspaces/available-users",
+      async ({ caller, params, query }) => {
+        const { id } = await organizationAt(ctx.store, params.organization, caller);
+        await userAt(ctx.store, params.user, caller);
+        if (!mayCreateWorkspacesForAll(caller, id)) throw forbidden("You may not create workspaces for others here.");
+        const filter = { ...userFilter(query.q ?? "", caller), visible: { user_id: "", organizations: [id] } };
+        const users = await ctx.store.scan(searchUsers(filter, pageOf(query)));
+        return users.map(({ id, username, name, avatar_url }) => ({ id, username, name, avatar_url }));
       },
-    },
-  );
+      {
+        user: true,
+        params: t.Object({
+          organization: t.String({ description: "Organization id or name." }),
+          user: t.String({ description: "User id, username or `me`." }),
+        }),
+        query: t.Object({
+          q: t.Optional(t.String({ maxLength: 2000, description: "As in the list of users." })),
+          limit: pageQuery.limit,
+          offset: pageQuery.offset,
+        }),
+        response: { 200: t.Array(MinimalUser), ...fails(400, 401, 403, 404) },
+        detail: {
+          tags: ["Workspaces"],
+          operationId: "listAvailableWorkspaceOwners",
+          summary: "List the users a workspace can be made for",
+          description: "By username. Only for those who may create workspaces for every member.",
+        },
+      },
+    );

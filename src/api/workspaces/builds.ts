@@ -1,5 +1,5 @@
 // The builds of a workspace, and the timings of its latest one.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { AppError, notFound } from "#base/errors.ts";
 import { findBuild, listBuildIds } from "#db/workspaces/builds.ts";
 import { findBuildView, listBuildViews } from "#db/workspaces/views.ts";
@@ -15,13 +15,14 @@ import { operation } from "../http/operation.ts";
 import { pageOf, pageQuery } from "../http/paging.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { mustHaveScope } from "../http/scope-gate.ts";
 
 const tags = ["Builds"];
 const path = t.Object({ workspace: t.String({ format: "uuid", description: "Workspace id." }) });
 
 export const workspaceBuilds = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .post(
       "/:workspace/builds",

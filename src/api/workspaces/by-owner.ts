@@ -1,5 +1,5 @@
 // Workspaces as their owner's: making one (two paths, one behaviour), and finding one by name, with its builds by number.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findBuildByNumber } from "#db/workspaces/builds.ts";
 import { findBuildView } from "#db/workspaces/views.ts";
@@ -18,6 +18,7 @@ import { ANY_ID } from "../http/document/example-ids.ts";
 import { operation } from "../http/operation.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { availableUsers } from "./available-users.ts";
 
 const tags = ["Workspaces"];
@@ -40,7 +41,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
     if (!found || (found.deleted && !includeDeleted)) throw notFound();
     return (await workspaceAt(ctx, found.id, caller)).id;
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .use(availableUsers(ctx))
     .post(

@@ -1,5 +1,4 @@
 // Making a workspace dormant and waking it (facts/platform 2.6). The answer is the workspace, also when nothing changes (10.1).
-import { Elysia } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { byUser, changeableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { readWorkspace } from "#domain/workspaces/present.ts";
@@ -10,31 +9,34 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const dormant = (ctx: ApiContext) =>
-  new Elysia().use(callers).put(
-    "/:workspace/dormant",
-    async ({ caller, params, body }) => {
-      const place = await changeableAt(ctx, params.workspace, caller);
-      const input = { dormant: body.dormant ?? false, by: byUser(caller), initiator_id: caller.user_id };
-      await ctx.workspaces.ask(place.id, "setDormant", input);
-      const workspace = await readWorkspace(ctx, place.id, caller);
-      if (!workspace) throw notFound();
-      return workspace;
-    },
-    {
-      user: true,
-      params: workspacePath,
-      body: UpdateDormancy,
-      response: { 200: Workspace, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-      detail: operation({
-        tags: ["Workspaces"],
-        operationId: "setWorkspaceDormancy",
-        summary: "Make a workspace dormant, or wake it",
-        description:
-          "A dormant workspace is stopped, is not started by its schedule, takes no connections, and is deleted when its template says so (deleting_at). Starting it wakes it, too.",
-        example: { dormant: true },
-        audit: target.writes(target.workspace),
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .put(
+      "/:workspace/dormant",
+      async ({ caller, params, body }) => {
+        const place = await changeableAt(ctx, params.workspace, caller);
+        const input = { dormant: body.dormant ?? false, by: byUser(caller), initiator_id: caller.user_id };
+        await ctx.workspaces.ask(place.id, "setDormant", input);
+        const workspace = await readWorkspace(ctx, place.id, caller);
+        if (!workspace) throw notFound();
+        return workspace;
+      },
+      {
+        user: true,
+        params: workspacePath,
+        body: UpdateDormancy,
+        response: { 200: Workspace, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
+        detail: operation({
+          tags: ["Workspaces"],
+          operationId: "setWorkspaceDormancy",
+          summary: "Make a workspace dormant, or wake it",
+          description:
+            "A dormant workspace is stopped, is not started by its schedule, takes no connections, and is deleted when its template says so (deleting_at). Starting it wakes it, too.",
+          example: { dormant: true },
+          audit: target.writes(target.workspace),
+        }),
+      },
+    );

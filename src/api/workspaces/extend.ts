@@ -1,5 +1,4 @@
 // Moving the deadline of a running workspace: by those who may change it, and by its own agent (facts/platform 2.7 and 10.1).
-import { Elysia } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { workspacePath } from "#domain/workspaces/find.ts";
@@ -9,30 +8,33 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { activeAt } from "./active.ts";
 
 export const extend = (ctx: ApiContext) =>
-  new Elysia().use(callers).put(
-    "/:workspace/extend",
-    async ({ params, body, request }) => {
-      const { id, by } = await activeAt(ctx, params.workspace, request);
-      const deadline = body.deadline === undefined ? Number.NaN : Date.parse(body.deadline);
-      if (Number.isNaN(deadline)) throw invalidField("deadline", "must be a date and time in RFC 3339");
-      await ctx.workspaces.ask(id, "extend", { deadline, by });
-      return { message: `Deadline updated to ${rfc3339(deadline)}.` };
-    },
-    {
-      anyone: true,
-      params: workspacePath,
-      body: ExtendWorkspace,
-      response: { 200: Generic, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-      detail: operation({
-        tags: ["Workspaces"],
-        operationId: "extendWorkspace",
-        summary: "Move the deadline of a running workspace",
-        description:
-          "Later or sooner, at least 30 minutes ahead and not after the latest deadline its template allows. 409 when it is not running or has no deadline. The workspace's own agent may do it, too.",
-        audit: target.writes(target.workspace),
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .put(
+      "/:workspace/extend",
+      async ({ params, body, request }) => {
+        const { id, by } = await activeAt(ctx, params.workspace, request);
+        const deadline = body.deadline === undefined ? Number.NaN : Date.parse(body.deadline);
+        if (Number.isNaN(deadline)) throw invalidField("deadline", "must be a date and time in RFC 3339");
+        await ctx.workspaces.ask(id, "extend", { deadline, by });
+        return { message: `Deadline updated to ${rfc3339(deadline)}.` };
+      },
+      {
+        anyone: true,
+        params: workspacePath,
+        body: ExtendWorkspace,
+        response: { 200: Generic, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
+        detail: operation({
+          tags: ["Workspaces"],
+          operationId: "extendWorkspace",
+          summary: "Move the deadline of a running workspace",
+          description:
+            "Later or sooner, at least 30 minutes ahead and not after the latest deadline its template allows. 409 when it is not running or has no deadline. The workspace's own agent may do it, too.",
+          audit: target.writes(target.workspace),
+        }),
+      },
+    );

@@ -1,6 +1,6 @@
 // How a machine that the server does not start becomes the agent of a workspace: its token, and the command that brings the program there.
 // For those who may enter the workspace, where the token is to be had anyway (rule TF-17).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayUseWorkspace } from "#domain/access.ts";
 import { externalAgentCredentials } from "#domain/agents/external.ts";
@@ -9,27 +9,30 @@ import { ExternalAgentCredentials } from "#schema/workspaces/external-agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const externalAgent = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/:workspace/external-agent/:agent/credentials",
-    async ({ caller, params }) => {
-      const place = await livingWorkspaceAt(ctx, params.workspace, caller);
-      if (!mayUseWorkspace(caller, place)) throw forbidden("You may not enter this workspace.");
-      return await externalAgentCredentials(ctx, place.id, params.agent);
-    },
-    {
-      user: true,
-      params: t.Object({
-        workspace: t.String({ format: "uuid", description: "Workspace id." }),
-        agent: t.String({ description: "Name of the agent." }),
-      }),
-      response: { 200: ExternalAgentCredentials, ...fails(400, 401, 403, 404, 410) },
-      detail: {
-        tags: ["Agents"],
-        operationId: "getExternalAgentCredentials",
-        summary: "Credentials of an external agent",
-        description: "For an agent on a machine of one's own, of a template with a resource `coder_external_agent`.",
+  routes()
+    .use(callers)
+    .get(
+      "/:workspace/external-agent/:agent/credentials",
+      async ({ caller, params }) => {
+        const place = await livingWorkspaceAt(ctx, params.workspace, caller);
+        if (!mayUseWorkspace(caller, place)) throw forbidden("You may not enter this workspace.");
+        return await externalAgentCredentials(ctx, place.id, params.agent);
       },
-    },
-  );
+      {
+        user: true,
+        params: t.Object({
+          workspace: t.String({ format: "uuid", description: "Workspace id." }),
+          agent: t.String({ description: "Name of the agent." }),
+        }),
+        response: { 200: ExternalAgentCredentials, ...fails(400, 401, 403, 404, 410) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "getExternalAgentCredentials",
+          summary: "Credentials of an external agent",
+          description: "For an agent on a machine of one's own, of a template with a resource `coder_external_agent`.",
+        },
+      },
+    );

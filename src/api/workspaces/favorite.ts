@@ -1,5 +1,5 @@
 // The owner's mark on a workspace: it comes first in the owner's list (facts/platform 2.8).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayFavourite } from "#domain/access.ts";
 import { gone, workspaceAt } from "#domain/workspaces/find.ts";
@@ -8,6 +8,7 @@ import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const marking = (operationId: string, summary: string) => ({
   user: true as const,
@@ -23,7 +24,7 @@ export const favorite = (ctx: ApiContext) => {
     if (!mayFavourite(caller, place)) throw forbidden("Only the owner of a workspace may mark it.");
     await ctx.workspaces.ask(place.id, "favor", { favorite });
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .put(
       "/:workspace/favorite",

@@ -1,5 +1,5 @@
 // Workspaces under /workspaces: reading, listing, and their builds. Making one is beside its owner (by-owner.ts).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { gone } from "#domain/workspaces/find.ts";
@@ -9,6 +9,7 @@ import { callers } from "../http/caller.ts";
 import { pageOf, pageQuery, searchQuery } from "../http/paging.ts";
 import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { acl } from "./acl.ts";
 import { activity } from "./activity.ts";
 import { autostart } from "./autostart.ts";
@@ -34,7 +35,7 @@ const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" };
 export const workspaces = (ctx: ApiContext) => {
   const cache = new WorkspaceCache(ctx);
   const lists = new WorkspaceLists(ctx, cache);
-  return new Elysia({ prefix: "/workspaces" })
+  return routes({ prefix: "/workspaces" })
     .use(callers)
     .get("", ({ caller, query }) => lists.answer(caller, query.q ?? "", pageOf(query)), {
       user: true,

@@ -1,5 +1,4 @@
 // Ports of a workspace that others may open (specification "Port sharing", facts/platform 3.5).
-import { Elysia } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
@@ -11,6 +10,7 @@ import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { Done, fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Port sharing"];
 const user = true;
@@ -22,7 +22,7 @@ export const portShares = (ctx: ApiContext) => {
     if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not share ports of this workspace.");
     return place;
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .get(
       "/:workspace/port-share",

@@ -1,5 +1,4 @@
 // Whether workspaces are kept ready at all.
-import { Elysia } from "elysia";
 import { prebuildSettings, setPrebuildSettings } from "#domain/workspaces/prebuild-settings.ts";
 import { PrebuildSettings } from "#schema/workspaces/prebuild-settings.ts";
 import { settingOf } from "../audit/setting-targets.ts";
@@ -8,12 +7,13 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 const tags = ["Workspaces"];
 const user = true;
 
 export const prebuilds = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/prebuilds" })
+  routes({ prefix: "/prebuilds" })
     .use(callers)
     .get("/settings", ({ caller }) => prebuildSettings(ctx, caller), {
       user,

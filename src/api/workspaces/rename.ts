@@ -1,6 +1,5 @@
 // The name of a workspace. Renames are off unless the setting `allow_workspace_renames` says otherwise, because tools and people keep
 // names (facts/platform 3.4).
-import { Elysia } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { mayUpdateWorkspace } from "#domain/access.ts";
 import { nameProblem } from "#domain/workspaces/fields.ts";
@@ -11,37 +10,40 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const rename = (ctx: ApiContext) =>
-  new Elysia().use(callers).patch(
-    "/:workspace",
-    async ({ caller, params, body, status }) => {
-      const place = await workspaceAt(ctx, params.workspace, caller);
-      if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
-      if (place.deleted) throw new AppError("method_not_allowed", "A deleted workspace cannot be changed.");
-      const { name = place.name } = body;
-      const problem = nameProblem(name);
-      if (problem !== undefined) throw invalidField("name", problem);
-      if (name !== place.name && !ctx.config.allow_workspace_renames) {
-        throw new AppError("method_not_allowed", "Workspaces cannot be renamed on this server.", {
-          detail: "The setting allow_workspace_renames is off.",
-        });
-      }
-      await ctx.workspaces.ask(place.id, "edit", { type: "rename", name });
-      return status(204, undefined);
-    },
-    {
-      user: true,
-      params: workspacePath,
-      body: RenameWorkspace,
-      response: { 204: NoContent, ...fails(400, 401, 403, 404, 405, 409, 413, 503) },
-      detail: operation({
-        tags: ["Workspaces"],
-        operationId: "renameWorkspace",
-        summary: "Rename a workspace",
-        description: "405 while the server's setting allow_workspace_renames is off.",
-        example: { name: "second" },
-        audit: target.writes(target.workspace),
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .patch(
+      "/:workspace",
+      async ({ caller, params, body, status }) => {
+        const place = await workspaceAt(ctx, params.workspace, caller);
+        if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
+        if (place.deleted) throw new AppError("method_not_allowed", "A deleted workspace cannot be changed.");
+        const { name = place.name } = body;
+        const problem = nameProblem(name);
+        if (problem !== undefined) throw invalidField("name", problem);
+        if (name !== place.name && !ctx.config.allow_workspace_renames) {
+          throw new AppError("method_not_allowed", "Workspaces cannot be renamed on this server.", {
+            detail: "The setting allow_workspace_renames is off.",
+          });
+        }
+        await ctx.workspaces.ask(place.id, "edit", { type: "rename", name });
+        return status(204, undefined);
+      },
+      {
+        user: true,
+        params: workspacePath,
+        body: RenameWorkspace,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 405, 409, 413, 503) },
+        detail: operation({
+          tags: ["Workspaces"],
+          operationId: "renameWorkspace",
+          summary: "Rename a workspace",
+          description: "405 while the server's setting allow_workspace_renames is off.",
+          example: { name: "second" },
+          audit: target.writes(target.workspace),
+        }),
+      },
+    );

@@ -1,5 +1,4 @@
 // How long a workspace runs after a start (facts/platform 2.7 and 3.4).
-import { Elysia } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { byUser, changeableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { ttlProblem, UpdateTtl, wholeTtl } from "#schema/workspaces/schedule.ts";
@@ -8,30 +7,33 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 
 export const ttl = (ctx: ApiContext) =>
-  new Elysia().use(callers).put(
-    "/:workspace/ttl",
-    async ({ caller, params, body, status }) => {
-      const place = await changeableAt(ctx, params.workspace, caller);
-      const broken = body.ttl_ms ? ttlProblem(body.ttl_ms) : undefined;
-      if (broken) throw invalidField("ttl_ms", broken);
-      await ctx.workspaces.ask(place.id, "setTtl", { ttl_ms: wholeTtl(body.ttl_ms), by: byUser(caller) });
-      return status(204, undefined);
-    },
-    {
-      user: true,
-      params: workspacePath,
-      body: UpdateTtl,
-      response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
-      detail: operation({
-        tags: ["Workspaces"],
-        operationId: "setWorkspaceTtl",
-        summary: "Set how long a workspace runs",
-        description:
-          "Counts from the next start; the running deadline stays where it is, except that null or 0 takes it away. 400 when the template forbids it.",
-        example: { ttl_ms: 28_800_000 },
-        audit: target.writes(target.workspace),
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .put(
+      "/:workspace/ttl",
+      async ({ caller, params, body, status }) => {
+        const place = await changeableAt(ctx, params.workspace, caller);
+        const broken = body.ttl_ms ? ttlProblem(body.ttl_ms) : undefined;
+        if (broken) throw invalidField("ttl_ms", broken);
+        await ctx.workspaces.ask(place.id, "setTtl", { ttl_ms: wholeTtl(body.ttl_ms), by: byUser(caller) });
+        return status(204, undefined);
+      },
+      {
+        user: true,
+        params: workspacePath,
+        body: UpdateTtl,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 413, 503) },
+        detail: operation({
+          tags: ["Workspaces"],
+          operationId: "setWorkspaceTtl",
+          summary: "Set how long a workspace runs",
+          description:
+            "Counts from the next start; the running deadline stays where it is, except that null or 0 takes it away. 400 when the template forbids it.",
+          example: { ttl_ms: 28_800_000 },
+          audit: target.writes(target.workspace),
+        }),
+      },
+    );

@@ -1,5 +1,4 @@
 // Clients say each minute that somebody works with a workspace (facts/platform 3.4).
-import { Elysia } from "elysia";
 import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import { workspacePath } from "#domain/workspaces/find.ts";
@@ -8,38 +7,41 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
 import { activeAt } from "./active.ts";
 
 export const usage = (ctx: ApiContext) =>
-  new Elysia().use(callers).post(
-    "/:workspace/usage",
-    async ({ params, body, request, status }) => {
-      const { id, build_id, user_id, by } = await activeAt(ctx, params.workspace, request);
-      const open = openOf(body);
-      const agent = open && (await ctx.store.get(findAgent({ id: open.agent_id })));
-      if (open && agent?.build_id !== build_id) throw notFound();
-      await ctx.workspaces.ask(id, "recordActivity", { reason: "usage", at: ctx.clock.now(), by, ...open });
-      if (open) {
-        const { agent_id, app_name: app } = open;
-        ctx.usage.note({ workspace_id: id, user_id, agent_id, app });
-      }
-      return status(204, undefined);
-    },
-    {
-      anyone: true,
-      params: workspacePath,
-      body: WorkspaceUsage,
-      response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
-      detail: operation({
-        tags: ["Workspaces"],
-        operationId: "reportWorkspaceUsage",
-        summary: "Report that a workspace is used",
-        description:
-          "Without a body only last_used_at moves; with both fields this counts as activity, too. The workspace's own agent may do it for its owner.",
-        example: {},
-      }),
-    },
-  );
+  routes()
+    .use(callers)
+    .post(
+      "/:workspace/usage",
+      async ({ params, body, request, status }) => {
+        const { id, build_id, user_id, by } = await activeAt(ctx, params.workspace, request);
+        const open = openOf(body);
+        const agent = open && (await ctx.store.get(findAgent({ id: open.agent_id })));
+        if (open && agent?.build_id !== build_id) throw notFound();
+        await ctx.workspaces.ask(id, "recordActivity", { reason: "usage", at: ctx.clock.now(), by, ...open });
+        if (open) {
+          const { agent_id, app_name: app } = open;
+          ctx.usage.note({ workspace_id: id, user_id, agent_id, app });
+        }
+        return status(204, undefined);
+      },
+      {
+        anyone: true,
+        params: workspacePath,
+        body: WorkspaceUsage,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 410, 413, 503) },
+        detail: operation({
+          tags: ["Workspaces"],
+          operationId: "reportWorkspaceUsage",
+          summary: "Report that a workspace is used",
+          description:
+            "Without a body only last_used_at moves; with both fields this counts as activity, too. The workspace's own agent may do it for its owner.",
+          example: {},
+        }),
+      },
+    );
 
 /** Both fields or none. */
 const openOf = ({ agent_id, app_name }: WorkspaceUsage): { agent_id: string; app_name: string } | undefined => {

@@ -1,5 +1,5 @@
 // Watching all workspaces one may see, as server-sent events or as a WebSocket, by what the client asks for (rules WS-1 to WS-6).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -7,6 +7,7 @@ import { type EventStream, eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { closeWhenKeyGone, whenKeyGone } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { ChangedIds } from "./changed-ids.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -20,49 +21,54 @@ const ROOM_BYTES = 128 * 1024;
 export const watchAll = (ctx: ApiContext) => {
   const changes = new ChangedIds(ctx);
   const heartbeat = new Heartbeat(ctx.clock);
-  return new Elysia().use(callers).get(
-    "/watch",
-    ({ caller, query, request }) => {
-      const after = query.after_id;
-      if (request.headers.has("upgrade")) {
-        const socket = new WorkspacesSocket({ ctx, changes, heartbeat, caller, after });
-        return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, socket), { who: caller.user_id });
-      }
-      return eventStream(ctx, request, (stream) => {
-        const follower = new WorkspacesFollower(ctx, changes, caller, {
-          send: (json) => sendEvent(stream, json),
-          failed: () => {
-            stream.send("error", UNREADABLE);
-            stream.end();
-          },
+  return routes()
+    .use(callers)
+    .get(
+      "/watch",
+      ({ caller, query, request }) => {
+        const after = query.after_id;
+        if (request.headers.has("upgrade")) {
+          const socket = new WorkspacesSocket({ ctx, changes, heartbeat, caller, after });
+          return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, socket), { who: caller.user_id });
+        }
+        return eventStream(ctx, request, (stream) => {
+          const follower = new WorkspacesFollower(ctx, changes, caller, {
+            send: (json) => sendEvent(stream, json),
+            failed: () => {
+              stream.send("error", UNREADABLE);
+              stream.end();
+            },
+          });
+          const signOut = whenKeyGone(ctx, caller, () => stream.end());
+          follower.begin(after);
+          return () => {
+            follower.end();
+            signOut();
+          };
         });
-        const signOut = whenKeyGone(ctx, caller, () => stream.end());
-        follower.begin(after);
-        return () => {
-          follower.end();
-          signOut();
-        };
-      });
-    },
-    {
-      user: true,
-      query: t.Object({
-        after_id: t.Optional(
-          t.String({ maxLength: 64, description: "The last `id` of an earlier stream: only what was missed is sent." }),
-        ),
-      }),
-      response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 503) },
-      detail: operation({
-        tags: ["Workspaces"],
-        operationId: "watchWorkspaces",
-        summary: "Watch all workspaces one may see",
-        answers: ["text/event-stream"],
-        description:
-          'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of what a row shows or of who may see it, also when somebody gains or loses access. Deleted ones are in none. After a break the last `id`, if it is not empty, goes into `after_id`: only what was missed follows, or a snapshot when that is not known any more. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. Messages from the client end it.',
-        sends: WorkspacesEvent,
-      }),
-    },
-  );
+      },
+      {
+        user: true,
+        query: t.Object({
+          after_id: t.Optional(
+            t.String({
+              maxLength: 64,
+              description: "The last `id` of an earlier stream: only what was missed is sent.",
+            }),
+          ),
+        }),
+        response: { 200: t.Unknown({ description: "text/event-stream" }), ...fails(400, 401, 503) },
+        detail: operation({
+          tags: ["Workspaces"],
+          operationId: "watchWorkspaces",
+          summary: "Watch all workspaces one may see",
+          answers: ["text/event-stream"],
+          description:
+            'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of what a row shows or of who may see it, also when somebody gains or loses access. Deleted ones are in none. After a break the last `id`, if it is not empty, goes into `after_id`: only what was missed follows, or a snapshot when that is not known any more. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. Messages from the client end it.',
+          sends: WorkspacesEvent,
+        }),
+      },
+    );
 };
 
 const sendEvent = (stream: EventStream, json: string): Promise<boolean> =>

@@ -1,5 +1,5 @@
 // Watching one workspace, as server-sent events and as a WebSocket (facts/platform 5.1 and 5.2).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { maySeeWorkspace } from "#domain/access.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { gone, workspaceAt } from "#domain/workspaces/find.ts";
@@ -11,6 +11,7 @@ import { eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { whenAccessLost } from "../http/revocation.ts";
+import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Watchers } from "./watchers.ts";
@@ -31,7 +32,7 @@ export const watch = (ctx: ApiContext) => {
     if (place.deleted) throw gone();
     return place.id;
   };
-  return new Elysia()
+  return routes()
     .use(callers)
     .get(
       "/:workspace/watch",

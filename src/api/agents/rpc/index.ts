@@ -1,46 +1,49 @@
 // `GET me/rpc`: the one connection over which an agent asks for everything (facts/wire 1.1).
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { fails, Upgraded } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 import { AgentConnection } from "./connection.ts";
 
 export const agentRpc = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/me/rpc",
-    ({ caller, query, request }) => {
-      const connection = new AgentConnection(ctx, {
-        agent_id: caller.agent_id,
-        api_version: checkVersion(query.version ?? "2.0"),
-        speaks: (query.role ?? "agent") === "agent",
-        has_tunnel: !caller.compat,
-      });
-      const agent = (query.role ?? "agent") === "agent";
-      return ctx.sockets.upgrade(request, connection, { who: caller.agent_id, agent });
-    },
-    {
-      agent: true,
-      query: t.Object({
-        version: t.Optional(
-          t.String({ description: "`major.minor` of the protocol; default 2.0. Any 2.x is served." }),
-        ),
-        role: t.Optional(
-          t.String({
-            description: "`agent` (default) speaks for the agent; any other is a passive user of its token.",
-          }),
-        ),
-      }),
-      response: { 101: Upgraded, ...fails(400, 401, 503) },
-      detail: {
-        tags: ["Agents"],
-        operationId: "connectAgent",
-        summary: "Connect an agent",
-        description:
-          "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf. A newer connection of the same agent takes the place of the one before; a newer build ends it with 1001.",
+  routes()
+    .use(callers)
+    .get(
+      "/me/rpc",
+      ({ caller, query, request }) => {
+        const connection = new AgentConnection(ctx, {
+          agent_id: caller.agent_id,
+          api_version: checkVersion(query.version ?? "2.0"),
+          speaks: (query.role ?? "agent") === "agent",
+          has_tunnel: !caller.compat,
+        });
+        const agent = (query.role ?? "agent") === "agent";
+        return ctx.sockets.upgrade(request, connection, { who: caller.agent_id, agent });
       },
-    },
-  );
+      {
+        agent: true,
+        query: t.Object({
+          version: t.Optional(
+            t.String({ description: "`major.minor` of the protocol; default 2.0. Any 2.x is served." }),
+          ),
+          role: t.Optional(
+            t.String({
+              description: "`agent` (default) speaks for the agent; any other is a passive user of its token.",
+            }),
+          ),
+        }),
+        response: { 101: Upgraded, ...fails(400, 401, 503) },
+        detail: {
+          tags: ["Agents"],
+          operationId: "connectAgent",
+          summary: "Connect an agent",
+          description:
+            "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf. A newer connection of the same agent takes the place of the one before; a newer build ends it with 1001.",
+        },
+      },
+    );
 
 /** Answers the version. 400, in words that genuine agents compare, for any major but 2. */
 const checkVersion = (version: string): string => {

@@ -1,5 +1,5 @@
 // What users set for their own chats (facts/chats 4.15): a prompt, recording of model calls, when to compact.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { readChatSetting, readCompactionThresholds, readUserChatSetting } from "#db/chats/settings.ts";
 import { promptOf } from "#domain/chats/prompt-text.ts";
 import { setCompactionThreshold, setOwnRecording, setUserChatSetting } from "#domain/chats/settings.ts";
@@ -11,6 +11,7 @@ import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 import { CHAT_BODY_LIMIT, tags } from "../paths.ts";
 
 const user = true;
@@ -30,7 +31,7 @@ const modelPath = t.Object({ model: t.String({ format: "uuid", description: "Mod
 
 /** Routes below `/chats/config`. */
 export const userChatConfig = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/config" })
+  routes({ prefix: "/config" })
     .use(callers)
     .get(
       "/user-prompt",

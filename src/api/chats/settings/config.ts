@@ -1,6 +1,6 @@
 // What administrators set for all chats (facts/chats 4.15). What only they may read does not exist for others (404); what everybody
 // may read they alone may write (403).
-import { Elysia, type Static, type TSchema, t } from "elysia";
+import { type Static, type TSchema, t } from "elysia";
 import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/prompt/system-prompt.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
@@ -15,6 +15,7 @@ import type { ApiContext } from "../../context.ts";
 import { callers, type UserCaller } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 import { CHAT_BODY_LIMIT, tags } from "../paths.ts";
 
 const user = true;
@@ -121,7 +122,7 @@ const SHAPES = new Map(
 const single = (ctx: ApiContext, { path, setting, member, noun, summary, forAll, check }: Single) => {
   const shape = SHAPES.get(noun) as TSchema;
   const denied = forAll ? [] : [404];
-  return new Elysia()
+  return routes()
     .use(callers)
     .get(
       `/${path}`,
@@ -176,7 +177,7 @@ const SystemPromptBody = named(
 
 /** Routes below `/chats/config`. */
 export const chatConfig = (ctx: ApiContext) =>
-  SINGLES.reduce((app, one) => app.use(single(ctx, one)), new Elysia({ prefix: "/config" }).use(callers))
+  SINGLES.reduce((app, one) => app.use(single(ctx, one)), routes({ prefix: "/config" }).use(callers))
     .get(
       "/system-prompt",
       async ({ caller }) => {

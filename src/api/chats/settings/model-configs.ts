@@ -1,5 +1,5 @@
 // The models chats can use: made and changed by the owner of the deployment, read by everybody as far as they can be used.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import type { ModelConfigRow, ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
@@ -13,6 +13,7 @@ import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 
 const tags = ["Models"];
 const params = t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) });
@@ -50,7 +51,7 @@ const providerFor = async (
 };
 
 export const modelConfigs = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/model-configs",

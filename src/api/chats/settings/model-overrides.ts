@@ -1,6 +1,6 @@
 // Models a person wants for their own chats (facts/chats 4.19): while administrators allow it, each for themselves. One for `root` is what
 // a chat is made with when the request names no model.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { forbidden, notFound } from "#base/errors.ts";
 import { readChatSetting } from "#db/chats/settings.ts";
 import { setModelOverride } from "#domain/chats/settings.ts";
@@ -20,6 +20,7 @@ import type { ApiContext } from "../../context.ts";
 import { callers, type UserCaller } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 
 const user = true;
 const tags = ["Models"];
@@ -37,7 +38,7 @@ export const modelOverrides = (ctx: ApiContext) => {
     }
     return id;
   };
-  return new Elysia({ prefix: "/organizations" })
+  return routes({ prefix: "/organizations" })
     .use(callers)
     .get(
       "/:organization/members/:user/chats/model-overrides",

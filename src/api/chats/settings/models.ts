@@ -1,11 +1,11 @@
 // What a chat can be made with: the models by provider, and why a provider cannot be used now.
-import { Elysia } from "elysia";
 import { AvailableModels, effortsOf } from "#schema/chats/model-config.ts";
 import { needsKey } from "#src/llm/adapters.ts";
 import { DEMO, DEMO_CONTEXT_LIMIT } from "#src/llm/demo.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { fails } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 
 /** What a fresh install has. */
 const DEMO_ALONE: AvailableModels = {
@@ -30,44 +30,46 @@ const DEMO_ALONE: AvailableModels = {
 };
 
 export const availableModels = (ctx: ApiContext) =>
-  new Elysia().use(callers).get(
-    "/models",
-    async (): Promise<AvailableModels> => {
-      const { providers, models } = await ctx.modelSettings.list();
-      if (models.length === 0) return DEMO_ALONE;
-      return {
-        providers: providers
-          .filter(({ enabled }) => enabled)
-          .map(({ id, provider, display_name, sealed_api_key }) => {
-            const available = !needsKey(provider) || sealed_api_key !== "";
-            return {
-              provider,
-              display_name,
-              available,
-              ...(available ? {} : { unavailable_reason: "missing_api_key" as const }),
-              models: models
-                .filter((one) => one.provider_id === id && one.enabled)
-                .map((one) => ({
-                  id: one.id,
-                  provider,
-                  model: one.model,
-                  display_name: one.display_name,
-                  is_default: one.is_default,
-                  context_limit: one.context_limit,
-                  reasoning_efforts: effortsOf(one.model_config),
-                })),
-            };
-          }),
-      };
-    },
-    {
-      user: true,
-      response: { 200: AvailableModels, ...fails(401) },
-      detail: {
-        tags: ["Models"],
-        operationId: "listAvailableModels",
-        summary: "List the models chats can use",
-        description: "By provider. While no model is set up there is the built-in demo model.",
+  routes()
+    .use(callers)
+    .get(
+      "/models",
+      async (): Promise<AvailableModels> => {
+        const { providers, models } = await ctx.modelSettings.list();
+        if (models.length === 0) return DEMO_ALONE;
+        return {
+          providers: providers
+            .filter(({ enabled }) => enabled)
+            .map(({ id, provider, display_name, sealed_api_key }) => {
+              const available = !needsKey(provider) || sealed_api_key !== "";
+              return {
+                provider,
+                display_name,
+                available,
+                ...(available ? {} : { unavailable_reason: "missing_api_key" as const }),
+                models: models
+                  .filter((one) => one.provider_id === id && one.enabled)
+                  .map((one) => ({
+                    id: one.id,
+                    provider,
+                    model: one.model,
+                    display_name: one.display_name,
+                    is_default: one.is_default,
+                    context_limit: one.context_limit,
+                    reasoning_efforts: effortsOf(one.model_config),
+                  })),
+              };
+            }),
+        };
       },
-    },
-  );
+      {
+        user: true,
+        response: { 200: AvailableModels, ...fails(401) },
+        detail: {
+          tags: ["Models"],
+          operationId: "listAvailableModels",
+          summary: "List the models chats can use",
+          description: "By provider. While no model is set up there is the built-in demo model.",
+        },
+      },
+    );

@@ -1,6 +1,6 @@
 // Models an organization wants for what its chats do beside their own words (facts/chats 6): sub-chats, titles, making histories shorter.
 // What a person wants for themselves counts before it.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { readOrganizationModel } from "#db/chats/settings.ts";
 import { setOrganizationModel } from "#domain/chats/settings.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
@@ -17,12 +17,13 @@ import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 
 const user = true;
 const tags = ["Models"];
 
 export const organizationModels = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/organizations" })
+  routes({ prefix: "/organizations" })
     .use(callers)
     .get(
       "/:organization/chats/model-overrides",

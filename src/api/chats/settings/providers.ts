@@ -1,5 +1,5 @@
 // Who provides language models: the address and the key, which goes in and never comes out. For the owner of the deployment alone.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import type { ModelProviderRow } from "#actors/models/model-settings.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { checkModelAdmin } from "#domain/access.ts";
@@ -12,6 +12,7 @@ import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 
 const tags = ["Models"];
 const params = t.Object({ provider: t.String({ format: "uuid", description: "Provider id." }) });
@@ -24,7 +25,7 @@ const presentProvider = ({ sealed_api_key, deleted: _, ...row }: ModelProviderRo
 });
 
 export const modelProviders = (ctx: ApiContext) =>
-  new Elysia()
+  routes()
     .use(callers)
     .get(
       "/providers",

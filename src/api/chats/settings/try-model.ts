@@ -1,28 +1,31 @@
 // Whether a model answers: asked by the owner of the deployment when one is set up.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { checkModelAdmin } from "#domain/access.ts";
 import { tryModel } from "#domain/chats/try-model.ts";
 import { TriedModel } from "#schema/chats/model-config.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { fails } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 
 export const tryModelConfig = (ctx: ApiContext) =>
-  new Elysia().use(callers).post(
-    "/model-configs/:model_config/try",
-    ({ caller, params, request }) => {
-      checkModelAdmin(caller);
-      return tryModel(ctx, params.model_config.toLowerCase(), caller.user_id, request.signal);
-    },
-    {
-      user: true,
-      params: t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) }),
-      response: { 200: TriedModel, ...fails(400, 401, 403, 404, 409) },
-      detail: {
-        tags: ["Models"],
-        operationId: "tryModelConfig",
-        summary: "Try a model",
-        description: "Asks it to say hello, and waits a minute at most. What it costs counts as the caller's.",
+  routes()
+    .use(callers)
+    .post(
+      "/model-configs/:model_config/try",
+      ({ caller, params, request }) => {
+        checkModelAdmin(caller);
+        return tryModel(ctx, params.model_config.toLowerCase(), caller.user_id, request.signal);
       },
-    },
-  );
+      {
+        user: true,
+        params: t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) }),
+        response: { 200: TriedModel, ...fails(400, 401, 403, 404, 409) },
+        detail: {
+          tags: ["Models"],
+          operationId: "tryModelConfig",
+          summary: "Try a model",
+          description: "Asks it to say hello, and waits a minute at most. What it costs counts as the caller's.",
+        },
+      },
+    );

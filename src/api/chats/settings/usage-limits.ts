@@ -1,5 +1,5 @@
 // Spend limits (facts/agents D 60 to 62): set by administrators, each sees their own state.
-import { Elysia, t } from "elysia";
+import { t } from "elysia";
 import { setLimitOf, setUsageLimit, usageLimitStatus, usageLimits } from "#domain/chats/usage-limits.ts";
 import { PutLimit, PutUsageLimits, UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
 import * as setting from "../../audit/setting-targets.ts";
@@ -8,6 +8,7 @@ import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
+import { routes } from "../../http/routes.ts";
 import { tags } from "../paths.ts";
 
 const user = true;
@@ -20,7 +21,7 @@ const groupPath = t.Object({
 
 /** Routes below `/chats/usage-limits`. */
 export const chatUsageLimits = (ctx: ApiContext) =>
-  new Elysia({ prefix: "/usage-limits" })
+  routes({ prefix: "/usage-limits" })
     .use(callers)
     .get("", ({ caller }) => usageLimits(ctx, caller), {
       user,

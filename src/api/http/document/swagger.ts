@@ -1,9 +1,10 @@
 // /swagger: the API's documentation as a page, from files inside the binary. Nothing is fetched from elsewhere.
-import { type AnyElysia, Elysia } from "elysia";
+import type { AnyElysia } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { type ServedFile, withTwins } from "#src/web/files.ts";
 import { fileAnswer } from "../encoding.ts";
 import type { WebFiles } from "../pages.ts";
+import { routes } from "../routes.ts";
 import { openApiDocument } from "./openapi.ts";
 import { PAGE, PAGE_CSS, PAGE_SCRIPT } from "./swagger-page.ts";
 
@@ -29,8 +30,8 @@ const made = (name: string, type: string, words: () => string | Promise<string>)
   };
 };
 
-/** The page, its files, and the document of `routes` at /swagger/json (made on the first request, then kept). */
-export const swaggerPage = (routes: () => AnyElysia, files: WebFiles) => {
+/** The page, its files, and the document of `whole` at /swagger/json (made on the first request, then kept). */
+export const swaggerPage = (whole: () => AnyElysia, files: WebFiles) => {
   const hidden = { detail: { hide: true } };
   const built = (name: string) => async (): Promise<ServedFile> => {
     const file = (await files()).get(name);
@@ -43,9 +44,9 @@ export const swaggerPage = (routes: () => AnyElysia, files: WebFiles) => {
     "/page.js": made("page.js", "text/javascript", () => PAGE_SCRIPT),
     "/ui.css": built("swagger/swagger-ui.css"),
     "/ui.js": built("swagger/swagger-ui-bundle.js"),
-    "/json": made("json", "application/json", async () => JSON.stringify(await openApiDocument(routes()))),
+    "/json": made("json", "application/json", async () => JSON.stringify(await openApiDocument(whole()))),
   };
-  let app: AnyElysia = new Elysia({ prefix: "/swagger" });
+  let app: AnyElysia = routes({ prefix: "/swagger" });
   for (const [path, file] of Object.entries(answers)) {
     app = app.get(path, async ({ request }) => fileAnswer(request, await file(), HEADERS), hidden);
   }
