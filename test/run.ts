@@ -1,6 +1,6 @@
-// What `npm test` runs: lint, types, unused code and the build of the binary side by side; every test; and against the binary its own tests
-// and a sample of those of the API. The last line is `N passed, N failed` (`, N skipped` if any), summed from the test reports plus one
-// for each step that is no test. Options:
+// What `npm test` runs: lint, types, unused code and the build of the binary side by side; every test; and beside them, one file at a time,
+// what is run again on PostgreSQL and against the binary. The last line is `N passed, N failed` (`, N skipped` if any), summed from the test
+// reports plus one for each step that is no test. Options:
 //   --only lint,unit   these steps                     --changed          only tests that the changes of this branch can reach, no binary
 //   --slowest N        how many slow files are named   --since REVISION   what --changed compares with; main unless given
 //   --all-binary       all tests of the API that can run against the binary, as before a release
@@ -33,8 +33,10 @@ const ADVISORIES_MS = 30_000;
 const ADVISORY_LINES = 20;
 /** More broken files than this are no accident. */
 const SECOND_TRIES = 8;
-/** Processes that share the files: most tests wait for a server, a daemon or a disk half of their time. */
+/** Processes that share the files of a step: most tests wait for a server, a daemon or a disk half of their time. */
 const WORKERS = Math.min(4, availableParallelism() + 1);
+/** Of the steps beside the large one: they take as long with one. */
+const BESIDE = 1;
 const TEMP = tempPlace();
 /** One for all tests that draw at random, in both tries. */
 const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -121,13 +123,14 @@ try {
   await Promise.all(chosen.filter(({ tests }) => !tests).map(runCheck));
   const isBuilt = chosen.some(({ name }) => name === "build") && !broken.has("build");
   const isTriedBuilt = isBuilt && chosen.some(({ name }) => name === "binary");
-  for (const step of chosen.filter(({ tests }) => tests)) {
+  const trials = chosen.filter(({ tests }) => tests);
+  for (const step of trials) {
     // Servers and daemons that are processes of their own start in a third of the processor's time when they are compiled.
     if (isBuilt) step.env = { SLIPWAY_TEST_PROGRAM: BINARY, ...step.env };
     if (isTriedBuilt && step.name === "unit") step.command.push(`--path-ignore-patterns={${BINARY_ALONE.join(",")}}`);
-    if (step.needs && broken.has(step.needs)) skipStep(step, step.needs);
-    else await runStep(step);
   }
+  const [unit, beside] = [trials.filter(isUnit), trials.filter((step) => !isUnit(step))];
+  await Promise.all([runInTurn(unit, WORKERS), runInTurn(beside, unit.length > 0 ? BESIDE : WORKERS)]);
   await sweep();
   tellUnsteady();
   if (process.env.CI) await askAdvisories();
@@ -173,10 +176,21 @@ async function runCheck(step: Step): Promise<void> {
   settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, costOf(child, begun));
 }
 
-async function runStep(step: Step): Promise<void> {
+function isUnit({ name }: Step): boolean {
+  return name === "unit";
+}
+
+async function runInTurn(steps: readonly Step[], workers: number): Promise<void> {
+  for (const step of steps) {
+    if (step.needs && broken.has(step.needs)) skipStep(step, step.needs);
+    else await runStep(step, workers);
+  }
+}
+
+async function runStep(step: Step, workers: number): Promise<void> {
   say(`\n== ${step.name}`);
   const report = join(scratch, `${step.name}.xml`);
-  const [code, cost] = await runTests(step, report);
+  const [code, cost] = await runTests(step, report, workers);
   const cases = casesIn(report);
   settle(step, countTests(await steady(step, cases), code), cost);
   summary.push(...slowestLines(cases, Number(options.slowest)));
@@ -207,7 +221,7 @@ function skipStep(step: Step, needed: string): void {
   summary.push(`FAILED  ${step.name.padEnd(8)} not run, because ${needed} failed`);
 }
 
-async function runTests(step: Step, report: string, workers = WORKERS): Promise<[code: number, cost: Cost]> {
+async function runTests(step: Step, report: string, workers: number): Promise<[code: number, cost: Cost]> {
   const begun = performance.now();
   const flags = ["--only-failures", `--timeout=${TEST_TIMEOUT_MS}`, "--reporter=junit", `--reporter-outfile=${report}`];
   const order = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
