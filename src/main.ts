@@ -13,11 +13,14 @@ import { processStreams } from "./cli/streams.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
 import { MOVED, VERBS } from "./cli/verbs.ts";
 
+const STAYS_MS = 300;
+
 const stopping = new AbortController();
 // Should the event loop run dry while a verb still waits, that is a failure and not success.
 process.exitCode = EXIT.failed;
 listenForSignals();
 listenForCrashes();
+compileAsUsualLater();
 process.exit(await flushed(await main(process.argv.slice(2))));
 
 async function main([name = "help", ...argv]: string[]): Promise<number> {
@@ -94,6 +97,12 @@ function listenForSignals(): void {
   });
   process.on("SIGINT", listener);
   process.on("SIGTERM", listener);
+}
+
+// The compiled program starts with code that is compiled further much later than usual (src/build.ts), which is right for a verb that ends
+// at once. What is still there by now works for longer.
+function compileAsUsualLater(): void {
+  systemClock.after(STAYS_MS, () => Bun.unsafe.setJITPolicy(1));
 }
 
 // A defect that reached the top leaves state nobody can vouch for. What was acknowledged is on disk: stop, and start afresh.

@@ -1,7 +1,7 @@
 // The relay map: one region, this server itself (facts/wire 2.5). Peers put the host, port and scheme they themselves use in place of
 // ours, so one map fits all. Used by manifests, the Tailnet service and the routes that show it. [TL-15]
 import type { DerpMap } from "#schema/agents/derp-map.ts";
-import type { DerpMapInit } from "#src/wire/agent-api.ts";
+import type { DerpMapInit } from "#src/wire/tailnet-api.ts";
 
 export const RELAY_REGION = 999;
 const REGION_CODE = "coder";

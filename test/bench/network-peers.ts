@@ -10,8 +10,8 @@ import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
 import { agentAddressBytes } from "#src/tailnet/peer/node.ts";
 import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
-import { tailnetClient } from "#src/wire/agent-api.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
+import { tailnetClient } from "#src/wire/tailnet-api.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 

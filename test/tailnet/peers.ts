@@ -2,8 +2,8 @@
 import { systemClock } from "#base/clock.ts";
 import { type KeyPair, keyPair, open, seal, sharedKey } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, type Frame, FrameReader, MAGIC } from "#src/tailnet/derp-frame.ts";
-import { tailnetClient } from "#src/wire/agent-api.ts";
 import type { CoordinateResponse_PeerUpdate } from "#src/wire/gen/tailnet_pb.ts";
+import { tailnetClient } from "#src/wire/tailnet-api.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { TestServer } from "#test/support/server.ts";

@@ -5,12 +5,12 @@ import type { Clock } from "#base/clock.ts";
 import { secretBytes, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
-import type { tailnetClient } from "#src/wire/agent-api.ts";
 import {
   type CoordinateResponse_PeerUpdate,
   CoordinateResponse_PeerUpdate_Kind as Kind,
   type Node,
 } from "#src/wire/gen/tailnet_pb.ts";
+import type { tailnetClient } from "#src/wire/tailnet-api.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { type KeyPair, keyPair } from "../box.ts";
 import { RELAY_REGION } from "../derp-map.ts";

@@ -1,7 +1,8 @@
 // An agent for tests: the real client side of the wire over a real WebSocket.
 import { systemClock } from "#base/clock.ts";
-import { agentClient, tailnetClient } from "#src/wire/agent-api.ts";
+import { agentClient } from "#src/wire/agent-api.ts";
 import type { ByteStream } from "#src/wire/byte-stream.ts";
+import { tailnetClient } from "#src/wire/tailnet-api.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { TestServer } from "#test/support/server.ts";

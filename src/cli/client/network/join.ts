@@ -8,7 +8,7 @@ import type { Datagram } from "#src/tailnet/packets/udp.ts";
 import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
 import { clientAddress } from "#src/tailnet/peer/node.ts";
 import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
-import { tailnetClient } from "#src/wire/agent-api.ts";
+import { tailnetClient } from "#src/wire/tailnet-api.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import { VerbFailure } from "../../failure.ts";
@@ -33,10 +33,10 @@ export type JoinOptions = {
   hasLargeSegments?: boolean;
 };
 
-/** Joins; connections may be dialled at once. */
+/** Joins; connections may be dialled at once. An agent that is still looked up may never be found: whoever looks says so. */
 export const join = (
   client: Client,
-  agent_id: string,
+  agent_id: string | Promise<string>,
   { clock, datagram, hasLargeSegments = true }: JoinOptions,
 ): Joined => {
   const refused = Promise.withResolvers<never>();
@@ -53,8 +53,11 @@ export const join = (
     accept: (connection) => connection.reset("This is a client."),
     ...(datagram ? { datagram: (_, one) => datagram(one) } : {}),
   });
-  const path = `/api/v2/workspaceagents/${agent_id}/coordinate?version=${VERSION}`;
-  void stayJoined({ client, path, peer, clock, signal: over.signal }).catch((error) => refused.reject(error));
+  const stay = async (): Promise<void> => {
+    const path = `/api/v2/workspaceagents/${await agent_id}/coordinate?version=${VERSION}`;
+    await stayJoined({ client, path, peer, clock, signal: over.signal });
+  };
+  stay().catch((error) => refused.reject(error));
   return {
     peer,
     refused: refused.promise,

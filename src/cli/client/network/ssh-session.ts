@@ -17,6 +17,9 @@ const NO_CODE = 255;
 const SIGNALLED = 128;
 const KEEPALIVE_MS = 15_000;
 
+/** Of the package the client alone: the rest takes longer to read than a handshake takes. */
+export const sshLibrary = () => import("ssh2/lib/client.js");
+
 /** Runs the command, or a shell, and answers its exit code. */
 export const sshSession = async (
   input: VerbInput,
@@ -28,11 +31,9 @@ export const sshSession = async (
   const agent = options.forwardsAgent ? input.env.SSH_AUTH_SOCK : undefined;
   if (options.forwardsAgent && !agent) throw new VerbFailure("there is no agent to forward: SSH_AUTH_SOCK is not set");
   const streams = streamsOf(input);
-  const [{ default: ssh }, connection] = await Promise.all([
-    import("ssh2"),
-    peer.dial(agent_id, AGENT_PORT.ssh, input.signal),
-  ]);
-  const client = new ssh.Client();
+  const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
+  const { default: SshClient } = await sshLibrary();
+  const client = new SshClient();
   await connected(client, {
     sock: nodeStream(connection) as never,
     username: "slipway",

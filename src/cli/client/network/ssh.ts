@@ -7,7 +7,7 @@ import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { ownWorkspaces } from "../workspaces/find.ts";
 import { workspaceOfHost } from "./host-names.ts";
-import { sshSession } from "./ssh-session.ts";
+import { sshLibrary, sshSession } from "./ssh-session.ts";
 import { passStdio } from "./ssh-stdio.ts";
 import { withAgent } from "./target.ts";
 
@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
   return withServer("ssh", input, value, async (remote) => {
     const asked = await orAsked(input, word, "Workspace", () => ownWorkspaces(remote.client));
     const name = value["host-prefix"] === undefined ? asked : workspaceOfHost(asked, value["host-prefix"]);
-    return withAgent(input, remote, name, ({ joined, agent_id }) =>
+    const reaching = withAgent(input, remote, name, ({ joined, agent_id }) =>
       has.stdio
         ? passStdio(input, joined.peer, agent_id)
         : sshSession(input, joined.peer, agent_id, {
@@ -32,6 +32,9 @@ export const run: RunVerb = async (input) => {
             forwardsAgent: has["forward-agent"],
           }),
     );
+    // Read while the server is asked.
+    if (!has.stdio) void sshLibrary();
+    return reaching;
   });
 };
 

@@ -5,7 +5,7 @@ import { VerbFailure } from "../../failure.ts";
 import type { VerbInput } from "../../verb.ts";
 import type { Remote } from "../remote.ts";
 import { startedAgent } from "../workspaces/agent.ts";
-import { type Joined, join } from "./join.ts";
+import type { Joined, JoinOptions } from "./join.ts";
 
 export type Reached = { readonly workspace: Workspace; readonly agent_id: string; readonly joined: Joined };
 
@@ -15,10 +15,15 @@ export const withAgent = async (
   remote: Remote,
   name: string,
   work: (reached: Reached) => Promise<number>,
-  options: Pick<Parameters<typeof join>[2], "datagram"> = {},
+  options: Pick<JoinOptions, "datagram"> = {},
 ): Promise<number> => {
-  const { workspace, agent_id } = await startedAgent(input, remote, name);
-  await using joined = join(remote.client, agent_id, { ...options, clock: input.clock });
+  const finding = startedAgent(input, remote, name);
+  finding.catch(() => {});
+  // The server is asked first: the peer is read, made and brought to the relay while it looks the workspace up.
+  const { join } = await import("./join.ts");
+  const found = finding.then((one) => one.agent_id);
+  await using joined = join(remote.client, found, { ...options, clock: input.clock });
+  const { workspace, agent_id } = await finding;
   remote.onInterrupt(async () => await joined[Symbol.asyncDispose]());
   try {
     return await Promise.race([work({ workspace, agent_id, joined }), joined.refused]);
