@@ -14,6 +14,8 @@ export interface Streams {
   input(): AsyncIterable<Uint8Array>;
   /** Writes to standard output as it is; resolves when it was taken. Rejects with OutputGone. */
   write(data: Uint8Array | string): Promise<void>;
+  /** The same for standard error. */
+  writeError(data: Uint8Array): Promise<void>;
   /** Throws away what was typed at the terminal and not read yet. */
   forget(): void;
   /** Keys come in one by one and unseen until it is disposed. */
@@ -34,6 +36,11 @@ export const streamsOf = ({ streams }: { streams?: Streams }): Streams => {
   return streams;
 };
 
+const taken = (to: NodeJS.WriteStream, data: Uint8Array | string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    to.write(data, (error) => (error ? reject(new OutputGone()) : resolve()));
+  });
+
 /** The process's own. */
 export const processStreams = (): Streams => ({
   // Looked at only when asked: opening standard input is something.
@@ -48,10 +55,8 @@ export const processStreams = (): Streams => ({
     const chunks: AsyncIterable<Buffer> = process.stdin.iterator({ destroyOnReturn: false });
     for await (const chunk of chunks) yield new Uint8Array(chunk);
   },
-  write: (data) =>
-    new Promise((resolve, reject) => {
-      process.stdout.write(data, (error) => (error ? reject(new OutputGone()) : resolve()));
-    }),
+  write: (data) => taken(process.stdout, data),
+  writeError: (data) => taken(process.stderr, data),
   forget() {
     let terminal: number | undefined;
     try {

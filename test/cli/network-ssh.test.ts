@@ -1,6 +1,7 @@
 // `slipway ssh`, `ping`, `speedtest` and `port-forward`: the real program, a real server, the daemon of a real local workspace.
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
+import { constants } from "node:os";
 import type { ConnectionLog } from "#schema/connections.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -27,11 +28,21 @@ describe("slipway ssh", () => {
       err: expect.stringContaining("problem\n"),
     });
     expect((await ssh("kill -TERM $$")).code).toBe(128 + 15);
+    expect((await ssh("kill -USR1 $$")).code).toBe(128 + constants.signals.SIGUSR1);
     expect((await ssh("#!/bin/sh\necho $0-$((40+2))")).out).toContain("42");
     const { out } = await ssh('echo "$USER|$LOGNAME|$SLIPWAY_WORKSPACE_NAME|$HOME"; pwd');
     const [names, folder] = out.trim().split("\n");
     expect(names).toMatch(/^(\w[\w-]*)\|\1\|dev\|\//);
     expect(folder).toBe(names?.split("|")[3]);
+  }, 60_000);
+
+  test("[CN-2] bytes that are no text come out of both outputs as they are", async () => {
+    const child = world.spawn(["ssh", "dev", "--", "printf '\\377\\376' | tee /dev/stderr"]);
+    const bytes = [await child.stdout.bytes(), await child.stderr.bytes()];
+    expect(bytes.map((one) => [...one])).toEqual([
+      [0xff, 0xfe],
+      [0xff, 0xfe],
+    ]);
   }, 60_000);
 
   test("[CN-2] [WN-2] megabytes go through both ways unchanged", async () => {

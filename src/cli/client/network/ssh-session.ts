@@ -1,5 +1,6 @@
 // A session of our own SSH client: with somebody at a terminal it is theirs (their keys, their size), otherwise three pipes. The host key is
 // not looked at: the tunnel underneath has proved who the other side is (rule CN-2).
+import { constants } from "node:os";
 import type { Client, ClientChannel, ConnectConfig } from "ssh2";
 import { usageError } from "#base/usage-error.ts";
 import type { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
@@ -48,7 +49,7 @@ export const sshSession = async (
   try {
     return hasTerminal
       ? await onTerminal(client, streams, input, env, agent !== undefined)
-      : await piped(client, streams, input, { ...options, env }, agent !== undefined);
+      : await piped(client, streams, { ...options, env }, agent !== undefined);
   } finally {
     client.end();
   }
@@ -95,7 +96,7 @@ const opened = (open: (done: (error: Error | undefined, channel: ClientChannel) 
 const onTerminal = async (
   client: Client,
   streams: Streams,
-  { env: own, printError }: VerbInput,
+  { env: own }: VerbInput,
   env: Record<string, string>,
   agentForward: boolean,
 ): Promise<number> => {
@@ -107,13 +108,12 @@ const onTerminal = async (
     const size = streams.size();
     if (size) session.channel.setWindow(size.height, size.width, 0, 0);
   });
-  return await joined(session, streams, printError);
+  return await joined(session, streams);
 };
 
 const piped = async (
   client: Client,
   streams: Streams,
-  { printError }: VerbInput,
   { command, env }: { command: string | undefined; env: Record<string, string> },
   agentForward: boolean,
 ): Promise<number> => {
@@ -121,14 +121,10 @@ const piped = async (
   const session = await opened((done) =>
     command === undefined ? client.shell(false, options, done) : client.exec(command, options, done),
   );
-  return await joined(session, streams, printError);
+  return await joined(session, streams);
 };
 
-const joined = async (
-  { channel, closed, code }: Opened,
-  streams: Streams,
-  printError: (text: string) => void,
-): Promise<number> => {
+const joined = async ({ channel, closed, code }: Opened, streams: Streams): Promise<number> => {
   const feeding = (async () => {
     for await (const chunk of streams.input()) {
       if (channel.destroyed) return;
@@ -138,9 +134,9 @@ const joined = async (
   })();
   feeding.catch(() => channel.end());
   const errors = (async () => {
-    const decoder = new TextDecoder();
+    // Whoever does not read what goes wrong still gets the rest.
     for await (const chunk of channel.stderr as AsyncIterable<Buffer>)
-      printError(decoder.decode(chunk, { stream: true }));
+      await streams.writeError(new Uint8Array(chunk)).catch(() => {});
   })();
   for await (const chunk of channel as AsyncIterable<Buffer>) await streams.write(new Uint8Array(chunk));
   await errors;
@@ -148,14 +144,6 @@ const joined = async (
   return await code;
 };
 
-const SIGNALS: Readonly<Record<string, number>> = {
-  HUP: 1,
-  INT: 2,
-  QUIT: 3,
-  ABRT: 6,
-  KILL: 9,
-  SEGV: 11,
-  PIPE: 13,
-  TERM: 15,
-};
-const numberOf = (signal: string): number => SIGNALS[signal.replace("SIG", "")] ?? 0;
+/** By the numbers of this system, as its shells say them. */
+const numberOf = (signal: string): number =>
+  constants.signals[`SIG${signal.replace("SIG", "")}` as NodeJS.Signals] ?? 0;
