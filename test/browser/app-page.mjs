@@ -28,8 +28,8 @@ export const settle = (page) =>
     await Promise.allSettled(ending.map(({ finished }) => finished));
   });
 
-/** `rules` limits it to these; without them all are tried. */
-const axeOf = async (page, rules) => {
+/** `rules` limits it to these; without them all are tried. `within` is what of the page is looked at. */
+const axeOf = async (page, rules, within = ["html"]) => {
   if (!(await page.evaluate(() => "axe" in window))) {
     const session = await page.context().newCDPSession(page);
     // Through the debugger, so that the page's policy need not let it in.
@@ -39,7 +39,10 @@ const axeOf = async (page, rules) => {
   // Only what is wrong is told, so nothing is prepared of the rest; no rule that is tried reads style sheets.
   const only = { resultTypes: ["violations"], preload: false };
   const options = rules ? { ...only, runOnly: { type: "rule", values: rules } } : only;
-  const { violations } = await page.evaluate((given) => window.axe.run(document, given), options);
+  const { violations } = await page.evaluate(
+    ([where, given]) => window.axe.run({ include: where }, given),
+    [within.map((one) => [one]), options],
+  );
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, any }) => `${id} ${target.join(" ")} ${any.map(({ message }) => message).join("; ")}`),
   );
@@ -64,10 +67,48 @@ export const lookAt = async (page, name, folder) => {
   await page.setViewportSize({ width: 390, height: 844 });
   const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (sideways > 0) wrong.push(`${name}: ${sideways} pixels too wide for a phone`);
+  // What can be pressed in a table is not beyond the edge of the screen.
+  const away = await page.evaluate(() =>
+    [...document.querySelectorAll("table :is(button, input, select)")]
+      .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth)
+      .map((one) => one.getAttribute("aria-label") ?? one.textContent),
+  );
+  wrong.push(...away.map((label) => `${name}: ${label} is off a phone's screen`));
   if (folder) await page.screenshot({ path: `${folder}/${name}-dark-390.png` });
   await page.emulateMedia({ colorScheme: "light", reducedMotion: null });
   if (folder) await page.screenshot({ path: `${folder}/${name}-light-390.png` });
   await page.setViewportSize(viewport);
+  wrong.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));
+  return wrong;
+};
+
+/** What stands over a page: a dialog, a menu, a list of suggestions. */
+export const OPEN = "dialog[open], [popover]:popover-open, [role=listbox]:not([hidden])";
+
+/** Looks at what is open over a page, and at where the keyboard is. */
+export const lookAtOpen = async (page, name, folder) => {
+  const wrong = [];
+  const file = name.replaceAll(/[^a-z0-9]+/gi, "-").slice(0, 80);
+  const open = OPEN.split(", ");
+  const within = await page.evaluate((all) => all.filter((one) => document.querySelector(one)), open);
+  for (const scheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+    await settle(page);
+    const found = await axeOf(page, scheme === "dark" ? COLOURS : undefined, within);
+    wrong.push(...found.map((text) => `${name} ${scheme}: ${text}`));
+    if (folder) await page.screenshot({ path: `${folder}/${file}-${scheme}.png` });
+  }
+  const focus = await page.evaluate((all) => {
+    const { activeElement } = document;
+    const isIn = all.some((one) => activeElement?.closest(one)) || activeElement?.matches("[role=combobox], textarea");
+    return isIn ? "" : `${activeElement?.tagName} ${activeElement?.textContent?.slice(0, 30)}`;
+  }, open);
+  if (focus !== "") wrong.push(`${name}: the focus is at ${focus}`);
+  const place = await page.evaluate((all) => {
+    const box = [...document.querySelectorAll(all.join())].at(-1)?.getBoundingClientRect();
+    return box && (box.right > innerWidth || box.left < 0 || box.top < 0 || box.bottom > innerHeight + 1);
+  }, open);
+  if (place) wrong.push(`${name}: stands out of the window`);
   wrong.push(...(await page.evaluate(() => window.violations.splice(0))).map((text) => `${name}: ${text}`));
   return wrong;
 };

@@ -1,9 +1,9 @@
 // The app's first pages as a person uses them: sign in, the list live, search, bulk, the palette, a cut line.
-// node app.mjs CHROMIUM URL EMAIL PASSWORD PAGES [FOLDER]
+// node app.mjs CHROMIUM URL EMAIL PASSWORD BETA PAGES [FOLDER]
 import { inApp } from "./app-page.mjs";
 import { askedByPress, badlyAsked } from "./early.mjs";
 
-const [file, url, email, password, pages, folder] = process.argv.slice(2);
+const [file, url, email, password, beta, pages, folder] = process.argv.slice(2);
 
 await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.goto(at("/workspaces"));
@@ -21,6 +21,18 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
   result.names = await rows.locator("a.name").allTextContents();
   await look("workspaces");
+  // A window that becomes as narrow as a phone's: rows have two lines there, and stand below each other.
+  await page.reload();
+  await rows.getByRole("link", { name: "alpha", exact: true }).waitFor();
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.waitForFunction(() => {
+    const boxes = [...document.querySelectorAll(".virtual-row")].map((row) => row.getBoundingClientRect());
+    return (
+      boxes.length > 1 &&
+      boxes.every(({ height, top }, n) => height > 40 && (n === 0 || top >= boxes[n - 1].bottom - 1))
+    );
+  });
+  await page.setViewportSize({ width: 1440, height: 900 });
 
   // What is typed filters at once; a finished term is a chip.
   await page.keyboard.press("/");
@@ -42,6 +54,15 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("toolbar", { name: "Selected workspaces" }).getByRole("button", { name: "Stop" }).click();
   await page.getByRole("row", { name: /alpha.*Stopped/ }).waitFor();
   await page.getByRole("row", { name: /beta.*Stopped/ }).waitFor();
+
+  // By keys alone: the button that was pressed gives way to another, and the keyboard stays in its row.
+  await page.keyboard.press("Tab");
+  await page.getByRole("button", { name: "Start alpha" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("row", { name: /alpha.*Running/ }).waitFor();
+  result.stays = await page.evaluate(() =>
+    document.activeElement?.closest("[role=row]")?.textContent.includes("alpha"),
+  );
 
   // The server's own words in a menu of the row.
   await page.getByRole("button", { name: "More for alpha" }).click();
@@ -79,4 +100,25 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   // Each page once more, opened anew: its data is asked for with it.
   result.asked = await badlyAsked(page, at, JSON.parse(pages));
   result.pressed = await askedByPress(page, at, "/chats/");
+
+  // Somebody else deletes what one is being asked about; the way back takes a question along.
+  await page.goto(at("/workspaces"));
+  const deleting = async () => {
+    await page.getByRole("button", { name: "More for beta" }).click();
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("dialog", { name: "Delete beta?" }).waitFor();
+  };
+  await page.getByRole("link", { name: "Home" }).first().click();
+  await page.getByRole("link", { name: "Workspaces" }).first().click();
+  await deleting();
+  await page.goBack();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.goForward();
+  await deleting();
+  await page.evaluate(async (id) => {
+    const headers = { "content-type": "application/json" };
+    await fetch(`/api/v2/workspaces/${id}/builds`, { method: "POST", headers, body: '{"transition":"delete"}' });
+  }, beta);
+  await page.getByText("beta was deleted meanwhile").waitFor();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
 });

@@ -60,7 +60,7 @@ const pages = ({ workspace, chat, template, agent }: Readonly<Record<string, str
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-68] [WB-69] [PG-4] [PG-5] a person signs in, searches, stops two workspaces at once, pins one and finds another; each page is accessible, breaks no policy, and asks for its data before its code is there",
+  "[WB-88] [WB-80] [WB-85] [WB-4] [WB-6] [WB-68] [WB-69] [PG-4] [PG-5] a person signs in, searches, stops two workspaces at once, pins one and finds another; each page is accessible, breaks no policy, and asks for its data before its code is there",
   async () => {
     const models = new ScriptedModels();
     await using world = await openWorld({ models });
@@ -75,13 +75,14 @@ testNeeding(
     (await models.next()).say("**It** is that.").finish();
     const [workspace = "", agent = ""] = ids;
     const all = pages({ workspace, agent, chat: chat.id, template: template_id });
-    const given = [world.server.url.href, ADMIN.email, ADMIN.password, JSON.stringify(all)];
+    const given = [world.server.url.href, ADMIN.email, ADMIN.password, ids[2] ?? "", JSON.stringify(all)];
     const { requests, complaints, ...told } = await runStory("app.mjs", given);
     expect(told).toMatchObject({
       wrong: [],
       filtered: ["alpha"],
       address: "owner:me alph",
       asked: [],
+      stays: true,
       pressed: { pressed: ["/chats//messages?limit=40", "/chats/", "/chats/models"], twice: [] },
       tried: [],
       writable: 0,

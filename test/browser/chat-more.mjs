@@ -1,11 +1,11 @@
 // What else one does in chats: a plan to approve, files by drop and paste, a retry, a wait for a slot, sub-agents, a shorter history, pins,
 // names, forks, the archive, the search. node chat-more.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
-import { inApp, signIn } from "./app-page.mjs";
+import { inApp, openPage, signIn } from "./app-page.mjs";
 
 const [file, url, email, password, folder] = process.argv.slice(2);
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPj/HwADBwIAMCbHYQAAAABJRU5ErkJggg==";
 
-await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
+await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   const message = page.getByRole("textbox", { name: "Message" });
   const say = async (text) => {
     await message.fill(text);
@@ -169,4 +169,22 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await say("Hello there");
   await rested();
   await page.getByRole("img", { name: /Context used/ }).waitFor();
+
+  // In two tabs each keeps what is typed in it; when the chat is deleted in one, the other says so and lets the words go on elsewhere.
+  await begin("Remember two tabs", false);
+  await rested();
+  const tab = await openPage(context, result.wrong);
+  await tab.goto(page.url());
+  await message.fill("Typed in the one");
+  const other = tab.getByRole("textbox", { name: "Message" });
+  await other.fill("Typed in the other");
+  await page.reload();
+  await message.waitFor();
+  result.typed = [await message.inputValue(), await other.inputValue()];
+  await menu("Delete");
+  await page.getByRole("button", { name: "Delete chat" }).click();
+  await tab.getByText("There is no such chat").waitFor();
+  await tab.getByRole("button", { name: "New chat with what you wrote" }).click();
+  await tab.waitForURL("**/chats");
+  await tab.waitForFunction(() => document.querySelector("textarea")?.value === "Typed in the other");
 });

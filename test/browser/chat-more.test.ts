@@ -22,7 +22,11 @@ testNeeding(
     await admin.post("/api/v2/chats/model-configs", { ...second, model_config: { reasoning: { max: "high" } } });
     const given = [story.place.client.url.href, ADMIN.email, ADMIN.password];
     const told = await runStory("chat-more.mjs", given);
-    expect(told).toMatchObject({ wrong: [], needs: expect.stringContaining("shows you a plan") });
+    expect(told).toMatchObject({
+      wrong: [],
+      typed: ["Typed in the one", "Typed in the other"],
+      needs: expect.stringContaining("shows you a plan"),
+    });
     expect(Number(told.forked)).toBeGreaterThan(3);
     const chats = await admin.get<Chat[]>("/api/v2/chats");
     expect(chats.find(({ title }) => title === "The shelf")).toMatchObject({ last_reasoning_effort: "high" });

@@ -26,6 +26,7 @@ export const takeFirstSteps = async (page, setup, { email, username, password })
   await message.waitFor();
   await message.fill("Hello");
   await message.press("Enter");
-  await page.getByText("I will remember that.").waitFor();
+  // In the chat: a toast says so, too, of the model that was tried.
+  await page.getByRole("region", { name: "Messages of this chat" }).getByText("I will remember that.").waitFor();
   return { presses, seconds: (Date.now() - began) / 1000, workspace };
 };

@@ -2,6 +2,7 @@
 // template asks for an account elsewhere, which is linked without leaving the form.
 // node in-place.mjs CHROMIUM URL TOKEN MCP TEMPLATE [FOLDER]
 import { lookAt, openPage } from "./app-page.mjs";
+import { askTest } from "./ask.mjs";
 import { inChromium } from "./chromium.mjs";
 
 const [file, url, token, mcp, template, folder] = process.argv.slice(2);
@@ -64,6 +65,14 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await create.click();
   await page.waitForURL("**/workspaces/*");
   result.closed = popup.isClosed();
+
+  // What she looks after is taken from her while she looks at it.
+  await page.goto(at("/admin/mcp-servers"));
+  await page.getByRole("button", { name: "Add MCP server" }).waitFor();
+  await askTest("demote");
+  await page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name: "Workers" }).click();
+  await page.getByText("Your roles are others now").waitFor();
+  await page.getByText("Not for this account").waitFor();
   return result;
 });
 process.exit(0);

@@ -13,7 +13,7 @@ const GRACE = { email: "grace@example.com", username: "grace", password: "nine g
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-63][WB-4][WB-6] who looks after one organization finds its sections, gives an MCP server headers, and links the account that a template asks for without leaving its form",
+  "[WB-86][WB-63][WB-4][WB-6] who looks after one organization finds its sections, gives an MCP server headers, and links the account that a template asks for without leaving its form",
   async () => {
     using provider = new FakeProvider();
     await using mcp = startMcpHost();
@@ -28,7 +28,7 @@ testNeeding(
     await admin.put(path, { roles: ["organization-admin"] });
     const grace = await new Client(server.url).signIn(GRACE.email, GRACE.password);
     const given = [server.url.href, grace.token ?? "", mcp.url, template.name];
-    const told = await runStory("in-place.mjs", given);
+    const told = await runStory("in-place.mjs", given, { demote: () => admin.put(path, { roles: [] }) });
     expect(told).toMatchObject({
       wrong: [],
       sections: ["Organizations", "MCP servers", "Workers"],

@@ -1,11 +1,11 @@
 // A template is edited in the browser: files are changed, saved as a version, tried, made active; versions are compared; variables get
 // other values; a ready example is used with one press.
 // node template-editor.mjs CHROMIUM URL TOKEN TEMPLATE [FOLDER]
-import { inApp } from "./app-page.mjs";
+import { inApp, openPage } from "./app-page.mjs";
 
 const [file, url, token, template, folder] = process.argv.slice(2);
 
-await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+await inApp({ file, url, token, folder }, async ({ page, context, result, at, look }) => {
   const dialog = page.getByRole("dialog");
   const tabs = page.getByRole("navigation", { name: "Template sections" });
 
@@ -27,6 +27,17 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   // What was changed is still there after a reload.
   await page.reload();
   await page.getByText("2 files changed since").waitFor();
+  // Another tab goes on from there by itself.
+  const tab = await openPage(context, result.wrong);
+  await tab.goto(page.url());
+  await tab.getByText("2 files changed since").waitFor();
+  await tab.getByRole("textbox", { name: "template.yaml" }).click();
+  await tab.keyboard.press("Control+End");
+  await tab.keyboard.type("# Said in another tab.\n");
+  await page.reload();
+  await page.getByText("2 files changed since").waitFor();
+  await page.getByText("# Said in the browser.").waitFor();
+  result.taken = await page.getByText("# Said in another tab.").count();
   await page.getByRole("textbox", { name: "template.yaml" }).click();
   await page.keyboard.press("Control+s");
   await dialog.getByLabel("What changes").fill("Says where it was said.");
@@ -42,6 +53,12 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   // The draft ends once the new version is read.
   await page.getByText("changed since").waitFor({ state: "detached" });
   result.left = await page.getByText("changed since").count();
+
+  // Whoever saves what they began before is told.
+  await tab.getByRole("textbox", { name: "template.yaml" }).click();
+  await tab.keyboard.press("Control+s");
+  await tab.getByRole("alert").filter({ hasText: "was made the active version" }).waitFor();
+  await tab.close();
 
   await tabs.getByRole("link", { name: "Versions" }).click();
   const newest = page.getByRole("listitem").filter({ hasText: "Says where it was said." });

@@ -33,6 +33,7 @@ testNeeding(
     expect(told).toMatchObject({
       wrong: [],
       badPath: 1,
+      taken: 0,
       left: 0,
       variables: [
         ["region", "south"],

@@ -40,20 +40,31 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByLabel("Name for people").fill("Sandbox");
   await page.getByLabel("Runs for, hours").fill("8");
   await page.getByLabel("Deprecated because").fill("There is a better one.");
-  // Somebody else changes another field meanwhile.
+  // Somebody else changes another field meanwhile, and one of these.
   await page.evaluate(() =>
     fetch(`/api/v2${location.pathname.replace("/settings", "")}`, {
       method: "PATCH",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ description: "By another" }),
+      body: JSON.stringify({
+        display_name: "Sandpit",
+        description: "By **another**, see [the docs](https://docs.example.com)",
+      }),
     }),
   );
+  await page.getByRole("button", { name: "Save template" }).click();
+  await page.getByRole("alert").filter({ hasText: 'display name is "Sandpit" now' }).waitFor();
   await page.getByRole("button", { name: "Save template" }).click();
   await page.getByText("The template is saved").waitFor();
   await page.getByText("Deprecated", { exact: true }).waitFor();
   await look("template-settings");
   const all = await page.evaluate(() => fetch("/api/v2/templates").then((answer) => answer.json()));
   result.saved = all.find(({ name }) => name === "sandbox");
+
+  // Descriptions are Markdown.
+  await tabs.getByRole("link", { name: "Overview" }).click();
+  await page.locator("p strong").getByText("another").waitFor();
+  result.link = await page.getByRole("link", { name: "the docs" }).getAttribute("href");
+  await tabs.getByRole("link", { name: "Settings" }).click();
 
   await page.getByRole("button", { name: "Delete…" }).click();
   await dialog.getByLabel(/^Type sandbox/).fill("sandbox");

@@ -9,7 +9,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] [WB-23] a template is imported from a folder, gets a version that is promoted, is deprecated and deleted, with the screen alone",
+  "[WB-87] [WB-81] [WB-4] [WB-6] [WB-23] a template is imported from a folder, gets a version that is promoted, is deprecated and deleted, with the screen alone",
   async () => {
     await using world = await openWorld();
     const folder = mkdtempSync(join(tmpdir(), "slipway-template-"));
@@ -28,11 +28,12 @@ testNeeding(
         saved: {
           name: "sandbox",
           display_name: "Sandbox",
-          description: "By another",
+          description: "By **another**, see [the docs](https://docs.example.com)",
           default_ttl_ms: 28_800_000,
           deprecated: true,
         },
       });
+      expect(told.link).toBe("https://docs.example.com");
       expect(told.at).toMatch(/^\/templates\/[0-9a-f-]{36}$/);
       expect(told.refused).not.toBe("");
     } finally {

@@ -67,12 +67,25 @@ test("[CV-25] a template is called and shown otherwise, deprecated, and deleted 
   await must("templates push changing");
   await world.must([
     ...["templates", "edit", "changing", "--display-name", "Changed one", "--ttl", "8h", "--dormant-after", "30d"],
-    ...["--deprecate", "use another"],
+    ...[
+      "--deprecate",
+      "use another",
+      "--autostop-days",
+      "monday,friday",
+      "--autostop-weeks",
+      "2",
+      "--people-cancel",
+      "off",
+    ],
+    ...["--port-sharing", "public"],
   ]);
   expect(await template("changing")).toMatchObject({
     display_name: "Changed one",
     default_ttl_ms: 28_800_000,
     time_til_dormant_ms: 2_592_000_000,
+    autostop_requirement: { days_of_week: ["monday", "friday"], weeks: 2 },
+    allow_user_cancel_workspace_jobs: false,
+    max_port_share_level: "public",
     deprecated: true,
     deprecation_message: "use another",
   });

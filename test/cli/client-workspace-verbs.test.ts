@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Build } from "#schema/workspaces/build.ts";
+import type { PortShare } from "#schema/workspaces/port-share.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { scheduleOf } from "#src/cli/client/schedule/clock-words.ts";
 import { Client } from "#src/client.ts";
@@ -101,5 +102,18 @@ describe("a workspace", () => {
       ["share add one", "share add one --user sam --role king", "share add one --user nobody"].map(run),
     );
     expect(refused.map(({ code }) => code)).toEqual([2, 2, 1]);
+  }, 120_000);
+
+  test("[CV-24] its ports are opened to others, and are its owner's alone again", async () => {
+    expect(await must("share ports one")).toBe("No port is shared.\n");
+    expect(await must("share port one 3000 --to public --https")).toMatch(/\n3000 +\S+ +https +public\n/);
+    const { shares } = JSON.parse(await must("share port one 3000 --to authenticated --json")) as {
+      shares: PortShare[];
+    };
+    expect(shares).toMatchObject([{ port: 3000, protocol: "http", share_level: "authenticated" }]);
+    expect(await must("share port one 3000 --to owner")).toBe("No port is shared.\n");
+    const wrong = ["share port one 3000", "share port one 3000 --to all", "share port one web --to public"].map(run);
+    expect((await Promise.all(wrong)).map(({ code }) => code)).toEqual([2, 2, 2]);
+    expect(await run("share port one.none 3000 --to public")).toMatchObject({ code: 1 });
   }, 120_000);
 });

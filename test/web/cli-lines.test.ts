@@ -107,6 +107,33 @@ const LINES: readonly [Route, path: string, body: unknown, line: string | undefi
     "slipway connections list 'type:ssh username:me'",
   ],
   ["PUT /connectionlog/retention", "/connectionlog/retention", { days: 0 }, "slipway connections retention 0"],
+  [
+    "POST /workspaces/:workspace/port-share",
+    "/workspaces/w1/port-share",
+    { agent_name: "main", port: 3000, protocol: "https", share_level: "public" },
+    "slipway share port ada/web.main 3000 --to public --https",
+  ],
+  [
+    "DELETE /workspaces/:workspace/port-share",
+    "/workspaces/w1/port-share",
+    { agent_name: "main", port: 3000 },
+    "slipway share port ada/web.main 3000 --to owner",
+  ],
+  [
+    "PATCH /templates/:template",
+    "/templates/t1",
+    {
+      description: "",
+      default_ttl_ms: 5_400_000,
+      failure_ttl_ms: 0,
+      deprecation_message: "",
+      autostop_requirement: { days_of_week: ["monday", "friday"], weeks: 2 },
+      autostart_requirement: { days_of_week: [] },
+      allow_user_autostop: false,
+      max_port_share_level: "public",
+    },
+    "slipway templates edit harbour --description '' --ttl 90m --failure-ttl off --autostop-days monday,friday --autostop-weeks 2 --autostart-days none --people-autostop off --port-sharing public --undeprecate",
+  ],
   ["PUT /users/:user/status/:status", "/users/u1/status/suspend", undefined, "slipway users suspend grace"],
   ["PUT /users/:user/roles", "/users/u1/roles", { roles: [] }, "slipway users roles grace --set none"],
   [

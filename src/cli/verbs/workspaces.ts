@@ -142,10 +142,11 @@ export const SCHEDULE = group({
 });
 
 const changeShare = () => import("../client/share/change.ts");
+const sharePorts = () => import("../client/share/ports.ts");
 
 export const SHARE = group({
   name: "share",
-  help: "Share a workspace with others.",
+  help: "Share a workspace, or one of its ports, with others.",
   details: () => `USER is a user name, an e-mail address or an id.\n${CONNECTION()}`,
   words: [
     {
@@ -168,6 +169,20 @@ export const SHARE = group({
       usage: "WORKSPACE [--user USER]... [--group GROUP]... [--everyone]",
       help: "Takes that back.",
       load: async () => ({ run: (await changeShare()).remove }),
+    },
+    {
+      name: "ports",
+      names,
+      usage: "WORKSPACE",
+      help: "Which of its ports others may open.",
+      load: async () => ({ run: (await sharePorts()).list }),
+    },
+    {
+      name: "port",
+      names,
+      usage: "WORKSPACE[.AGENT] PORT --to owner|organization|authenticated|public [--https]",
+      help: "Who may open one: you alone (owner), its organization, all who are signed in, or everybody; --https where it speaks that.",
+      load: async () => ({ run: (await sharePorts()).change }),
     },
   ],
 });

@@ -2,6 +2,7 @@
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { PatchTemplate } from "#schema/templates/template.ts";
+import { SHARE_LEVELS } from "#schema/workspaces/port-share.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -16,10 +17,21 @@ const SPANS = {
   "dormant-after": "time_til_dormant_ms",
   "delete-dormant-after": "time_til_dormant_autodelete_ms",
 } as const;
+const SWITCHES = {
+  "people-autostart": "allow_user_autostart",
+  "people-autostop": "allow_user_autostop",
+  "people-cancel": "allow_user_cancel_workspace_jobs",
+  "only-active": "require_active_version",
+} as const;
+const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 const VALUES = [
+  ...["people-autostart", "people-autostop", "people-cancel", "only-active"],
+  ...["autostart-days", "autostop-days", "autostop-weeks", "port-sharing"],
   ...["name", "display-name", "description", "icon", "deprecate"],
   ...["ttl", "activity-bump", "failure-ttl", "dormant-after", "delete-dormant-after"],
-] as (keyof typeof TEXTS | keyof typeof SPANS | "deprecate")[];
+] as (keyof typeof TEXTS | keyof typeof SPANS | keyof typeof SWITCHES | Other)[];
+
+type Other = "deprecate" | "autostart-days" | "autostop-days" | "autostop-weeks" | "port-sharing";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: VALUES, switches: ["undeprecate"] });
@@ -35,7 +47,7 @@ export const run: RunVerb = async (input) => {
 
 /** Throws UsageError when there is nothing to change. */
 const changesOf = (value: Arguments<(typeof VALUES)[number]>["value"], undeprecate: boolean): PatchTemplate => {
-  const changes: Record<string, string | number> = {};
+  const changes: Record<string, unknown> = {};
   for (const [flag, member] of Object.entries(TEXTS)) {
     const text = value[flag as keyof typeof TEXTS];
     if (text !== undefined) changes[member] = text;
@@ -44,11 +56,49 @@ const changesOf = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
     const text = value[flag as keyof typeof SPANS];
     if (text !== undefined) changes[member] = text === "off" ? 0 : spanOf(flag, text);
   }
+  for (const [flag, member] of Object.entries(SWITCHES)) {
+    const text = value[flag as keyof typeof SWITCHES];
+    if (text !== undefined) changes[member] = isOn(flag, text);
+  }
+  const [start, stop, weeks] = [value["autostart-days"], value["autostop-days"], value["autostop-weeks"]];
+  if (start !== undefined) changes.autostart_requirement = { days_of_week: daysOf("--autostart-days", start) };
+  if (weeks !== undefined && stop === undefined) throw usageError("--autostop-weeks", "only with --autostop-days");
+  if (stop !== undefined) {
+    const days_of_week = daysOf("--autostop-days", stop);
+    changes.autostop_requirement = weeks === undefined ? { days_of_week } : { days_of_week, weeks: weeksOf(weeks) };
+  }
+  const level = value["port-sharing"];
+  if (level !== undefined) {
+    if (!SHARE_LEVELS.some((one) => one === level)) {
+      throw usageError("--port-sharing", `expected ${SHARE_LEVELS.join(", ")}`);
+    }
+    changes.max_port_share_level = level;
+  }
   if (value.deprecate !== undefined && undeprecate) throw usageError("--undeprecate", "not with --deprecate");
   if (value.deprecate !== undefined) changes.deprecation_message = value.deprecate;
   if (undeprecate) changes.deprecation_message = "";
   if (Object.keys(changes).length === 0) throw usageError("templates edit", "expected what to change");
   return changes;
+};
+
+const isOn = (flag: string, text: string): boolean => {
+  if (text !== "on" && text !== "off") throw usageError(`--${flag}`, "expected on or off");
+  return text === "on";
+};
+
+/** `monday,friday`, or `none`. */
+const daysOf = (flag: string, text: string): (typeof DAYS)[number][] => {
+  const days = text === "none" ? [] : text.split(",");
+  return days.map((name) => {
+    const day = DAYS.find((one) => one === name.toLowerCase());
+    if (day === undefined) throw usageError(flag, "expected days such as monday,friday, or none");
+    return day;
+  });
+};
+
+const weeksOf = (text: string): number => {
+  if (!/^\d{1,2}$/.test(text)) throw usageError("--autostop-weeks", "expected a number of weeks");
+  return Number(text);
 };
 
 const spanOf = (flag: string, text: string): number => {

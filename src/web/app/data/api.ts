@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import type { AnswerOf, BodyOf, CallAt, Method, QueryOf } from "#schema/call-types.ts";
 import { Problem, call as send } from "../../browser/api.ts";
+import { forgetEarly } from "../../browser/early.ts";
 import { learnNames } from "./names.ts";
 import { readShown } from "./resource.ts";
 import type { Route, Sent } from "./sent.ts";
@@ -85,8 +86,25 @@ export const call = async <R extends Route>(
     if (error instanceof Problem && error.status === 401 && !isAtTheDoor()) toSignIn();
     // What one acts on was taken away meanwhile: the page shows what is there now.
     if (method !== "GET" && error instanceof Problem && (error.status === 404 || error.status === 410)) readShown();
+    // What they may not see any more the server calls unknown, too.
+    if (error instanceof Problem && (error.status === 403 || (method !== "GET" && error.status === 404)))
+      for (const act of forbidden) act();
     throw error;
   }
+};
+
+const forbidden = new Set<() => void>();
+
+/** Calls back when the server has refused what this person asked for: they may have lost a role meanwhile. */
+export const onForbidden = (act: () => void): (() => void) => {
+  forbidden.add(act);
+  return () => forbidden.delete(act);
+};
+
+/** The same, never with an answer that was asked for ahead and lies here since: what is there in this moment. */
+export const callNow: typeof call = (...given) => {
+  forgetEarly();
+  return call(...given);
 };
 
 const isAtTheDoor = (): boolean => location.pathname === "/login" || location.pathname === "/setup";

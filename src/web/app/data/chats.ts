@@ -11,6 +11,9 @@ export type Asked = { readonly kind: "permission" | undefined; readonly tool_cal
 /** Root chats by id, the newest first; archived ones are not among them. */
 export const chats = signal<ReadonlyMap<string, Chat>>(new Map());
 export const chatsLoaded = signal(false);
+/** The last that were deleted since the page was opened. */
+export const deletedChats = signal<ReadonlySet<string>>(new Set());
+const REMEMBERED = 100;
 /** By chat. */
 export const asked = signal<ReadonlyMap<string, Asked>>(new Map());
 
@@ -31,6 +34,7 @@ const take = (text: string): void => {
   if (kind === "action_required") waits.set(chat.id, { kind: event.action_kind, tool_calls: event.tool_calls ?? [] });
   else if (chat.status !== "requires_action") waits.delete(chat.id);
   asked.value = waits;
+  if (kind === "deleted") deletedChats.value = new Set([...deletedChats.value, chat.id].slice(-REMEMBERED));
   const next = new Map(chats.value);
   if (chat.parent_chat_id) {
     const root = next.get(chat.root_chat_id ?? chat.parent_chat_id);

@@ -74,6 +74,55 @@ const lasting = (ms: number): string => (ms % HOUR === 0 ? `${ms / HOUR}h` : `${
 /** A lifetime of a token: a text, or nanoseconds. */
 const lifetime = (value: unknown): unknown => (typeof value === "number" ? lasting(value / 1e6) : value);
 
+/** Milliseconds as the command line takes them. */
+const span = (ms: unknown): string | undefined => {
+  if (typeof ms !== "number") return undefined;
+  const [unit, size] = SPANS.find(([, size]) => ms % size === 0) ?? ["ms", 1];
+  return ms === 0 ? "off" : `${ms / size}${unit}`;
+};
+const SPANS = [
+  ["d", 24 * HOUR],
+  ["h", HOUR],
+  ["m", 60_000],
+  ["s", 1_000],
+] as const;
+/** A text that may be empty, which takes back what there was. */
+const text = (name: string, value: unknown): string =>
+  value === undefined ? "" : `--${name} ${quoted(String(value))}`;
+const onOff = (name: string, value: unknown): string =>
+  value === undefined ? "" : `--${name} ${value ? "on" : "off"}`;
+type Days = { readonly days_of_week: readonly string[]; readonly weeks?: number } | undefined;
+const days = (name: string, of: Days): string => (of ? `--${name} ${of.days_of_week.join(",") || "none"}` : "");
+/** What `templates edit` takes. */
+const template = (body: Body): string[] => [
+  flag("name", body.name),
+  text("display-name", body.display_name),
+  text("description", body.description),
+  text("icon", body.icon),
+  flag("ttl", span(body.default_ttl_ms)),
+  flag("activity-bump", span(body.activity_bump_ms)),
+  flag("failure-ttl", span(body.failure_ttl_ms)),
+  flag("dormant-after", span(body.time_til_dormant_ms)),
+  flag("delete-dormant-after", span(body.time_til_dormant_autodelete_ms)),
+  days("autostop-days", body.autostop_requirement as Days),
+  flag("autostop-weeks", (body.autostop_requirement as Days)?.weeks),
+  days("autostart-days", body.autostart_requirement as Days),
+  onOff("people-autostart", body.allow_user_autostart),
+  onOff("people-autostop", body.allow_user_autostop),
+  onOff("people-cancel", body.allow_user_cancel_workspace_jobs),
+  onOff("only-active", body.require_active_version),
+  flag("port-sharing", body.max_port_share_level),
+  body.deprecation_message === "" ? "--undeprecate" : flag("deprecate", body.deprecation_message),
+];
+const port = (path: string, { agent_name, port, share_level = "owner", protocol }: Body): string =>
+  line(
+    "share port",
+    quoted(`${nameOf(id(path))}.${agent_name}`),
+    String(port),
+    flag("to", share_level),
+    protocol === "https" && "--https",
+  );
+
 const quietHours = (schedule: string): string | undefined => {
   if (schedule === "") return line("schedule quiet off");
   const [, zone, minute = "", hour = ""] = /^(?:CRON_TZ=(\S+) )?(\d+) (\d+) \* \* \*$/.exec(schedule) ?? [];
@@ -110,6 +159,9 @@ const LINES: Partial<Record<Route, Line>> = {
     ),
   "GET /workspaces/:workspace/acl": ({ path }) => line("share status", named(path)),
   "PATCH /workspaces/:workspace/acl": ({ path, body }) => sharing(path, body),
+  "GET /workspaces/:workspace/port-share": ({ path }) => line("share ports", named(path)),
+  "POST /workspaces/:workspace/port-share": ({ path, body }) => port(path, body),
+  "DELETE /workspaces/:workspace/port-share": ({ path, body }) => port(path, body),
   "GET /users": () => line("users list"),
   "POST /users": ({ body }) => line("users create", word(body.username), flag("email", body.email)),
   "DELETE /users/:user": ({ path }) => line("users delete", named(path), "--yes"),
@@ -143,6 +195,7 @@ const LINES: Partial<Record<Route, Line>> = {
   "POST /deployment/backups": () => line("backup"),
   "POST /deployment/backups/:backup/check": ({ path }) => line("restore", quoted(id(path, 3)), "--check"),
   "GET /templates": () => line("templates list"),
+  "PATCH /templates/:template": ({ path, body }) => line("templates edit", named(path), ...template(body)),
   "DELETE /templates/:template": ({ path }) => line("templates delete", named(path), "--yes"),
   "GET /templates/:template/versions": ({ path }) => line("templates versions", named(path)),
   "PATCH /templates/:template/versions": ({ path, body }) =>

@@ -2,8 +2,10 @@
 import { computed, signal } from "@preact/signals";
 import type { Organization } from "#schema/users/organization.ts";
 import type { User } from "#schema/users/user.ts";
-import { call, Problem, toSignIn } from "./api.ts";
+import { say } from "../shell/toasts.tsx";
+import { call, onForbidden, Problem, toSignIn } from "./api.ts";
 import { onRefused } from "./live-socket.ts";
+import { readShown } from "./resource.ts";
 
 /** Undefined until it is known, null when nobody is. */
 export const me = signal<User | null | undefined>(undefined);
@@ -63,14 +65,27 @@ export const readSession = async (): Promise<void> => {
   }
 };
 
-/** Leads to the sign-in page, and back here, when the session has ended elsewhere: in another tab at once, else with the first stream that is refused. */
+/** What one may do here. */
+const rights = (): string => JSON.stringify([me.value?.roles, organizationRoles.value]);
+/** A page may ask for much that is refused; what one may do is looked at once for all of it. */
+const REST_MS = 5_000;
+
+/** Roles that were given or taken while one looks at a page count at once, when something was refused. Leads to the sign-in page, and back here, when the session has ended elsewhere: in another tab at once, else with the first stream that is refused. */
 export const watchSession = (): (() => void) => {
   let isAsking = false;
+  let asked = 0;
   const look = (): void => {
-    if (isAsking) return;
+    if (isAsking || !me.value || Date.now() - asked < REST_MS) return;
     isAsking = true;
+    asked = Date.now();
+    const before = rights();
     // A call that finds that nobody is signed in leads there by itself.
-    void call("GET /users/me")
+    void readSession()
+      .then(() => {
+        if (!me.value || rights() === before) return;
+        say("Your roles are others now");
+        readShown();
+      })
       .catch(() => undefined)
       .finally(() => {
         isAsking = false;
@@ -80,10 +95,10 @@ export const watchSession = (): (() => void) => {
     if (key === HINT && newValue === null) toSignIn();
   };
   addEventListener("storage", stored);
-  const stop = onRefused(look);
+  const stops = [onRefused(look), onForbidden(look)];
   return () => {
     removeEventListener("storage", stored);
-    stop();
+    for (const stop of stops) stop();
   };
 };
 

@@ -1,7 +1,18 @@
 // What a workspace or a chat is doing, as the glyph and the words the language of the app has for it. Pure.
 import type { Chat } from "#schema/chats/chat.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import type { StateKind } from "../parts/state.tsx";
+
+/** What the glyph of a state can be. */
+export type StateKind =
+  | "running"
+  | "busy"
+  | "needs"
+  | "failed"
+  | "unread"
+  | "stopped"
+  | "done"
+  | "dormant"
+  | "deleting";
 
 type Shown = Pick<WorkspaceSummary, "status" | "dormant_at" | "healthy" | "reason" | "error" | "agents">;
 
@@ -18,8 +29,16 @@ const KINDS: Record<WorkspaceSummary["status"], StateKind> = {
   deleted: "done",
 };
 
-export const workspaceState = ({ status, dormant_at }: Pick<Shown, "status" | "dormant_at">): StateKind =>
-  dormant_at && status === "stopped" ? "dormant" : KINDS[status];
+type Known = Pick<Shown, "status" | "dormant_at"> & Partial<Pick<Shown, "agents">>;
+
+const isLost = ({ status }: Shown["agents"][number]): boolean => status === "disconnected" || status === "timeout";
+
+/** One that runs is ready only when its agents are there. */
+export const workspaceState = ({ status, dormant_at, agents = [] }: Known): StateKind => {
+  if (status === "running" && agents.some(isLost)) return "needs";
+  if (status === "running" && agents.some(({ status }) => status === "connecting")) return "busy";
+  return dormant_at && status === "stopped" ? "dormant" : KINDS[status];
+};
 
 const WORDS: Record<WorkspaceSummary["status"], string> = {
   pending: "Waiting",

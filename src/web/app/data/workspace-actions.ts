@@ -85,6 +85,10 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
   const [first] = targets;
   if (!first) return;
   const isOne = targets.length === 1;
+  /** Those that nobody else has begun to delete. */
+  const left = (): readonly Target[] =>
+    targets.filter(({ id }) => !["deleting", "deleted", undefined].includes(workspaces.value.get(id)?.status));
+  const wereKnown = left().length === targets.length;
   ask({
     title: isOne ? `Delete ${first.name}?` : `Delete ${targets.length} workspaces?`,
     text: isOne
@@ -94,8 +98,12 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
     no: isOne ? "Keep it" : "Keep them",
     isDanger: true,
     typed: isOne ? first.name : String(targets.length),
+    gone: () => {
+      if (!wereKnown || left().length > 0) return undefined;
+      return isOne ? `${first.name} was deleted meanwhile` : "They were deleted meanwhile";
+    },
     act: async () => {
-      await each(targets, (one) =>
+      await each(wereKnown ? left() : targets, (one) =>
         call("POST /workspaces/:workspace/builds", {
           ...named(one),
           body: { transition: "delete", reason: "dashboard" },

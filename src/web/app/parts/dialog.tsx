@@ -1,8 +1,10 @@
 // Dialogs on the browser's own <dialog>: focus stays inside, Escape closes, and the focus goes back to where it was.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
 import { wordsOf } from "../data/api.ts";
+import { say } from "../shell/toasts.tsx";
 import { Button } from "./button.tsx";
 import { textInto } from "./handlers.ts";
 
@@ -15,17 +17,19 @@ type DialogProps = {
   readonly children: ComponentChildren;
 };
 
+/** Where the keyboard was before; or the page, if that is gone with what was deleted. */
+export const focusAgain = (before: Element | null): void => {
+  const back = before?.isConnected && before !== document.body ? before : document.getElementById("main");
+  if (back instanceof HTMLElement) back.focus();
+};
+
 /** Open as long as it is drawn. */
 export const Dialog = ({ title, onClose, class: more, footer, children }: DialogProps) => {
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement;
     ref.current?.showModal();
-    return () => {
-      // What was pressed may be gone with what was deleted; the keyboard goes on from the page.
-      const back = before?.isConnected ? before : document.getElementById("main");
-      if (back instanceof HTMLElement) back.focus();
-    };
+    return () => focusAgain(before);
   }, []);
   return (
     <dialog
@@ -55,6 +59,8 @@ type Question = {
   readonly isDanger?: boolean;
   /** Must be typed before the button can be pressed. */
   readonly typed?: string;
+  /** What to say in its place once what it is about is gone, through another page or program; a signal that it reads draws it anew. */
+  readonly gone?: () => string | undefined;
   /** Done while the dialog is open; it closes when this succeeds. */
   readonly act: () => Promise<unknown>;
 };
@@ -67,7 +73,16 @@ export const ask = (asked: Question): void => {
 };
 
 /** Draws what `ask` asks; once in the shell. */
-export const Questions = () => (question.value ? <Asked key={question.value.title} asked={question.value} /> : null);
+export const Questions = () => {
+  const { path } = useLocation();
+  const from = useRef(path);
+  // A question of the page that one has left, such as by the browser's own way back.
+  useLayoutEffect(() => {
+    if (from.current !== path) question.value = undefined;
+    from.current = path;
+  }, [path]);
+  return question.value ? <Asked key={question.value.title} asked={question.value} /> : null;
+};
 
 const Asked = ({ asked }: { asked: Question }) => {
   const problem = useRef(signal(""));
@@ -75,14 +90,25 @@ const Asked = ({ asked }: { asked: Question }) => {
   const close = (): void => {
     question.value = undefined;
   };
+  const isActing = useRef(false);
   const act = async (): Promise<void> => {
+    isActing.current = true;
     try {
       await asked.act();
       close();
     } catch (error) {
       problem.current.value = wordsOf(error);
+    } finally {
+      isActing.current = false;
     }
   };
+  const gone = asked.gone?.();
+  useEffect(() => {
+    // What goes because of the answer is no surprise.
+    if (gone === undefined || isActing.current) return;
+    close();
+    say(gone);
+  }, [gone]);
   const mayAct = asked.typed === undefined || typed.current.value === asked.typed;
   return (
     <Dialog

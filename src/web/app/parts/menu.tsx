@@ -85,7 +85,7 @@ export const Menu = (props: MenuProps) => {
   const isOpen = useSignal(false);
   const close = (): void => menu.current?.hidePopover();
   const before = ({ newState }: { newState: string }): void => {
-    isOpen.value = newState === "open";
+    if (newState === "open") isOpen.value = true;
   };
   const place = (): void => {
     const [box, at] = [menu.current, button.current?.getBoundingClientRect()];
@@ -98,7 +98,11 @@ export const Menu = (props: MenuProps) => {
   };
   const after = ({ newState }: { newState: string }): void => {
     button.current?.setAttribute("aria-expanded", String(newState === "open"));
-    if (newState !== "open") return;
+    if (newState !== "open") {
+      // Not before it is closed: the browser gives the focus back only from what is still there.
+      isOpen.value = false;
+      return;
+    }
     place();
     // A sheet on a phone takes no focus by itself.
     if (!matchMedia("(width < 40rem)").matches) menu.current?.querySelector<HTMLElement>("a, button")?.focus();

@@ -1,7 +1,10 @@
 // One parameter of a template in a form, asked for as its author wants it.
+
+import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import type { DynamicParameter } from "#schema/workspaces/dynamic-parameters.ts";
 import { Area, Field, Options, Select, Switch } from "./field.tsx";
+import { Inline } from "./inline/inline.tsx";
 
 type ParameterProps = {
   readonly parameter: DynamicParameter;
@@ -30,12 +33,12 @@ export const Parameter = ({ parameter, value, touched, disabled, onValue }: Para
     ({ severity, extra }) => severity === "error" && (touched || extra.code !== "required"),
   );
   const error = wrong && [wrong.summary, wrong.detail].filter(Boolean).join(": ");
-  const hint = description || undefined;
+  const hint = description ? <Inline text={description} /> : undefined;
   if (type === "bool" && options.length === 0) {
     return (
       <Switch
         label={label}
-        note={error ?? hint}
+        note={error ?? (description && <Inline text={description} plainLinks />)}
         checked={value === "true"}
         disabled={disabled}
         onSwitch={(on) => onValue(String(on))}
@@ -60,7 +63,21 @@ export const Parameter = ({ parameter, value, touched, disabled, onValue }: Para
   if (options.length > 0) {
     const choices = options.map((one) => ({ value: one.value.value, label: one.name || one.value.value }));
     const chosen = options.find((one) => one.value.value === value);
-    const shared = { label, value, onPick: onValue, hint: chosen?.description || hint, error, disabled };
+    const shared = {
+      label,
+      value,
+      onPick: onValue,
+      hint: chosen?.description ? (
+        <>
+          {hint} {hint && <br />}
+          <Inline text={chosen.description} />
+        </>
+      ) : (
+        hint
+      ),
+      error,
+      disabled,
+    };
     if (form_type === "radio" || (form_type !== "dropdown" && choices.length <= FEW))
       return <Options {...shared} choices={choices} />;
     return <Select {...shared} choices={value === "" ? [{ value: "", label: "Choose one" }, ...choices] : choices} />;
@@ -93,7 +110,7 @@ export const Parameter = ({ parameter, value, touched, disabled, onValue }: Para
 
 type SliderProps = {
   label: string;
-  hint?: string;
+  hint?: ComponentChildren;
   min: number;
   max: number;
   value: string;
@@ -123,7 +140,7 @@ const Slider = ({ label, hint, min, max, value, onValue }: SliderProps) => {
   );
 };
 
-type ListProps = Omit<ParameterProps, "touched"> & { label: string; hint?: string; error?: string };
+type ListProps = Omit<ParameterProps, "touched"> & { label: string; hint?: ComponentChildren; error?: string };
 
 /** Several of the options, or texts of one's own, one on a line. */
 const Lists = ({ parameter, value, label, hint, error, disabled, onValue }: ListProps) => {

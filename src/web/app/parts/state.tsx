@@ -1,16 +1,6 @@
 // The state of a workspace or chat: a glyph whose shape says it as well as its colour, and words.
 import type { ComponentChildren } from "preact";
-
-export type StateKind =
-  | "running"
-  | "busy"
-  | "needs"
-  | "failed"
-  | "unread"
-  | "stopped"
-  | "done"
-  | "dormant"
-  | "deleting";
+import type { StateKind } from "../data/states.ts";
 
 /** `tint`: the words in the state's colour, for the one state a page is about. */
 export const State = ({ kind, tint, children }: { kind: StateKind; tint?: boolean; children?: ComponentChildren }) => (

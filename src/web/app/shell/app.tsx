@@ -26,6 +26,7 @@ import { doors, routes } from "./routes.ts";
 import { failed, Toasts } from "./toasts.tsx";
 
 listenForKeys();
+addEventListener("keydown", () => void import("./keep-focus.ts"), { once: true });
 
 const NotFound = () => (
   <Frame title="Page not found">

@@ -6,6 +6,7 @@ import { chats } from "../data/chats.ts";
 import { viewer } from "../data/session.ts";
 import { chatState, statusWords, workspaceState } from "../data/states.ts";
 import { workspacesByUse } from "../data/workspaces.ts";
+import { focusAgain } from "../parts/dialog.tsx";
 import { sets } from "../parts/handlers.ts";
 import { Icon } from "../parts/icon.tsx";
 import { COMMANDS, type Entry, pageEntries, workspaceCommands } from "./commands.ts";
@@ -79,7 +80,7 @@ const OpenPalette = () => {
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    return () => (before instanceof HTMLElement ? before.focus() : undefined);
+    return () => focusAgain(before);
   }, []);
   const entries = found.value;
   const chosen = Math.min(at.value, entries.length - 1);

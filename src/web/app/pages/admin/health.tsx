@@ -2,10 +2,11 @@
 import type { HealthReport } from "#schema/deployment/health.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
+import type { StateKind } from "../../data/states.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { State, type StateKind } from "../../parts/state.tsx";
+import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { hasPage } from "../../shell/places.ts";
 import { type Check, checksOf, docsOf } from "./health-checks.ts";

@@ -37,9 +37,9 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
           <thead>
             <tr>
               <th>Name</th>
-              <th>Use</th>
-              <th class="r">Context</th>
-              <th class="r">In / out, per million</th>
+              <th class="desk">Use</th>
+              <th class="desk r">Context</th>
+              <th class="desk r">In / out, per million</th>
               <th class="r">On</th>
               <td />
             </tr>
@@ -86,10 +86,12 @@ const ModelRow = ({ model, again, setPrice }: RowProps) => {
     });
   return (
     <tr>
-      <td class="med">{model.display_name}</td>
-      <td>{model.is_default && <span class="badge accent">Default</span>}</td>
-      <td class="r num">{thousands(model.context_limit)}</td>
-      <td class="r num">
+      <td class="med model">
+        {model.display_name} {model.is_default && <span class="badge accent phone">Default</span>}
+      </td>
+      <td class="desk">{model.is_default && <span class="badge accent">Default</span>}</td>
+      <td class="desk r num">{thousands(model.context_limit)}</td>
+      <td class="desk r num">
         {model.price ? `${perMillion(model.price.input)} / ${perMillion(model.price.output)}` : "not known"}
       </td>
       <td class="r">

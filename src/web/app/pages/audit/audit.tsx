@@ -45,7 +45,7 @@ export default function AuditPage() {
     fresh.value = [];
     atEnd.value = false;
   }, [q]);
-  const isRead = state.value.data !== undefined;
+  const isRead = state.value.data !== undefined && state.value.error === undefined;
   useEffect(() => {
     if (!isLive.value || !isRead) return;
     const newest = (): string | undefined => fresh.value[0]?.id ?? state.value.data?.audit_logs[0]?.id;

@@ -1,7 +1,7 @@
 // What one does to a chat.
 import type { Chat, CreateMessage } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
-import { patchChat } from "../../data/chats.ts";
+import { deletedChats, patchChat } from "../../data/chats.ts";
 import { ask } from "../../parts/dialog.tsx";
 import { say } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
@@ -59,6 +59,7 @@ export const deleteChat = ({ id, title }: Pick<Chat, "id" | "title">, deleted: (
     yes: "Delete chat",
     no: "Keep it",
     isDanger: true,
+    gone: () => (deletedChats.value.has(id) ? `${title} was deleted meanwhile` : undefined),
     act: async () => {
       await call("DELETE /chats/:chat", { path: { chat: id } });
       deleted();

@@ -1,12 +1,12 @@
 // One chat: the list beside it, the conversation, and what it does to its workspace.
 import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso/router";
 import { call, Problem } from "../../data/api.ts";
 import { chats } from "../../data/chats.ts";
 import { useTitle } from "../../data/face.ts";
 import { me } from "../../data/session.ts";
-import { ButtonLink } from "../../parts/button.tsx";
+import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { onKeys } from "../../shell/keys.ts";
@@ -16,6 +16,7 @@ import { Aside } from "./aside.tsx";
 import { changedFiles } from "./changes.tsx";
 import { Choices, useChoice } from "./choices.tsx";
 import { Composer } from "./composer.tsx";
+import { draftOf, isEmptyDraft, NEW, NO_DRAFT, setDraft } from "./draft.ts";
 import { Flow } from "./flow.tsx";
 import { Head } from "./head.tsx";
 import { type LiveChat, liveChat } from "./live-chat.ts";
@@ -47,6 +48,12 @@ const OneChat = ({ id }: { id: string }) => {
   }, []);
   // The list is told of titles and states first; the chat itself knows more.
   const listed = chats.value.get(id);
+  // It left the list: it was archived or deleted, here or elsewhere.
+  const wasListed = useRef(false);
+  useEffect(() => {
+    if (wasListed.current && !listed) void chat.look();
+    wasListed.current = listed !== undefined;
+  }, [listed === undefined]);
   const read = chat.chat.value;
   const known = read && listed ? { ...read, title: listed.title, pin_order: listed.pin_order } : (read ?? listed);
   const isOwner = known !== undefined && known.owner_id === me.value?.id;
@@ -57,7 +64,7 @@ const OneChat = ({ id }: { id: string }) => {
     else shows.value = shows.value === "aside" ? undefined : "aside";
   };
   const failure = chat.failure.value;
-  const isRefused = failure instanceof Problem && /^40[0-4]$/.test(String(failure.status)) && !chat.isLoaded.value;
+  const isRefused = failure instanceof Problem && /^(40[0-4]|410)$/.test(String(failure.status));
   return (
     <>
       <h1 class="vh">Chat: {title}</h1>
@@ -84,6 +91,17 @@ const OneChat = ({ id }: { id: string }) => {
               <ButtonLink look="primary" href="/chats">
                 All chats
               </ButtonLink>
+              {!isEmptyDraft(draftOf(id).value) && (
+                <Button
+                  onPress={() => {
+                    setDraft(NEW, draftOf(id).value);
+                    setDraft(id, NO_DRAFT);
+                    route("/chats");
+                  }}
+                >
+                  New chat with what you wrote
+                </Button>
+              )}
             </Empty>
           ) : failure !== undefined && !chat.isLoaded.value ? (
             <Failed what="This chat cannot be read" error={failure} again={() => location.reload()} />

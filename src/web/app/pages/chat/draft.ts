@@ -1,6 +1,7 @@
 // What one is writing, kept by the browser until it was sent: a reload, a closed lid or another page do not lose it.
 import { type Signal, signal } from "@preact/signals";
 import type { InputPart, ShownPart } from "#schema/chats/chat-part.ts";
+import { keepText, keptText } from "../../data/kept-text.ts";
 
 export type DraftFile = { readonly id: string; readonly name: string; readonly size: number };
 export type DraftReference = Required<Pick<InputPart, "file_name" | "start_line" | "end_line" | "content">>;
@@ -10,13 +11,15 @@ export type Draft = {
   readonly references: readonly DraftReference[];
 };
 
+/** The draft of a chat that does not exist yet. */
+export const NEW = "new";
 export const NO_DRAFT: Draft = { text: "", files: [], references: [] };
 const PREFIX = "slipway.draft.";
 const open = new Map<string, Signal<Draft>>();
 
 const stored = (key: string): Draft => {
   try {
-    return { ...NO_DRAFT, ...(JSON.parse(localStorage.getItem(PREFIX + key) ?? "{}") as Partial<Draft>) };
+    return { ...NO_DRAFT, ...(JSON.parse(keptText(PREFIX + key) ?? "{}") as Partial<Draft>) };
   } catch {
     return NO_DRAFT;
   }
@@ -36,8 +39,7 @@ export const setDraft = (key: string, draft: Draft): void => {
   draftOf(key).value = draft;
   const isEmpty = draft.text === "" && draft.files.length === 0 && draft.references.length === 0;
   try {
-    if (isEmpty) localStorage.removeItem(PREFIX + key);
-    else localStorage.setItem(PREFIX + key, JSON.stringify(draft));
+    keepText(PREFIX + key, isEmpty ? undefined : JSON.stringify(draft));
   } catch {
     // A full or forbidden store costs the draft after a reload, not what is written now.
   }

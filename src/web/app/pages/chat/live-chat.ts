@@ -3,9 +3,9 @@
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
-import { call } from "../../data/api.ts";
+import { call, Problem } from "../../data/api.ts";
 import { patchChat } from "../../data/chats.ts";
-import { LiveSocket } from "../../data/live-socket.ts";
+import { LiveSocket, onRefused } from "../../data/live-socket.ts";
 import { applied, EMPTY, isAtRest, type Picture, reconciled, resultsIn, withMessages } from "./picture.ts";
 
 /** Messages that are read first, and each time one scrolls to the top. */
@@ -30,6 +30,7 @@ export class LiveChat {
   readonly failure = signal<unknown>(undefined);
   readonly isLoaded = signal(false);
   #socket: LiveSocket | undefined;
+  #stop = (): void => {};
   #users = 0;
   /** How often the chat itself was asked for, and which of these answers is shown. */
   #asked = 0;
@@ -47,8 +48,7 @@ export class LiveChat {
     return () => {
       this.#users -= 1;
       if (this.#users > 0) return;
-      this.#socket?.end();
-      this.#socket = undefined;
+      this.#end();
       patchChat(this.id, { has_unread: false });
     };
   }
@@ -60,6 +60,23 @@ export class LiveChat {
     if (number < this.#shown) return;
     this.#shown = number;
     this.chat.value = chat;
+  }
+
+  /** Reads the chat itself anew, since it may be gone or no longer shared: then nothing more follows. */
+  async look(): Promise<void> {
+    try {
+      await this.refresh();
+    } catch (error) {
+      if (!(error instanceof Problem) || !/^(40[034]|410)$/.test(String(error.status))) return;
+      this.failure.value = error;
+      this.#end();
+    }
+  }
+
+  #end(): void {
+    this.#stop();
+    this.#socket?.end();
+    this.#socket = undefined;
   }
 
   /** The page before the oldest message that is there. */
@@ -102,6 +119,8 @@ export class LiveChat {
     }
     if (this.#users === 0) return;
     let isFirst = true;
+    // A WebSocket that is turned away does not say why.
+    this.#stop = onRefused(() => void this.look());
     this.#socket = new LiveSocket({
       address: () => `/api/v2/chats/${this.id}/stream?after_id=${this.messages.value.at(-1)?.id ?? 0}`,
       message: (text) => {

@@ -1,4 +1,5 @@
 // All chats, and the beginning of a new one: in a workspace or without, with a model, an effort, a plan first.
+
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
@@ -12,6 +13,7 @@ import { Frame } from "../../shell/frame.tsx";
 import { FirstModel } from "../admin/first-model-later.tsx";
 import { Choices, useChoice } from "../chat/choices.tsx";
 import { Composer } from "../chat/composer.tsx";
+import { NEW } from "../chat/draft.ts";
 import { Side } from "../chat/side.tsx";
 import "../chat/styles.ts";
 
@@ -67,7 +69,7 @@ export default function ChatsPage() {
         </Frame>
         <div class="dock">
           <Composer
-            draftKey="new"
+            draftKey={NEW}
             organization={organization}
             placeholder="Describe the task"
             sendLabel="Begin chat"

@@ -1,4 +1,5 @@
 // Making a workspace: a template, a name, its parameters as the server evaluates them, and a link that opens the form filled in.
+
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
@@ -9,6 +10,7 @@ import { ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
@@ -98,7 +100,9 @@ const Card = ({ template, checked, pick }: { template: Template; checked: boolea
         <span class="med clip">{template.display_name || template.name}</span>
         {usual !== null && <span class="push dim small num">{lengthOf(usual)}</span>}
       </span>
-      <p>{template.description || `Runs by ${template.provisioner}.`}</p>
+      <p>
+        <Inline text={template.description || `Runs by ${template.provisioner}.`} plainLinks />
+      </p>
     </label>
   );
 };

@@ -1,4 +1,5 @@
 // The form below the template cards.
+
 import { type Signal, useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
@@ -17,6 +18,7 @@ import { DryRun } from "../../parts/dry-run.tsx";
 import { NameField, Options } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { Inline } from "../../parts/inline/inline.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
@@ -179,7 +181,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
                       ...(presets.state.value.data ?? []).map((one) => ({ value: one.id, label: one.name })),
                       { value: "", label: "Custom" },
                     ]}
-                    hint={preset.value?.description || undefined}
+                    hint={preset.value?.description ? <Inline text={preset.value.description} /> : undefined}
                     onPick={pickPreset}
                   />
                 )}

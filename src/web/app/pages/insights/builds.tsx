@@ -4,7 +4,7 @@ import type { BuildInsights } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
-import { change, count, share } from "./figures.ts";
+import { COUNT, change, count, share, TIME } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
@@ -76,8 +76,8 @@ const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
         ]}
       />
       <div class="split even">
-        <Plot title="Build time" days={days} longDays={longDays} lines={times} format={lengthOf} />
-        <Plot title="Builds a day" days={days} longDays={longDays} lines={ends} format={count} />
+        <Plot title="Build time" days={days} longDays={longDays} lines={times} measure={TIME} />
+        <Plot title="Builds a day" days={days} longDays={longDays} lines={ends} measure={COUNT} />
         {template === undefined && (
           <Table
             title="Templates"

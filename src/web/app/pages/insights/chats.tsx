@@ -5,7 +5,7 @@ import type { ChatInsights } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
 import { isSiteOwner } from "../../data/session.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
-import { change, count, money, shortCount } from "./figures.ts";
+import { COUNT, change, count, MONEY, money, SHORT_COUNT, shortCount } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
@@ -118,9 +118,9 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
         ]}
       />
       <div class="split even">
-        <Plot title="Tokens by model" days={days} longDays={longDays} lines={tokens} format={shortCount} />
-        <Plot title="Cost" unit="US dollars" days={days} longDays={longDays} lines={cost} format={money} />
-        <Plot title="Chats a day" days={days} longDays={longDays} lines={people} format={count} />
+        <Plot title="Tokens by model" days={days} longDays={longDays} lines={tokens} measure={SHORT_COUNT} />
+        <Plot title="Cost" unit="US dollars" days={days} longDays={longDays} lines={cost} measure={MONEY} />
+        <Plot title="Chats a day" days={days} longDays={longDays} lines={people} measure={COUNT} />
         <Table
           title="Models"
           head={["Model", "Calls", "Tokens", "Cost"]}

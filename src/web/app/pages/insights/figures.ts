@@ -1,4 +1,6 @@
 // Numbers as people read them, and what changed since the days before. Pure.
+import type { Measure } from "../../parts/plot/measure.ts";
+import { lengthOf } from "../../parts/words-of-time.ts";
 
 /** 1,234 and 12.5 */
 export const count = (value: number): string =>
@@ -13,11 +15,40 @@ export const shortCount = (value: number): string => {
   return `${short >= 100 ? Math.round(short) : short.toFixed(1)} ${unit}`;
 };
 
-/** Millionths of a US dollar: $0.0042, $3.20, $1,240 */
+const dollars = (micros: number, digits: number): string =>
+  `$${(micros / 1_000_000).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+
+/** Millionths of a US dollar: $0.000042, $0.0042, $3.20, $1,240 */
 export const money = (micros: number): string => {
-  const dollars = micros / 1_000_000;
-  const digits = dollars === 0 || dollars >= 1_000 ? 0 : dollars < 0.01 ? 4 : 2;
-  return `$${dollars.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+  if (micros === 0 || micros >= 1_000_000_000) return dollars(micros, 0);
+  return dollars(micros, micros < 100 ? 6 : micros < 10_000 ? 4 : 2);
+};
+
+/** 1, 2, 5, 10, ... */
+const ROUND = Array.from({ length: 45 }, (_, at) => ([1, 2, 5][at % 3] ?? 1) * 10 ** Math.floor(at / 3));
+const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
+
+export const COUNT: Measure = { format: count, steps: ROUND, least: 1 };
+export const SHORT_COUNT: Measure = { format: shortCount, steps: ROUND, least: 1 };
+export const MONEY: Measure = {
+  format: money,
+  steps: ROUND,
+  // As many digits as the step has, and cents in twos.
+  mark: (value, step) => {
+    const digits = Math.max(0, 6 - Math.floor(Math.log10(step)));
+    return value === 0 ? "$0" : dollars(value, digits === 1 ? 2 : digits);
+  },
+  least: 1_000_000,
+};
+export const TIME: Measure = {
+  format: lengthOf,
+  // Such that each multiple of a step has words of its own.
+  steps: [
+    ...[10, 20, 100, 200, 500, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 20 * SECOND],
+    ...[1, 2, 5, 10, 20].map((minutes) => minutes * MINUTE),
+    ...[1, 2, 4, 6, 24, 48, 96, 240, 480].map((hours) => hours * HOUR),
+  ],
+  least: SECOND,
 };
 
 /** A share as 98.2 %; nothing of nothing is no share. */

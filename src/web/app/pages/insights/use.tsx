@@ -5,7 +5,7 @@ import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
-import { change, count, share } from "./figures.ts";
+import { COUNT, change, count, share } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
@@ -97,7 +97,7 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
         ]}
       />
       <div class="split even">
-        <Plot title="People a day" days={days} longDays={longDays} lines={lines} format={count} />
+        <Plot title="People a day" days={days} longDays={longDays} lines={lines} measure={COUNT} />
         <Table
           title="Apps"
           head={["App", "Time", "Share", "Begun"]}

@@ -1,6 +1,6 @@
 // Tasks in the words and glyphs of lists. Pure.
 import type { Task } from "#schema/tasks/task.ts";
-import type { StateKind } from "../../parts/state.tsx";
+import type { StateKind } from "../../data/states.ts";
 
 /** An id that may be missing. */
 export const idOf = (id: Task["chat_id"]): string | undefined => {

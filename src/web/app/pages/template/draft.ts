@@ -1,4 +1,5 @@
 // What one has changed in the files of a version and not saved yet. Kept in the browser, so that a reload loses nothing.
+import { keepText, keptText } from "../../data/kept-text.ts";
 
 /** By path: the new text, or null for a file that is gone. */
 export type Draft = Readonly<Record<string, string | null>>;
@@ -10,7 +11,7 @@ const LONGEST = 500_000;
 
 export const readDraft = (version_id: string): Draft => {
   try {
-    return (JSON.parse(localStorage.getItem(keyOf(version_id)) ?? "{}") as Draft) ?? {};
+    return (JSON.parse(keptText(keyOf(version_id)) ?? "{}") as Draft) ?? {};
   } catch {
     return {};
   }
@@ -18,6 +19,5 @@ export const readDraft = (version_id: string): Draft => {
 
 export const keepDraft = (version_id: string, draft: Draft): void => {
   const text = JSON.stringify(draft);
-  if (text === "{}" || text.length > LONGEST) localStorage.removeItem(keyOf(version_id));
-  else localStorage.setItem(keyOf(version_id), text);
+  keepText(keyOf(version_id), text === "{}" || text.length > LONGEST ? undefined : text);
 };

@@ -3,7 +3,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
-import { call } from "../../data/api.ts";
+import { call, callNow } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { type TarEntry, tarOf } from "../../data/tar.ts";
 import { diffOf, readVersionFiles, type VersionFiles } from "../../data/version-files.ts";
@@ -180,6 +180,7 @@ const Files = ({ template, active, files, again }: FilesProps) => {
       )}
       {dialog.value === "save" && (
         <Save
+          active={active}
           template={template}
           before={files}
           after={all.value}
@@ -284,16 +285,27 @@ const NameFile = ({ title, first, taken, close, done }: NameProps) => {
 
 type SaveProps = {
   template: Template;
+  /** What was changed. */
+  active: TemplateVersion;
   before: VersionFiles;
   after: VersionFiles;
   close: () => void;
   saved: (version: TemplateVersion) => void;
 };
 
-const Save = ({ template, before, after, close, saved }: SaveProps) => {
+const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
   const message = useSignal("");
   const changes = useSignal<readonly FileDiff[]>([]);
+  /** Another version that somebody has made active meanwhile. */
+  const other = useSignal("");
   useEffect(() => {
+    void callNow("GET /templates/:template", { path: { template: template.id } })
+      .then(async ({ active_version_id }) => {
+        if (active_version_id === active.id) return;
+        const path = { templateversion: active_version_id };
+        other.value = (await call("GET /templateversions/:templateversion", { path })).name;
+      })
+      .catch(() => {});
     void diffOf(before, after).then((diff) => {
       changes.value = filesOf(diff);
     });
@@ -320,6 +332,14 @@ const Save = ({ template, before, after, close, saved }: SaveProps) => {
       }
     >
       <div class="stack">
+        {other.value && (
+          <p class="banner box attn" role="alert">
+            <span>
+              Meanwhile {other.value} was made the active version. What you save goes on from {active.name} and has
+              nothing of it.
+            </span>
+          </p>
+        )}
         <Area
           label="What changes"
           value={message.value}

@@ -1,7 +1,8 @@
 // What a template is called and how its workspaces live: when they stop, sleep and go.
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { PatchTemplate, Template } from "#schema/templates/template.ts";
-import { call, Problem, wordsOf } from "../../data/api.ts";
+import { call, callNow, Problem, wordsOf } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Area, Field } from "../../parts/field.tsx";
@@ -93,12 +94,30 @@ export const Settings = ({ template, again, deleted }: SettingsProps) => {
   const problem = useSignal("");
   const problems = useSignal<Readonly<Record<string, string>>>({});
   const path = { template: template.id };
+  /** As the fields were filled in, and what is known to be there now. */
+  const first = useRef(template);
+  const base = useRef(template);
+  /** Throws once for what somebody else has changed to something else since then; who saves again means it. */
+  const tellOthers = async (body: PatchTemplate): Promise<void> => {
+    const now = await callNow("GET /templates/:template", { path });
+    const said = (value: unknown): string => JSON.stringify(value);
+    const others = (Object.keys(body) as (keyof PatchTemplate & keyof Template)[]).filter(
+      (name) => said(now[name]) !== said(base.current[name]) && said(now[name]) !== said(body[name]),
+    );
+    base.current = now;
+    if (others.length === 0) return;
+    const words = others.map((name) => `${name.replaceAll("_", " ")} is ${said(now[name])} now`);
+    throw new Error(`Somebody else has saved this template meanwhile: ${words.join(", ")}. Save again to replace it.`);
+  };
   const save = async (form: HTMLFormElement): Promise<void> => {
     problem.value = "";
     problems.value = {};
     try {
-      const body = changesOf(bodyOf(form), template);
-      if (Object.keys(body).length > 0) await call("PATCH /templates/:template", { path, body });
+      const body = changesOf(bodyOf(form), first.current);
+      if (Object.keys(body).length > 0) {
+        await tellOthers(body);
+        first.current = base.current = await call("PATCH /templates/:template", { path, body });
+      }
       await again();
       say("The template is saved");
     } catch (error) {

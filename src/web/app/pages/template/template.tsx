@@ -1,4 +1,5 @@
 // One template: what it is, its versions, and how its workspaces live.
+
 import lazy from "preact-iso/lazy";
 import { useLocation, useRoute } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
@@ -10,6 +11,7 @@ import { isAdministrator } from "../../data/session.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { Inline } from "../../parts/inline/inline.tsx";
 import { Tabs } from "../../parts/sections.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { lengthOf } from "../../parts/words-of-time.ts";
@@ -139,7 +141,11 @@ const Overview = ({ template, active }: { template: Template; active: TemplateVe
           <span>{template.deprecation_message}</span>
         </p>
       )}
-      {template.description && <p>{template.description}</p>}
+      {template.description && (
+        <p>
+          <Inline text={template.description} />
+        </p>
+      )}
       <dl class="stats">
         <div>
           <dt>People</dt>

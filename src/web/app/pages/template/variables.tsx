@@ -1,4 +1,5 @@
 // The variables of the active version. Other values are another version, of the same files.
+
 import { useSignal } from "@preact/signals";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVariable, TemplateVersion } from "#schema/templates/template-version.ts";
@@ -8,6 +9,7 @@ import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field, Options } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
+import { Inline } from "../../parts/inline/inline.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Trial } from "./trial.tsx";
 
@@ -116,17 +118,14 @@ const Variable = ({ variable, value, onValue }: VariableProps) => {
         label={name}
         value={value ?? variable.value}
         choices={["true", "false"].map((one) => ({ value: one, label: one }))}
-        hint={description || undefined}
+        hint={description ? <Inline text={description} /> : undefined}
         onPick={onValue}
       />
     );
   }
-  const hint = [
-    description,
-    sensitive
-      ? "Secret: it is never shown. Empty keeps what it is."
-      : !required && default_value && `Else ${default_value}.`,
-  ].filter(Boolean);
+  const other = sensitive
+    ? "Secret: it is never shown. Empty keeps what it is."
+    : !required && default_value && `Else ${default_value}.`;
   return (
     <Field
       label={name}
@@ -135,7 +134,14 @@ const Variable = ({ variable, value, onValue }: VariableProps) => {
       spellcheck={false}
       required={required && !sensitive}
       value={value ?? variable.value}
-      hint={hint.length > 0 ? hint.join(" ") : undefined}
+      hint={
+        (description || other) && (
+          <>
+            <Inline text={description} /> {description && other && <br />}
+            {other}
+          </>
+        )
+      }
       onInput={(event) => onValue(event.currentTarget.value)}
     />
   );

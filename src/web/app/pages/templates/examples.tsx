@@ -1,4 +1,5 @@
 // Templates that come with the server: one press makes one.
+
 import { useSignal } from "@preact/signals";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateExample } from "#schema/templates/template-version.ts";
@@ -8,6 +9,7 @@ import { useResource } from "../../data/resource.ts";
 import { organizations } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Inline } from "../../parts/inline/inline.tsx";
 
 type ExamplesProps = {
   readonly templates: readonly Template[];
@@ -84,7 +86,9 @@ const Example = ({ example, templates, made }: ExamplesProps & { example: Templa
         <span class="med clip">{name}</span>
         {count > 0 && <span class="badge">In use</span>}
       </span>
-      <p>{description}</p>
+      <p>
+        <Inline text={description} />
+      </p>
       {problem.value && (
         <p class="t-bad" role="alert">
           {problem.value}

@@ -1,4 +1,5 @@
 // The templates one sees, as cards; those who look after them bring new ones.
+
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
@@ -8,6 +9,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
+import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
@@ -102,7 +104,8 @@ const Card = ({ template }: { template: Template }) => (
       {template.deprecated && <span class="badge">Deprecated</span>}
     </span>
     <p>
-      {template.description || `Runs by ${template.provisioner}.`} Used by {template.active_user_count}.
+      <Inline text={template.description || `Runs by ${template.provisioner}.`} plainLinks /> Used by{" "}
+      {template.active_user_count}.
     </p>
   </a>
 );

@@ -35,6 +35,7 @@ export const Pane = ({ all, id, number, isOn }: PaneProps) => {
         </span>
       </header>
       <TerminalBox
+        isToldToLeave
         agent_id={all.agent}
         reconnect={id}
         command={command}

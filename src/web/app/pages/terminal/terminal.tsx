@@ -81,7 +81,9 @@ const Open = ({ agent, command }: { agent: string; command: string | undefined }
           <footer class="foot desk">
             <span>Comes back by itself, terminal {pane.slice(0, 4)}</span>
             <span class="num">{all.size.value}</span>
-            <span class="push">Files that are dropped are uploaded into its folder. Alt Shift Up leaves it.</span>
+            <span class="push">
+              Files that are dropped are uploaded into its folder. Alt Shift Up or Down leaves it.
+            </span>
           </footer>
         </div>
       </div>

@@ -1,6 +1,6 @@
 // The list of workspaces: live, searched as one types, with actions for one and for many. The page that shows how pages are made
 // (src/web/app/README.md).
-import { useComputed, useSignal } from "@preact/signals";
+import { signal, useComputed, useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
@@ -23,7 +23,11 @@ import { Saved } from "./saved.tsx";
 
 const ROW_PX = 36;
 /** There rows have two lines, which are measured. */
-const isNarrow = matchMedia("(width < 60rem), (pointer: coarse)");
+const narrow = matchMedia("(width < 60rem), (pointer: coarse)");
+const isNarrow = signal(narrow.matches);
+narrow.addEventListener("change", () => {
+  isNarrow.value = narrow.matches;
+});
 
 type Drawn = { readonly key: string; readonly isPassing: boolean; readonly node: VNode };
 /** Rows that the server may name for a search that only it can answer. */
@@ -141,10 +145,12 @@ export default function WorkspacesPage() {
             </span>
           </div>
           <VirtualList
+            // Heights of the one kind of rows say nothing about the other.
+            key={isNarrow.value ? "measured" : "fixed"}
             role="rowgroup"
             count={list.length}
             size={ROW_PX}
-            fixed={!isNarrow.matches}
+            fixed={!isNarrow.value}
             narrow={isTyping.value}
             recycled
             keyOf={(index) => list[index]?.id ?? index}

@@ -2,6 +2,7 @@
 import UPlot from "uplot";
 import rules from "uplot/dist/uPlot.min.css" with { type: "text" };
 import { adoptSheet } from "../adopt-sheet.ts";
+import type { Measure } from "./measure.ts";
 import own from "./plot.css" with { type: "text" };
 
 const HEIGHT_PX = 200;
@@ -15,7 +16,7 @@ export type PlotLine = {
 type Options = {
   readonly days: readonly string[];
   readonly lines: readonly PlotLine[];
-  readonly format: (value: number) => string;
+  readonly measure: Measure;
   /** Told which day one points at. */
   readonly pointed: (day: number) => void;
 };
@@ -39,7 +40,7 @@ export class Drawing {
   readonly #theme: MutationObserver;
   readonly #dark = matchMedia("(prefers-color-scheme: dark)");
 
-  constructor(box: HTMLElement, { days, lines, format, pointed }: Options) {
+  constructor(box: HTMLElement, { days, lines, measure, pointed }: Options) {
     adoptSheet(rules);
     adoptSheet(own);
     const font = `11px ${getComputedStyle(box).fontFamily}`;
@@ -55,7 +56,7 @@ export class Drawing {
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
         scales: {
           x: { time: false, range: [0, Math.max(1, days.length - 1)] },
-          y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
+          y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : measure.least] },
         },
         axes: [
           {
@@ -71,7 +72,9 @@ export class Drawing {
             grid,
             space: 40,
             size: (_, values) => 12 + 7 * Math.max(1, ...(values ?? []).map((one) => one.length)),
-            values: (_, marks) => marks.map(format),
+            incrs: [...measure.steps],
+            values: (_, marks, __, ___, step) =>
+              marks.map((one) => (measure.mark ? measure.mark(one, step) : measure.format(one))),
           },
         ],
         series: [

@@ -2,6 +2,7 @@
 // day to day, and what is there is told.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { Measure } from "./measure.ts";
 import type { Drawing, PlotLine } from "./plot-drawing.ts";
 
 type PlotProps = {
@@ -13,21 +14,24 @@ type PlotProps = {
   readonly longDays: readonly string[];
   /** At most four. */
   readonly lines: readonly PlotLine[];
-  /** A number with its unit. */
-  readonly format: (value: number) => string;
+  readonly measure: Measure;
 };
 
-export const Plot = ({ title, unit, days, longDays, lines, format }: PlotProps) => {
+export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps) => {
   const box = useRef<HTMLDivElement>(null);
   const drawing = useRef<Drawing | undefined>(undefined);
   /** The day one points at; the last one when nobody does. */
   const at = useSignal(days.length - 1);
+  const known = useRef(days.length);
   useEffect(() => {
     let isOver = false;
-    at.value = days.length - 1;
+    // The same days, read anew: one still points at the same.
+    if (days.length !== known.current) at.value = days.length - 1;
+    known.current = days.length;
     void import("./plot-drawing.ts").then(({ Drawing }) => {
       if (isOver || !box.current) return;
-      drawing.current = new Drawing(box.current, { days, lines, format, pointed: (day) => (at.value = day) });
+      drawing.current = new Drawing(box.current, { days, lines, measure, pointed: (day) => (at.value = day) });
+      if (at.peek() < days.length - 1) drawing.current.point(at.peek());
     });
     return () => {
       isOver = true;
@@ -38,7 +42,7 @@ export const Plot = ({ title, unit, days, longDays, lines, format }: PlotProps) 
   const shown = Math.min(at.value, days.length - 1);
   const wordsFor = ({ values }: PlotLine): string => {
     const value = values[shown];
-    return value === null || value === undefined ? "none" : format(value);
+    return value === null || value === undefined ? "none" : measure.format(value);
   };
   const description = `${longDays[shown] ?? ""}: ${lines.map((line) => `${line.label} ${wordsFor(line)}`).join(", ")}`;
   const step = (event: KeyboardEvent): void => {

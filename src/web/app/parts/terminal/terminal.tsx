@@ -22,6 +22,8 @@ type TerminalProps = {
   readonly onKey?: (event: KeyboardEvent) => boolean;
   readonly onModifier?: (modifier: Modifier | undefined) => void;
   readonly fontSize?: number;
+  /** The page around it says itself which key leads out. */
+  readonly isToldToLeave?: boolean;
   /** What can be done when it has ended. */
   readonly ended?: ComponentChildren;
 };
@@ -64,6 +66,9 @@ const leaves = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HT
   return true;
 };
 
+/** Whoever sees the terminal must see how to get out of it. */
+const LEAVING = "Alt Shift Up or Down leaves the terminal.";
+
 const WORDS: Partial<Record<Shown, string>> = {
   connecting: "Connecting",
   cut: "The line is cut; trying again. What runs, runs on.",
@@ -73,7 +78,7 @@ const WORDS: Partial<Record<Shown, string>> = {
 
 export const TerminalBox = (props: TerminalProps) => {
   const { agent_id, reconnect, command, label, onSession, onState, fontSize, ended } = props;
-  const { onTitle, onSize, onFocus, onKey, onModifier } = props;
+  const { isToldToLeave, onTitle, onSize, onFocus, onKey, onModifier } = props;
   const box = useRef<HTMLDivElement>(null);
   const state = useSignal<Shown>("connecting");
   const why = useSignal("");
@@ -103,7 +108,7 @@ export const TerminalBox = (props: TerminalProps) => {
           onState?.(next);
         },
       });
-      session.terminal.textarea?.setAttribute("aria-description", "Alt Shift Up or Down leaves the terminal.");
+      session.terminal.textarea?.setAttribute("aria-description", LEAVING);
       session.terminal.focus();
       onSession?.(session);
     };
@@ -126,6 +131,7 @@ export const TerminalBox = (props: TerminalProps) => {
   const words = WORDS[state.value];
   return (
     <div class="terminal" role="region" aria-label={label}>
+      {!isToldToLeave && <p class="leaving desk">{LEAVING}</p>}
       <div ref={box} class="screen" />
       {words && (
         <p class={state.value === "cut" ? "notice t-attn" : "notice"} role="status">

@@ -1,0 +1,61 @@
+// `slipway share ports WORKSPACE` and `slipway share port WORKSPACE[.AGENT] PORT --to LEVEL [--https]`: who may open a workspace's ports.
+import { usageError } from "#base/usage-error.ts";
+import { type PortShare, SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
+import { readArguments } from "../../arguments.ts";
+import { asTable } from "../../options.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { agentNamed, splitName, workspaceAsked, workspaceNamed } from "../workspaces/find.ts";
+
+export const list: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const named = workspaceAsked(input, words);
+  return withServer("share ports", input, value, async ({ client }) => {
+    const { id } = await named(client);
+    const found = await client.get(`/api/v2/workspaces/${id}/port-share`);
+    input.print(has.json ? JSON.stringify(found) : shown(found.shares));
+    return EXIT.ok;
+  });
+};
+
+export const change: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { values: ["to"], switches: ["https"] });
+  const [name, number, ...more] = words;
+  if (name === undefined || number === undefined || more.length > 0) {
+    throw usageError("share port", "expected a workspace and a port");
+  }
+  const share_level = levelOf(value.to);
+  const port = portOf(number);
+  return withServer("share port", input, value, async ({ client }) => {
+    const [own, agent] = splitName(name);
+    const workspace = await workspaceNamed(client, own);
+    const path = `/api/v2/workspaces/${workspace.id}/port-share` as const;
+    const of = { agent_name: agentNamed(workspace, agent).name, port };
+    if (share_level === "owner") await client.delete(path, of);
+    else await client.post(path, { ...of, share_level, protocol: has.https ? "https" : "http" });
+    const found = await client.get(path);
+    input.print(has.json ? JSON.stringify(found) : shown(found.shares));
+    return EXIT.ok;
+  });
+};
+
+const levelOf = (text: string | undefined): ShareLevel => {
+  const level = SHARE_LEVELS.find((one) => one === text);
+  if (level === undefined) throw usageError("--to", `expected ${SHARE_LEVELS.join(", ")}`);
+  return level;
+};
+
+const portOf = (text: string): number => {
+  if (!/^\d{1,5}$/.test(text)) throw usageError("share port", `${text} is no port`);
+  return Number(text);
+};
+
+/** For people: one row for each port. */
+const shown = (shares: readonly PortShare[]): string =>
+  shares.length === 0
+    ? "No port is shared."
+    : asTable(
+        ["PORT", "AGENT", "SPEAKS", "OPEN TO"],
+        shares.map((one) => [String(one.port), plain(one.agent_name), one.protocol, one.share_level]),
+      );

@@ -1,0 +1,68 @@
+// Markdown within a line, as descriptions have it: read into pieces, never into HTML. What is not understood stays the text it is. Pure.
+
+type Mark = "strong" | "em" | "s";
+export type Piece =
+  | string
+  | { readonly kind: "code"; readonly text: string }
+  | { readonly kind: Mark; readonly inside: readonly Piece[] }
+  | { readonly kind: "link"; readonly href: string; readonly inside: readonly Piece[] };
+
+/** A longer one is no description, and is shown as it is. */
+const LONGEST = 4_000;
+
+/** In the order in which they count, each with what it makes of its groups. */
+const RULES: readonly (readonly [RegExp, (groups: readonly string[]) => Piece])[] = [
+  [/\\([!-/:-@[-`{-~])/y, ([text = ""]) => text],
+  [/`([^`]+)`/y, ([text = ""]) => ({ kind: "code", text: text.trim() })],
+  [
+    /!?\[([^[\]]+)\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?(?:\s+"[^"]*")?\s*\)/y,
+    ([text = "", href = ""]) => link(href, text),
+  ],
+  [/<(https?:[^\s<>]+)>/y, ([href = ""]) => link(href, href)],
+  [/(?<!\w)(https?:\/\/[^\s<>()]*[^\s<>().,;:!?"'*_~`])/y, ([href = ""]) => link(href, href)],
+  [
+    /\*\*\*(?=\S)([^*]*[^\s*])\*\*\*/y,
+    ([text = ""]) => ({ kind: "strong", inside: [{ kind: "em", inside: read(text) }] }),
+  ],
+  [/\*\*(?=\S)((?:[^*]|\*(?!\*))*[^\s*])\*\*/y, marked("strong")],
+  [/(?<!\w)__(?=\S)((?:[^_]|_(?!_))*[^\s_])__(?!\w)/y, marked("strong")],
+  [/~~(?=\S)([^~]*[^\s~])~~/y, marked("s")],
+  [/(?<!\*)\*(?=[^\s*])((?:\\.|[^*\\]|\*\*[^*]+\*\*)*(?:[^\s*\\]|\\.|\*\*[^*]+\*\*))\*(?!\*)/y, marked("em")],
+  [/(?<!\w)_(?=[^\s_])([^_]*[^\s_])_(?!\w)/y, marked("em")],
+];
+
+function marked(kind: Mark) {
+  return ([text = ""]: readonly string[]): Piece => ({ kind, inside: read(text) });
+}
+
+/** Only what leads to the web or to a mailbox is one. */
+const link = (href: string, text: string): Piece =>
+  /^(https?|mailto):/i.test(href) ? { kind: "link", href, inside: text === href ? [text] : read(text) } : text;
+
+const read = (text: string): readonly Piece[] => {
+  const pieces: Piece[] = [];
+  let plain = "";
+  const add = (piece: Piece): void => {
+    if (typeof piece === "string") plain += piece;
+    else {
+      if (plain !== "") pieces.push(plain);
+      plain = "";
+      pieces.push(piece);
+    }
+  };
+  for (let at = 0; at < text.length; ) {
+    const found = RULES.values()
+      .map(([rule, make]) => {
+        rule.lastIndex = at;
+        const match = rule.exec(text);
+        return match && { length: match[0].length, piece: make(match.slice(1)) };
+      })
+      .find((one) => one !== null);
+    add(found ? found.piece : text.charAt(at));
+    at += found ? found.length : 1;
+  }
+  if (plain !== "") pieces.push(plain);
+  return pieces;
+};
+
+export const readInline = (text: string): readonly Piece[] => (text.length > LONGEST ? [text] : read(text));

@@ -1,0 +1,32 @@
+// A description as its author wrote it: Markdown within a line becomes elements, never HTML.
+import type { ComponentChildren } from "preact";
+import { type Piece, readInline } from "./inline-reader.ts";
+
+/** `plainLinks`: it stands in a link or a label already, where links are only their words. */
+export const Inline = ({ text, plainLinks = false }: { text: string; plainLinks?: boolean }) => (
+  <>{drawn(readInline(text), !plainLinks)}</>
+);
+
+const drawn = (pieces: readonly Piece[], mayLink: boolean): ComponentChildren =>
+  pieces.map((piece, at) => one(piece, at, mayLink));
+
+const one = (piece: Piece, key: number, mayLink: boolean): ComponentChildren => {
+  if (typeof piece === "string") return paragraphs(piece);
+  if (piece.kind === "code") return <code key={key}>{piece.text}</code>;
+  if (piece.kind === "link") {
+    if (!mayLink) return drawn(piece.inside, false);
+    return (
+      <a key={key} href={piece.href} target="_blank" rel="noreferrer noopener">
+        {drawn(piece.inside, false)}
+      </a>
+    );
+  }
+  const { kind: Tag } = piece;
+  return <Tag key={key}>{drawn(piece.inside, mayLink)}</Tag>;
+};
+
+/** An empty line between two of them. */
+const paragraphs = (text: string): ComponentChildren =>
+  text
+    .split(/\n\s*\n/)
+    .flatMap((part, at) => (at === 0 ? [part] : [<br key={`b${at}`} />, <br key={`c${at}`} />, part]));

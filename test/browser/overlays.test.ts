@@ -1,0 +1,93 @@
+// What opens over pages, each once, in a real browser: the list of them is here.
+import { expect } from "bun:test";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { openPlace } from "#test/crash/server-story.ts";
+import { TalkingModel } from "#test/support/models/talking-model.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ownComplaints, runStory } from "./story.ts";
+
+type Ids = Readonly<Record<"workspace" | "agent" | "chat" | "template", string>>;
+
+/** Where it is opened, by what presses, and what it is called. */
+const overlays = ({ workspace, agent, chat, template }: Ids): readonly (readonly string[])[] => [
+  ["Found", "/", "keys:Control+k", "type:a"],
+  ["The same as a command", "/", "Show what this page did as a command"],
+  ["Account", "/", "admin"],
+  ["More for story", "/workspaces", "More for story"],
+  ["Delete story?", "/workspaces", "More for story", "Delete…"],
+  ["Terms", "/workspaces", "combobox Filter workspaces", "type:st"],
+  ["Save filter", "/workspaces?q=status:running", "Save filter"],
+  ["Open story in an editor", `/workspaces/${workspace}`, "Editor"],
+  ["Share a port", `/workspaces/${workspace}`, "Share a port"],
+  ["Workspace", "/chats", "No workspace"],
+  ["Which chats", "/chats", "Which chats"],
+  ["Model: coder", `/chats/${chat}`, "coder"],
+  ["More for Hello", `/chats/${chat}`, "More for Hello"],
+  ["Rename chat", `/chats/${chat}`, "More for Hello", "Rename"],
+  ["Delete Hello?", `/chats/${chat}`, "More for Hello", "Delete"],
+  ["Suggestions", `/chats/${chat}`, "textbox Message", "type:/"],
+  ["Import template", "/templates", "Import template"],
+  ["New version of local", `/templates/${template}/versions`, "New version"],
+  ["Delete local", `/templates/${template}/settings`, "Delete…"],
+  ["Splits, files and letters", `/terminals/${agent}`, "Splits, files and letters"],
+  ["Export", "/audit", "Export"],
+  ["Terms", "/audit", "combobox Filter audit log", "type:ac"],
+  ["New task", "/tasks", "New task"],
+  ["Add user", "/admin/people", "Add user"],
+  ["Roles of grace", "/admin/people", "More for grace", "Roles…"],
+  ["Password of grace", "/admin/people", "More for grace", "Set password…"],
+  ["Delete grace", "/admin/people", "More for grace", "Delete…"],
+  ["Add organization", "/admin/organizations", "Add organization"],
+  ["Add a member to Default", "/admin/organizations/default", "Add member"],
+  ["Add group", "/admin/organizations/default", "Add group"],
+  ["Add provider", "/admin/models", "Add provider"],
+  ["Price of coder", "/admin/models", "More for coder", "Price…"],
+  ["Remove coder", "/admin/models", "More for coder", "Remove…"],
+  ["Add a model of Coder", "/admin/models", "Add model"],
+  ["Add MCP server", "/admin/mcp-servers", "Add MCP server"],
+  ["Create a key for workers", "/admin/workers", "Create key"],
+  ["Add application", "/admin/applications", "Add application"],
+  ["Add limit", "/admin/spend-limits", "Add limit"],
+  ["Announce something", "/admin/appearance", "Add announcement"],
+  ["New token", "/account/tokens", "New token"],
+  ["Add secret", "/account/secrets", "Add secret"],
+  ["Write skill", "/account/skills", "Write skill"],
+  ["Make a new git key", "/account/accounts", "Make a new key"],
+];
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-84] each dialog, menu, palette and list of suggestions opens by keys, passes axe-core in light and dark, holds the focus and gives it back",
+  async () => {
+    await using story = await openPlace(async (_, stack) => {
+      const model = stack.use(await TalkingModel.start());
+      return `${model.server.url}/v1`;
+    });
+    const { world, workspace_id, place } = story;
+    const { admin, organization_id } = world;
+    await admin.post("/api/v2/users", {
+      username: "grace",
+      email: "grace@example.com",
+      password: "nine grey herons at noon",
+    });
+    const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${workspace_id}`);
+    const content = [{ type: "text", text: "Hello" }];
+    const chat = await admin.post<Chat>("/api/v2/chats", { organization_id, workspace_id, content });
+    const templates = await admin.get<Template[]>("/api/v2/templates");
+    const all = overlays({
+      workspace: workspace_id,
+      agent: latest_build.resources[0]?.agents[0]?.id ?? "",
+      chat: chat.id,
+      template: templates.find(({ name }) => name === "local")?.id ?? "",
+    });
+    const steps = all.map(([, ...more]) => more);
+    const given = [place.client.url.href, admin.token ?? "", JSON.stringify(steps)];
+    const told = await runStory<{ wrong: string[]; opened: string[] }>("overlays.mjs", given);
+    expect(told.wrong).toEqual([]);
+    expect(told.opened).toEqual(all.map(([name = ""]) => name));
+    expect(ownComplaints(told)).toEqual([]);
+  },
+  300_000,
+);

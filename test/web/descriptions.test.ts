@@ -1,0 +1,40 @@
+// Descriptions as pages draw them: Markdown within a line as pieces, and nothing else.
+import { expect, test } from "bun:test";
+import { type Piece, readInline } from "#src/web/app/parts/inline/inline-reader.ts";
+
+/** As one would write the elements down. */
+const written = (pieces: readonly Piece[]): string =>
+  pieces
+    .map((piece) => {
+      if (typeof piece === "string") return piece;
+      if (piece.kind === "code") return `{code ${piece.text}}`;
+      return piece.kind === "link"
+        ? `{link ${piece.href} ${written(piece.inside)}}`
+        : `{${piece.kind} ${written(piece.inside)}}`;
+    })
+    .join("");
+
+test.each([
+  ["How **big** it is, by `nproc`", "How {strong big} it is, by {code nproc}"],
+  [
+    "**bold *and slanted* more**, __so__ and _so_, ~~gone~~ ***both***",
+    "{strong bold {em and slanted} more}, {strong so} and {em so}, {s gone} {strong {em both}}",
+  ],
+  ['[the **table**](https://example.com/a_(b) "sizes")', "{link https://example.com/a_(b) the {strong table}}"],
+  [
+    "see https://example.com/a. Or <https://b.example>",
+    "see {link https://example.com/a https://example.com/a}. Or {link https://b.example https://b.example}",
+  ],
+  ["![a picture](https://example.com/a.png)", "{link https://example.com/a.png a picture}"],
+  ["snake_case_name, 2 * 3 * 4, **left open, a\\*b", "snake_case_name, 2 * 3 * 4, **left open, a*b"],
+  // Nothing but the web and mail is led to, and HTML is the text it is.
+  ["[run](javascript:alert(1)) <b onclick=x>b</b> [file](file:///etc/passwd)", "run <b onclick=x>b</b> file"],
+])("[WB-81] %j is drawn as %j", (text, drawn) => expect(written(readInline(text))).toBe(drawn));
+
+test("[WB-81] a text that is made to be dear is read at once, and none too long is read at all", () => {
+  const began = performance.now();
+  for (const piece of ["*", "**a", "`", "[", "_a", "~~a", "[a](", "*a **b** "])
+    readInline(piece.repeat(4000 / piece.length));
+  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(readInline("**a** ".repeat(1_000))).toEqual(["**a** ".repeat(1_000)]);
+});
