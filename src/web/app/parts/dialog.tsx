@@ -20,7 +20,8 @@ type DialogProps = {
 /** Where the keyboard was before; or the page, if that is gone with what was deleted. */
 export const focusAgain = (before: Element | null): void => {
   const back = before?.isConnected && before !== document.body ? before : document.getElementById("main");
-  if (back instanceof HTMLElement) back.focus();
+  // Where one reads stays where it is.
+  if (back instanceof HTMLElement) back.focus({ preventScroll: true });
 };
 
 /** Open as long as it is drawn. */

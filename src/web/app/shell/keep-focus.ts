@@ -39,7 +39,8 @@ const look = (): void => {
     next.focus();
     return;
   }
-  document.getElementById("main")?.focus();
+  // Where one reads stays where it is.
+  document.getElementById("main")?.focus({ preventScroll: true });
 };
 
 const observer = new MutationObserver(look);
