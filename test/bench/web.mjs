@@ -13,6 +13,9 @@ const [file, url, token, scenario, given] = process.argv.slice(2);
 const options = JSON.parse(given ?? "{}");
 const at = (path) => new URL(path, url).href;
 
+/** At the memory of a page while answers come. */
+const LOOKS = 10;
+
 /** A person looks at a page before they press something in it. */
 const REST_MS = 700;
 
@@ -171,21 +174,30 @@ const scenarios = {
       const interrupt = page.getByRole("button", { name: "Interrupt" });
       await interrupt.waitFor();
       await ask(what);
-      await interrupt.waitFor({ state: "detached" });
+      // As long as a long answer takes.
+      await interrupt.waitFor({ state: "detached", timeout: 900_000 });
       const last = await page.evaluate(() => [...document.querySelectorAll(".flow .prose")].at(-1)?.textContent);
       if (!/^<\d.*the end$/s.test(last ?? "")) throw new Error(`the answer is not the model's: ${last?.slice(0, 100)}`);
     };
     await say("one", "speak");
     const times = await page.evaluate(() => late.splice(0));
     await say("two", "hurry");
-    const before = await heap();
-    for (let n = 0; n < options.rounds; n++) await say(`more ${n}`, "hurry");
-    const after = await heap();
+    const heaps = [await heap()];
+    for (let n = 1; n <= options.rounds; n++) {
+      await say(`more ${n}`, "hurry");
+      // What is noted here would count as memory of the page.
+      await page.evaluate(() => late.splice(0));
+      if (n % (options.rounds / LOOKS) >= 1) continue;
+      heaps.push(await heap());
+      if (options.rounds > LOOKS) process.stderr.write(`${n} answers: ${heaps.at(-1).toFixed(1)} MB\n`);
+    }
+    const [before, after] = [heaps[0], heaps.at(-1)];
     return {
       token_p50: quantile(times, 0.5),
       token_p95: quantile(times, 0.95),
       tokens: times.length,
       heap_mb: before,
+      half_mb: heaps[LOOKS / 2] - before,
       grown_mb: after - before,
     };
   },
