@@ -39,7 +39,8 @@ export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeD
     }
   };
   void connection.closed.then((failure) => {
-    if (!stream.destroyed) stream.destroy(failure);
+    // Ended in order: what nobody has read yet is still to be read, and then its end.
+    if (failure && !stream.destroyed) stream.destroy(failure);
   });
   return stream;
 };

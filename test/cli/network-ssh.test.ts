@@ -1,6 +1,6 @@
 // `slipway ssh`, `ping`, `speedtest` and `port-forward`: the real program, a real server, the daemon of a real local workspace.
 import { describe, expect, test } from "bun:test";
-import { createServer } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { constants } from "node:os";
 import type { ConnectionLog } from "#schema/connections.ts";
 import { Client } from "#src/client.ts";
@@ -145,6 +145,18 @@ describe("slipway port-forward", () => {
       },
     };
   };
+
+  test("[CN-6] a side that has said all still gets the rest of the other's, and its end", async () => {
+    const echo = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(0, "127.0.0.1");
+    await using forward = await forwarding("--tcp", `0:${(echo.address() as AddressInfo).port}`);
+    const socket = connect({ port: forward.ports[0] as number, host: "127.0.0.1", allowHalfOpen: true });
+    const body = Buffer.alloc(500_000, "all of it ");
+    socket.end(body);
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk);
+    expect(Buffer.compare(Buffer.concat(chunks), body)).toBe(0);
+    echo.close();
+  }, 60_000);
 
   test("[CN-6] [WN-7] leads TCP ports to the workspace's loopback, whole and both ways; where nothing listens the connection is refused", async () => {
     using app = Bun.serve({
