@@ -37,7 +37,7 @@ describe("slipway ssh", () => {
   }, 60_000);
 
   test("[CN-2] bytes that are no text come out of both outputs as they are", async () => {
-    const child = world.spawn(["ssh", "dev", "--", "printf '\\377\\376' | tee /dev/stderr"]);
+    const child = world.spawn(["ssh", "dev", "--", "printf '\\377\\376'; printf '\\377\\376' >&2"]);
     const bytes = [await child.stdout.bytes(), await child.stderr.bytes()];
     expect(bytes.map((one) => [...one])).toEqual([
       [0xff, 0xfe],
@@ -81,9 +81,8 @@ describe("slipway ssh", () => {
 
 test("[CG-2] sessions and ports are in the connection log, with who they are and how they ended", async () => {
   await ssh("exit 7");
-  await until(async () =>
-    (await connections("type:ssh status:completed")).some(({ ssh_info }) => ssh_info?.exit_code === 7),
-  );
+  // Newest first; it is told a moment after its client has ended.
+  await until(async () => (await connections("type:ssh status:completed"))[0]?.ssh_info?.exit_code === 7);
   const [entry] = await connections("type:ssh status:completed");
   expect(entry).toMatchObject({
     user: { username: ADMIN.username },
@@ -146,18 +145,6 @@ describe("slipway port-forward", () => {
     };
   };
 
-  test("[CN-6] a side that has said all still gets the rest of the other's, and its end", async () => {
-    const echo = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(0, "127.0.0.1");
-    await using forward = await forwarding("--tcp", `0:${(echo.address() as AddressInfo).port}`);
-    const socket = connect({ port: forward.ports[0] as number, host: "127.0.0.1", allowHalfOpen: true });
-    const body = Buffer.alloc(500_000, "all of it ");
-    socket.end(body);
-    const chunks: Buffer[] = [];
-    for await (const chunk of socket) chunks.push(chunk);
-    expect(Buffer.compare(Buffer.concat(chunks), body)).toBe(0);
-    echo.close();
-  }, 60_000);
-
   test("[CN-6] [WN-7] leads TCP ports to the workspace's loopback, whole and both ways; where nothing listens the connection is refused", async () => {
     using app = Bun.serve({
       port: 0,
@@ -173,6 +160,18 @@ describe("slipway port-forward", () => {
     expect(await forward.child.exited).toBe(130);
     const ports = await connections("type:port_forwarding");
     expect(ports.map(({ target, user }) => [target, user?.username])).toEqual([[String(app.port), ADMIN.username]]);
+  }, 60_000);
+
+  test("[CN-6] a side that has said all still gets the rest of the other's, and its end", async () => {
+    const echo = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(0, "127.0.0.1");
+    await using forward = await forwarding("--tcp", `0:${(echo.address() as AddressInfo).port}`);
+    const socket = connect({ port: forward.ports[0] as number, host: "127.0.0.1", allowHalfOpen: true });
+    const body = Buffer.alloc(500_000, "all of it ");
+    socket.end(body);
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk);
+    expect(Buffer.compare(Buffer.concat(chunks), body)).toBe(0);
+    echo.close();
   }, 60_000);
 
   test("[CN-6] [WN-8] leads UDP ports, and answers find their sender", async () => {
