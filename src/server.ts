@@ -156,6 +156,7 @@ export type ReadsOptions = Pick<ServerOptions, "checkAnswers"> & {
 };
 
 type Handling = {
+  readonly operations: Operations;
   /** Answers a request that has passed the gate of connections. */
   readonly handle: (request: Request) => Promise<Response>;
   /** Names of hosts that are answered to, once the address is known. */
@@ -221,6 +222,7 @@ const handlerOf = (
     return response;
   };
   return {
+    operations,
     handle,
     allow(names) {
       hosts = new Set(names.map((name) => name.toLowerCase()));
@@ -289,17 +291,20 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
  * to be asked. `ctx` is of src/context/open-reads.ts.
  */
 export const startReads = (ctx: Context, { takeNamed, ...options }: ReadsOptions): ReadsServer => {
-  const { handle, allow } = handlerOf(ctx, undefined, options);
+  const { operations, handle, allow } = handlerOf(ctx, undefined, options);
   const tls = readTls(ctx.config, ctx.clock.now());
+  const isForActive = (request: Request): boolean =>
+    request.headers.has("upgrade") && !operations.find(request.method, pathOf(request.url))?.declared.anywhere;
   const server: Server<never> = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     tls: tls && { cert: tls.cert, key: tls.key },
+    websocket: ctx.sockets.websocket as never,
     async fetch(request) {
       const client = takeNamed(request);
       if (client === undefined) return new Response(null, { status: 403 });
       ctx.requests.passedOnFor(request, client);
-      const read = await readHere(() => handle(request));
+      const read = isForActive(request) ? undefined : await readHere(() => handle(request));
       const isAnswer = read !== undefined && read.status < 500;
       if (!isAnswer) await read?.body?.cancel();
       const response = isAnswer ? read : new Response(null, { status: MISDIRECTED });
@@ -307,6 +312,7 @@ export const startReads = (ctx: Context, { takeNamed, ...options }: ReadsOptions
       return response;
     },
   });
+  ctx.sockets.attach(server as never);
   ctx.requests.attach(server);
   ctx.accessUrl = accessUrl(ctx.config, ctx.config.address.port);
   allow(allowedHosts(ctx.config));
@@ -314,6 +320,7 @@ export const startReads = (ctx: Context, { takeNamed, ...options }: ReadsOptions
     port: server.port as number,
     async stop() {
       await within(ctx.clock, LAST_READS_MS, ctx.requests.drain());
+      ctx.sockets.closeAll("this node becomes the active one");
       await server.stop(true);
     },
   };

@@ -40,6 +40,8 @@ export type Events = {
   key_gone: { except?: string };
   /** Who may do what with the workspace or chat, or what the user may do (the topic's id is either's), has changed: streams look again. */
   access_changed: Record<string, never>;
+  /** Events of other nodes may have been missed: whoever depends on one looks for itself. Its id is empty. */
+  missed: Record<string, never>;
   /** Secrets of the user with the topic's id were made, changed or deleted: daemons of their workspaces ask for them again. */
   secrets_changed: Record<string, never>;
   /** Notices were written, for the user with the topic's id or for several. */
@@ -49,6 +51,9 @@ export type Events = {
   /** The agent's build is no longer the latest: its token is void and its streams end. */
   agent_gone: Record<string, never>;
 };
+
+/** What is heard on every node of a cluster that answers streams: little, and nothing that lasts. */
+export const HEARD_EVERYWHERE = ["key_gone", "access_changed", "inbox"] as const satisfies readonly (keyof Events)[];
 
 /** Kinds of events of the stream `/chats/watch` (facts/chats 2.10). */
 export type OwnerChatKind =

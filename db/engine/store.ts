@@ -59,6 +59,8 @@ export interface Store {
    * `about`: the workspace to which all rows of agents in it belong, where that is known (for `versionOf`).
    */
   commit(batch: readonly Statement[], about?: string): Promise<void>;
+  /** Tells the other nodes of a cluster of this event of a topic, soon. */
+  tell?(kind: string, id: string, event: object): void;
   /** The first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */
   get<T>(query: Query<T>): Promise<T | undefined>;
   /** A handful of rows by key, read fresh on the main thread. */

@@ -18,6 +18,7 @@ import {
 } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
 import { changesOf, type SeenState, stateOf } from "./node-state.ts";
+import { sentNotice } from "./notice.ts";
 import { Primary } from "./primary.ts";
 import { ReadStore } from "./read-store.ts";
 import { PgStore } from "./store.ts";
@@ -35,6 +36,8 @@ export type NodeOptions = {
   readonly id: string;
   readonly version: string;
   readonly lease_ms: number;
+  /** Whether the others are told of what they answer reads and streams by. */
+  readonly tells?: boolean;
   readonly clock: Clock;
   /** Another node has taken over: the process must stop. */
   fatal(error: Error): void;
@@ -158,9 +161,13 @@ export class ClusterNode {
   /** The store of the active node. */
   openStore({ queueBytes }: { queueBytes?: number } = {}): PgStore {
     if (this.#role !== "active") throw new CommitError("closed", "this node is not the active one");
-    const { fatal } = this.#options;
+    const { fatal, tells = false } = this.#options;
     const primary = new Primary(this.#options.url);
-    this.#store = new PgStore(primary, this.#epoch, { fatal, ...(queueBytes === undefined ? {} : { queueBytes }) });
+    this.#store = new PgStore(primary, this.#epoch, {
+      fatal,
+      tells,
+      ...(queueBytes === undefined ? {} : { queueBytes }),
+    });
     return this.#store;
   }
 
@@ -241,7 +248,7 @@ export class ClusterNode {
   }
 
   async #renew(sql: ReservedSQL): Promise<void> {
-    const { clock, lease_ms, fatal } = this.#options;
+    const { clock, lease_ms, tells, fatal } = this.#options;
     const asked_at = clock.monotonic();
     if (!(await renewLease(sql, this.id, this.#epoch, lease_ms))) {
       this.#role = "spare";
@@ -252,6 +259,9 @@ export class ClusterNode {
     }
     this.#hold(asked_at + lease_ms);
     this.#wasServing = true;
+    // The sign by which the others know that they hear.
+    const { text, params } = sentNotice({ epoch: this.#epoch });
+    if (tells) await sql.unsafe(text, params as never[]);
   }
 
   async #try(sql: ReservedSQL): Promise<void> {

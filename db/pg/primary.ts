@@ -26,6 +26,8 @@ export class Primary {
   #readers: SQL | undefined;
   #sql: SQL | undefined;
   #writer: Promise<ReservedSQL> | undefined;
+  /** The host of the writer's connection, with all that it takes to connect. */
+  #host = "";
   #closed = false;
 
   /** `url`: postgres://user:password@host:port[,host:port...]/database?options. `wait_ms`: how long a primary is looked for. */
@@ -47,6 +49,12 @@ export class Primary {
   async readers(): Promise<SQL> {
     if (!this.#readers) await this.writer();
     return this.#readers as SQL;
+  }
+
+  /** The address of the host that takes writes. Holds a password: never logged. */
+  async host(): Promise<string> {
+    await this.writer();
+    return this.#host;
   }
 
   /** The writer's connection broke, or `readers`, where they are still those in use: the next use makes another. */
@@ -74,6 +82,7 @@ export class Primary {
         const { host, sql, connection } = await findPrimary(this.#hosts);
         await connection.unsafe(WRITER_SETTINGS).simple();
         this.#sql = sql;
+        this.#host = host;
         this.#readers = new SQL(host, { max: READERS, bigint: true, connectionTimeout: CONNECT_SECONDS });
         return connection;
       } catch (error) {

@@ -15,6 +15,8 @@ export type PgStoreOptions = {
   /** Milliseconds since 1970, for the table of migrations. */
   now: number;
   queueBytes?: number;
+  /** Whether other nodes are told what concerns them. */
+  tells?: boolean;
   /** Another node has taken over: the process must stop. */
   fatal(error: Error): void;
 };
@@ -43,13 +45,18 @@ export class PgStore extends PgReads implements Store {
   readonly #versions = new Versions();
   #closing: Promise<void> | undefined;
 
-  constructor(primary: Primary, epoch: number, { fatal, queueBytes }: Pick<PgStoreOptions, "fatal" | "queueBytes">) {
+  constructor(
+    primary: Primary,
+    epoch: number,
+    { fatal, queueBytes, tells }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "tells">,
+  ) {
     super(primary);
     this.epoch = epoch;
     this.writer = new PgWriter({
       primary,
       fatal,
       queueBytes,
+      tellsAs: tells ? epoch : undefined,
       guard: { text: "select own_epoch($1)", params: [epoch] },
     });
     this.#sequences = new Sequences(this);
@@ -69,6 +76,10 @@ export class PgStore extends PgReads implements Store {
 
   commit(batch: readonly Statement[], about?: string): Promise<void> {
     return this.#versions.around(batch, about, () => this.writer.submit(batch));
+  }
+
+  tell(kind: string, id: string, event: object): void {
+    this.writer.tell({ kind, id, event });
   }
 
   async reserve(sequence: SequenceName, count: number): Promise<number> {

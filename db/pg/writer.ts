@@ -1,7 +1,9 @@
 // The single writer of a node. While one group of batches is on its way, what comes meanwhile is the next group, so the window adapts
 // itself to the database. BEGIN, the guard of ownership, all statements and COMMIT go out in one pipeline (rules ST-1 to ST-7).
 import type { ReservedSQL } from "bun";
+import { systemClock } from "#base/clock.ts";
 import { failpoint, isArmed } from "#base/failpoint.ts";
+import { pause } from "#base/retry.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitTrace } from "../engine/commit-trace.ts";
 import { type CommitFigures, type Pending, sizeOf } from "../engine/pending.ts";
@@ -9,6 +11,7 @@ import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
 import { type Sent, sentOf } from "./bind.ts";
 import { outgoingOf } from "./gather.ts";
+import { noticeOf, sentNotice, type Word } from "./notice.ts";
 import type { Primary } from "./primary.ts";
 import { isAnswer, isWorthRepeating, refusalOf } from "./refusal.ts";
 
@@ -16,6 +19,10 @@ const GROUP_ROWS = 500;
 const QUEUE_BYTES = 64 * 1024 * 1024;
 /** How often a group is sent again that met another transaction. */
 const REPEATS = 5;
+/** Words that wait for a group; with more of them it says "everything". */
+const WORDS = 500;
+/** When words are told again that could not be. */
+const TELL_AGAIN_MS = 100;
 /** From so many refusals on, the batches of a group go one by one, each in its savepoint: five times the price, but bounded. */
 const REFUSALS_IN_ONE_GO = 2;
 
@@ -27,6 +34,8 @@ export type WriterOptions = {
   readonly guard: Sent;
   /** Bytes of batches that may wait before new ones are refused as `overloaded`; default 64 MiB. */
   readonly queueBytes?: number | undefined;
+  /** The epoch by which other nodes know who tells them; undefined: nobody is told anything. */
+  readonly tellsAs?: number | undefined;
   /** Another node owns the data: the process must stop. */
   fatal(error: Error): void;
 };
@@ -35,6 +44,8 @@ export class PgWriter {
   readonly #options: WriterOptions;
   #queue: Pending[] = [];
   #queuedBytes = 0;
+  /** What is to be told to the other nodes with the next group. */
+  #words: Word[] = [];
   #running: Promise<void> | undefined;
   #stopped: CommitError | undefined;
   readonly #trace = new CommitTrace<Pending>();
@@ -65,6 +76,18 @@ export class PgWriter {
     });
   }
 
+  /** Tells the other nodes with the next group. What was not told for certain is told again: hearing a word twice does no harm. */
+  tell(word: Word): void {
+    if (this.#options.tellsAs === undefined || this.#stopped) return;
+    if (this.#words.length < WORDS) this.#words.push(word);
+    this.#running ??= this.#run();
+  }
+
+  async #tellAgain(words: readonly Word[]): Promise<void> {
+    await pause(systemClock, TELL_AGAIN_MS);
+    for (const word of words) this.tell(word);
+  }
+
   /** Refuses new batches and resolves when the waiting ones are settled. */
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
@@ -74,12 +97,14 @@ export class PgWriter {
   async #run(): Promise<void> {
     // What is submitted in one turn of the loop shares its group.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    while (this.#queue.length > 0) {
+    while (this.#queue.length > 0 || this.#words.length > 0) {
       const group = this.#take();
+      const words = this.#words.splice(0);
       try {
-        await this.#commit(group);
+        await this.#commit(group, words);
       } catch (error) {
         const refusal = refusalOf(error);
+        if (words.length > 0) void this.#tellAgain(words);
         for (const { reject } of group) reject(refusal);
         if (refusal.reason === "closed" && !this.#stopped) this.#end(refusal);
       }
@@ -111,21 +136,21 @@ export class PgWriter {
   }
 
   /** Commits the group without those it refuses, who are told only after it: whoever lost reads what the winner has written. */
-  async #commit(group: readonly Pending[]): Promise<void> {
+  async #commit(group: readonly Pending[], words: readonly Word[]): Promise<void> {
     const refused: Refused[] = [];
     const taking = this.#trace.begin();
     const began = this.watch?.now() ?? 0;
     let left = group;
     let isGathered = true;
-    for (let repeats = 0; left.length > 0; ) {
+    for (let repeats = 0; left.length > 0 || words.length > 0; ) {
       const connection = await this.#options.primary.writer();
       let failed: Refused | "gathered" | undefined;
       try {
         if (refused.length >= REFUSALS_IN_ONE_GO) {
-          refused.push(...(await this.#carefully(connection, left)));
+          refused.push(...(await this.#carefully(connection, left, words)));
           break;
         }
-        failed = await this.#inOneGo(connection, left, isGathered);
+        failed = await this.#inOneGo(connection, left, words, isGathered);
       } catch (error) {
         if (!isAnswer(error)) this.#options.primary.lost();
         if (!isWorthRepeating(error) || ++repeats > REPEATS) throw error;
@@ -167,6 +192,7 @@ export class PgWriter {
   async #inOneGo(
     connection: ReservedSQL,
     group: readonly Pending[],
+    words: readonly Word[],
     isGathered: boolean,
   ): Promise<Refused | "gathered" | undefined> {
     const sent: { readonly of?: Pending; readonly answer: Promise<{ command?: string }> }[] = [];
@@ -184,6 +210,8 @@ export class PgWriter {
     }
     const begun = sent.length;
     for (const { sent: one, of } of outgoingOf(group, isGathered)) send(one, of);
+    const notice = this.#noticeOf(group, words);
+    if (notice) send(notice);
     failpoint("before_commit");
     send(COMMIT);
     const answers = await Promise.allSettled(sent.map(({ answer }) => answer));
@@ -194,7 +222,7 @@ export class PgWriter {
     }
     const error = (answers[first] as PromiseRejectedResult).reason;
     const pending = sent[first]?.of;
-    const isOfSeveral = !pending && first >= begun && first < sent.length - 1;
+    const isOfSeveral = isGathered && !pending && first >= begun && first < sent.length - 1;
     // A connection that broke leaves open whether COMMIT arrived.
     if (
       (!pending && !isOfSeveral) ||
@@ -206,8 +234,20 @@ export class PgWriter {
     return pending ? { pending, error } : "gathered";
   }
 
+  /** In the transaction: other nodes hear of it when its rows are there, and not at all when it is refused. */
+  #noticeOf(group: readonly Pending[], words: readonly Word[]): Sent | undefined {
+    const { tellsAs } = this.#options;
+    if (tellsAs === undefined) return undefined;
+    const notice = noticeOf(
+      tellsAs,
+      group.map(({ batch }) => batch),
+      words,
+    );
+    return notice && sentNotice(notice);
+  }
+
   /** One transaction in which each batch has its savepoint. Answers those that were refused. */
-  async #carefully(connection: ReservedSQL, group: readonly Pending[]): Promise<Refused[]> {
+  async #carefully(connection: ReservedSQL, group: readonly Pending[], words: readonly Word[]): Promise<Refused[]> {
     const refused: Refused[] = [];
     await connection.unsafe(BEGIN.text);
     try {
@@ -222,6 +262,9 @@ export class PgWriter {
         if (error) refused.push({ pending, error: error.reason });
         await connection.unsafe(error ? "rollback to savepoint batch" : "release savepoint batch");
       }
+      const done = group.filter((pending) => !refused.some((one) => one.pending === pending));
+      const notice = this.#noticeOf(done, words);
+      if (notice) await connection.unsafe(notice.text, notice.params as never[]);
       failpoint("before_commit");
       checkCommitted((await connection.unsafe(COMMIT.text)) as { command?: string });
     } catch (error) {

@@ -7,7 +7,7 @@ export type Listener<E> = (event: E) => void;
 /** `Events` maps a kind of topic to its event, such as `{ workspace: { version: number } }`. */
 export class Topics<Events extends Record<string, unknown>> {
   readonly #listeners = new Map<string, Set<Listener<never>>>();
-  readonly #ofKind = new Map<string, ((id: string) => void)[]>();
+  readonly #ofKind = new Map<string, ((id: string, event: never) => void)[]>();
 
   /** Hears every event of this topic until the returned function is called. */
   subscribe<K extends keyof Events & string>(kind: K, id: string, listener: Listener<Events[K]>): () => void {
@@ -25,7 +25,7 @@ export class Topics<Events extends Record<string, unknown>> {
   }
 
   /** Hears every event of this kind, whatever its id; for the life of the process. */
-  subscribeAll<K extends keyof Events & string>(kind: K, listener: (id: string) => void): void {
+  subscribeAll<K extends keyof Events & string>(kind: K, listener: (id: string, event: Events[K]) => void): void {
     const known = this.#ofKind.get(kind) ?? [];
     this.#ofKind.set(kind, [...known, listener]);
   }
@@ -37,7 +37,7 @@ export class Topics<Events extends Record<string, unknown>> {
 
   /** Tells everybody who listens now. */
   publish<K extends keyof Events & string>(kind: K, id: string, event: Events[K]): void {
-    for (const listener of this.#ofKind.get(kind) ?? []) listener(id);
+    for (const listener of this.#ofKind.get(kind) ?? []) listener(id, event as never);
     const listeners = this.#listeners.get(`${kind}:${id}`);
     if (!listeners) return;
     for (const listener of [...listeners]) {

@@ -14,7 +14,7 @@ export type Head = {
   readonly host: string;
   /** Another node has passed it on. */
   readonly isPassedOn: boolean;
-  /** It asks for something, sends no body, and speaks nothing else afterwards. */
+  /** It asks for something and sends no body; a WebSocket may follow. */
   readonly isRead: boolean;
   /** The head with the header of this node. */
   passedOn(token: string, address: string): Buffer;
@@ -40,7 +40,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     path,
     host: named("host")[0]?.slice("host:".length).trim() ?? "",
     isPassedOn: named(NODE_HEADER).length > 0,
-    isRead: (method === "GET" || method === "HEAD") && !isUpgrade && !hasBody,
+    isRead: (method === "GET" || method === "HEAD") && !hasBody,
     end: at + END.length,
     passedOn(token, address) {
       const kept = lines.filter((line) => {

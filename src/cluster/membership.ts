@@ -60,7 +60,8 @@ export const joinCluster = async ({ config, clock, signal, standsBy, ...options 
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
-  const node = await ClusterNode.join({ url, id: nameOf(config), version: VERSION, lease_ms, clock, fatal });
+  const tells = config.cluster_reads === "every";
+  const node = await ClusterNode.join({ url, id: nameOf(config), version: VERSION, lease_ms, tells, clock, fatal });
   let forwarder: Forwarder | undefined;
   let beside: Beside | undefined;
   try {

@@ -9,7 +9,7 @@ import { connectionUpkeep } from "#actors/connections/upkeep.ts";
 import { openHooks } from "#actors/hooks/open.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
-import type { Events } from "#actors/runtime/events.ts";
+import { type Events, HEARD_EVERYWHERE } from "#actors/runtime/events.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
 import { TaskKeeper } from "#actors/tasks/keeper.ts";
@@ -181,6 +181,9 @@ export class Context implements ApiContext, AsyncDisposable {
     this.store = store;
     this.encryption = encryption;
     this.metrics = metrics;
+    // What ends a stream, or has news for it, reaches those of the other nodes, too.
+    if (store.tell)
+      for (const kind of HEARD_EVERYWHERE) topics.subscribeAll(kind, (id, event) => store.tell?.(kind, id, event));
     this.usage = new Usage({ store, clock });
     this.sockets = new Sockets(clock, max_connections);
     this.streams = new OpenStreams(clock, max_connections);

@@ -1,14 +1,18 @@
 // The context of a node that answers reads while another one is the active one. It has the database and what is pure; all that lives in the
 // memory of the active node (actors, topics, queues, connections into workspaces) and every write are not here: a request that touches
 // one of them is passed on (src/base/network/read-here.ts). What is not named below is not here, so nothing new is answered here by mistake.
+import { type Events, HEARD_EVERYWHERE } from "#actors/runtime/events.ts";
 import { isForBuiltIn, type JobQueue, type Tags } from "#actors/runtime/job-queue.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
-import { isReadHere, passOn } from "#base/network/read-here.ts";
+import { afterReading, isReadHere, passOn } from "#base/network/read-here.ts";
+import type { Topics } from "#base/topics.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
+import type { Word } from "#db/pg/notice.ts";
 import type { ReadStore } from "#db/pg/read-store.ts";
 import type { RefusedChanges } from "#src/api/audit/refused.ts";
+import type { Sockets } from "#src/api/http/socket.ts";
 import { Context } from "./context.ts";
 
 /** Members that are the same on every node. */
@@ -25,7 +29,16 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
   const opened = { store, elsewhere: new DatabaseBlobs(store) };
   const context = new Context({ config, clock }, opened, encryption, undefined);
   const reads: Context = Object.create(context);
-  const own: Readonly<Record<string, object>> = { jobs: queueHere(context.jobs), refused: NOTHING_REFUSED };
+  const own: Readonly<Record<string, object>> = {
+    jobs: queueHere(context.jobs),
+    refused: NOTHING_REFUSED,
+    topics: topicsHere(context.topics),
+    // Of requests to upgrade only those are answered here that say so (src/server.ts).
+    sockets: { upgrade: (...given) => afterReading(() => context.sockets.upgrade(...given)) } satisfies Pick<
+      Sockets,
+      "upgrade"
+    >,
+  };
   for (const [name, value] of Object.entries(context)) {
     if (HERE.has(name) || typeof value !== "object" || value === null || value instanceof URL) continue;
     Object.defineProperty(reads, name, { value: elsewhere(value, own[name]), enumerable: true });
@@ -48,6 +61,22 @@ const queueHere = ({ worker }: JobQueue) => ({
   workersVersion: 0,
   workersFor: (tags: Tags): readonly string[] => (isForBuiltIn(tags) ? [worker.id] : passOn()),
 });
+
+const isHeardHere = (kind: string): kind is (typeof HEARD_EVERYWHERE)[number] | "missed" =>
+  kind === "missed" || HEARD_EVERYWHERE.some((one) => one === kind);
+
+/** What the active node tells is heard here, too. */
+const topicsHere = (topics: Topics<Events>): Pick<Topics<Events>, "subscribe"> => ({
+  subscribe: (kind, id, listener) =>
+    isReadHere() && !isHeardHere(kind) ? passOn() : topics.subscribe(kind, id, listener),
+});
+
+/** From now on the streams of this node hear what the active one tells, until the store is closed. */
+export const hearActive = (store: ReadStore, { topics, clock }: Pick<Context, "topics" | "clock">): void =>
+  store.listen(clock, (words) => {
+    if (!words) topics.publish("missed", "", {});
+    for (const { kind, id, event } of words ?? []) if (isHeardHere(kind)) topics.publish(kind, id, event as never);
+  });
 
 /** Nothing is noted of reads that are refused; whatever else is leaves an entry that the active node writes. */
 const NOTHING_REFUSED: Pick<RefusedChanges, "note"> = {

@@ -48,7 +48,7 @@ test("[CL-21] a write, a message to an actor, an event, a place in the queue and
     () => reads.store.commit([]),
     () => reads.store.reserve("chats", 1),
     () => reads.chats.ask("some", "markRead", {}),
-    () => subscribe("inbox", "some", () => {}),
+    () => subscribe("workspace", "some", () => {}),
     () => reads.jobs.position("some"),
     () => reads.jobs.workersFor({ region: "eu" }),
     () => outbound.fetch(new URL("https://example.com/")),
@@ -57,6 +57,7 @@ test("[CL-21] a write, a message to an actor, an event, a place in the queue and
     expect(await isAnswered(work)).toBe(false);
   }
   expect(await isAnswered(() => reads.jobs.workersFor({}))).toBe(true);
+  expect(await isAnswered(() => subscribe("inbox", "some", () => {}))).toBe(true);
   expect(await isAnswered(() => reads.refused.note(new Request("http://x/"), 404, () => undefined))).toBe(true);
   expect(reads.jobs.workersFor({})).toEqual([reads.encryption.deriveUuid("built-in worker")]);
 });

@@ -5,6 +5,7 @@ import type { Config } from "#base/config.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { openContext } from "#src/context/open.ts";
+import { asNodes } from "./cluster/nodes.ts";
 import { createDatabase, type MadeDatabase } from "./postgres.ts";
 import { CHEAP } from "./prepared.ts";
 
@@ -14,7 +15,7 @@ export const onPostgres = process.env.SLIPWAY_TEST_DATABASE === "postgres";
 const databases = new Map<string, MadeDatabase>();
 let prepared: Promise<MadeDatabase> | undefined;
 
-const open = (url: string): Promise<PgStore> => openPgStore({ url, now: Date.now(), fatal: () => {} });
+const open = (url: string): Promise<PgStore> => openPgStore({ url, now: Date.now(), fatal: () => {}, tells: asNodes });
 
 const prepare = async (config: Config, password: string): Promise<MadeDatabase> => {
   const made = await createDatabase();

@@ -130,6 +130,7 @@ export const audit = (ctx: ApiContext) =>
           summary: "Follow the audit log",
           description:
             "A WebSocket of text messages, each a list of new entries that match, the oldest first. With `after_id` they begin behind that entry; without it an empty list says from when on, and what was there before is in the list.",
+          anywhere: true,
           sends: t.Array(AuditLog),
         }),
       },

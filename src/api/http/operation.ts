@@ -23,6 +23,8 @@ export type Declared = {
   readonly accepts?: readonly string[];
   /** Content types of an answer that is not JSON. */
   readonly answers?: readonly string[];
+  /** A WebSocket that lives by the store and by what is heard on every node (HEARD_EVERYWHERE): any node of a cluster that reads serves it. */
+  readonly anywhere?: true;
   /** What each message of a stream holds, by WebSocket or as the `data` of an event. */
   readonly sends?: TSchema;
   /** What each message of a client holds, by WebSocket. */
@@ -41,11 +43,12 @@ export const operation = ({
   rate,
   accepts,
   answers,
+  anywhere,
   sends,
   takes,
   ...words
 }: DocumentDecoration & Declared): DocumentDecoration => {
-  const declared: Declared = { example, limit, reads, audit, rate, accepts, answers, sends, takes };
+  const declared: Declared = { example, limit, reads, audit, rate, accepts, answers, anywhere, sends, takes };
   return { ...words, [DECLARED]: declared } as DocumentDecoration;
 };
 

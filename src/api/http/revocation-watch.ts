@@ -82,6 +82,7 @@ export class Watch {
       }),
     ];
     const look = (): void => this.#lookAgain(caller);
+    this.#stops.push(topics.subscribe("missed", "", look));
     if (this.#access) {
       this.#stops.push(
         topics.subscribe("access_changed", this.#access.topic, look),

@@ -77,6 +77,7 @@ export const notifications = (ctx: ApiContext) =>
           summary: "Watch one's inbox",
           description:
             'Text messages {"notification", "unread_count"} of what is new; without `notification` when only the count has changed. Messages from the client end it.',
+          anywhere: true,
           sends: InboxEvent,
         }),
       },

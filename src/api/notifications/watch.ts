@@ -10,7 +10,7 @@ export class InboxSocket implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #user: string;
   readonly #filter: InboxFilter;
-  #leave: () => void = () => {};
+  #leaves: readonly (() => void)[] = [];
   /** Key of the newest that was told. */
   #cursor: number;
   #unread: number;
@@ -32,8 +32,10 @@ export class InboxSocket implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    this.#leave = this.#ctx.topics.subscribe("inbox", this.#user, () => this.#look(socket));
-    this.#look(socket);
+    const { topics } = this.#ctx;
+    const look = (): void => this.#look(socket);
+    this.#leaves = [topics.subscribe("inbox", this.#user, look), topics.subscribe("missed", "", look)];
+    look();
   }
 
   message(socket: Socket): void {
@@ -41,7 +43,7 @@ export class InboxSocket implements SocketHandler {
   }
 
   close(): void {
-    this.#leave();
+    for (const leave of this.#leaves) leave();
   }
 
   #look(socket: Socket): void {

@@ -3,7 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { passOn } from "#base/network/read-here.ts";
 import type { StandingBy } from "#src/cluster/membership.ts";
-import { openReads } from "#src/context/open-reads.ts";
+import { hearActive, openReads } from "#src/context/open-reads.ts";
 import { startReads } from "#src/server.ts";
 
 type Options = { readonly config: Config; readonly clock: Clock };
@@ -14,7 +14,9 @@ export const answerReads = (
   { config, clock }: Options,
 ): AsyncDisposable & { readonly port: number } => {
   const store = node.openReads(passOn);
-  const server = startReads(openReads({ config, clock, store, encryption }), { takeNamed });
+  const ctx = openReads({ config, clock, store, encryption });
+  const server = startReads(ctx, { takeNamed });
+  hearActive(store, ctx);
   return {
     port: server.port,
     async [Symbol.asyncDispose]() {

@@ -9,7 +9,7 @@ import { ReadStore } from "#db/pg/read-store.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import type { Context } from "#src/context/context.ts";
-import { openReads } from "#src/context/open-reads.ts";
+import { hearActive, openReads } from "#src/context/open-reads.ts";
 import { startReads } from "#src/server.ts";
 
 /** Whether tests' servers are several nodes. */
@@ -90,12 +90,9 @@ export const startSpares = (
   const spares = [true, true, false].map((answers) => {
     const store = new ReadStore(new Primary(database), passOn);
     const { encryption } = context;
-    const reads = answers
-      ? startReads(openReads({ config, clock, store, encryption }), {
-          takeNamed: takerOfNames(token),
-          checkAnswers: true,
-        })
-      : undefined;
+    const ctx = answers ? openReads({ config, clock, store, encryption }) : undefined;
+    const reads = ctx && startReads(ctx, { takeNamed: takerOfNames(token), checkAnswers: true });
+    if (ctx) hearActive(store, ctx);
     const forwarder = new Forwarder({
       hostname: "127.0.0.1",
       port: 0,

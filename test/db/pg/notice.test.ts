@@ -1,0 +1,29 @@
+// What nodes tell each other, as the text of a NOTIFY.
+import { describe, expect, test } from "bun:test";
+import { noticeOf, noticeText, readNotice, type Word } from "#db/pg/notice.ts";
+
+const word = (id: string): Word => ({ kind: "key_gone", id, event: {} });
+const audited = { sql: "insert", rows: [[1]], touches: ["audit"] as const };
+const other = { sql: "insert", rows: [[1]], touches: ["agents", "lines"] as const };
+
+describe("a notice", () => {
+  test("[PQ-12] says what a group has to tell, and there is none where that is nothing", () => {
+    expect(noticeOf(7, [[other], [other]], [])).toBeUndefined();
+    expect(noticeOf(7, [[other], [other, audited]], [])).toEqual({ epoch: 7, audit: true });
+    expect(noticeOf(7, [], [word("a")])).toEqual({ epoch: 7, words: [word("a")] });
+  });
+
+  test("[PQ-12] is read as it was written", () => {
+    const notice = { epoch: 7, audit: true as const, words: [word("ä"), { ...word("b"), event: { except: "c" } }] };
+    expect(readNotice(noticeText(notice))).toEqual(notice);
+  });
+
+  test("[PQ-12] says everything when it would be longer than the database takes, and when it cannot be read", () => {
+    const most = (count: number, id = "x") => ({ epoch: 7, words: Array.from({ length: count }, () => word(id)) });
+    expect(readNotice(noticeText(most(100)))).toEqual(most(100));
+    expect(readNotice(noticeText(most(500)))).toEqual({ epoch: 7, all: true });
+    // Bytes count, not characters.
+    expect(readNotice(noticeText(most(100, "ä".repeat(30))))).toEqual({ epoch: 7, all: true });
+    for (const text of ["", "{}", "[1]", '{"epoch":"7"}']) expect(readNotice(text).all).toBe(true);
+  });
+});
