@@ -43,6 +43,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.goto(at(`/new?template=${template}`));
   const create = page.getByRole("button", { name: "Create" });
   await page.getByText("Git of web must be linked").waitFor();
+  await page.getByRole("link", { name: "sizes" }).waitFor();
   result.mayNotYet = await create.isDisabled();
   await look("account");
   const [popup] = await Promise.all([

@@ -13,7 +13,7 @@ const GRACE = { email: "grace@example.com", username: "grace", password: "nine g
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-86][WB-63][WB-4][WB-6] who looks after one organization finds its sections, gives an MCP server headers, and links the account that a template asks for without leaving its form",
+  "[WB-81][WB-86][WB-63][WB-4][WB-6] who looks after one organization finds its sections, gives an MCP server headers, and links the account that a template asks for without leaving its form",
   async () => {
     using provider = new FakeProvider();
     await using mcp = startMcpHost();
@@ -21,7 +21,10 @@ testNeeding(
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
     const resources = [{ name: "dev", agents: [] }];
-    const manifest = JSON.stringify({ provisioner: "echo", external_auth: [{ id: "web" }], resources });
+    const parameters = [
+      { name: "size", default: "small", description: "How **big**: [sizes](https://sizes.example.com)" },
+    ];
+    const manifest = JSON.stringify({ provisioner: "echo", external_auth: [{ id: "web" }], parameters, resources });
     const template = await makeTemplate(admin, manifest);
     await admin.post("/api/v2/users", GRACE);
     const path = `/api/v2/organizations/${organization?.id}/members/grace/roles`;
