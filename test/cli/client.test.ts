@@ -207,8 +207,26 @@ describe("workspaces", () => {
     const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/slow");
     expect(latest_build.status).toBe("starting");
     const busy = await run("workspaces stop slow");
-    expect(busy).toMatchObject({ code: 1, err: expect.stringContaining("slow is starting") });
+    expect([busy.code, busy.err]).toEqual([1, expect.stringContaining("slow is starting")]);
+    expect(busy.err).toContain("`slipway workspaces cancel slow` ends it");
     await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
+  }, 120_000);
+
+  test("[CV-35] a build that hangs is cancelled; whoever waited hears so, and a second time there is nothing to do", async () => {
+    const waiting = world.spawn(words("workspaces create stuck --template hanging"));
+    let err = "";
+    for await (const chunk of waiting.stderr) {
+      err += new TextDecoder().decode(chunk);
+      if (!err.endsWith("two\n")) continue;
+      expect(await run("workspaces cancel stuck")).toMatchObject({ code: 0, out: "Canceled: starting stuck.\n" });
+    }
+    expect([await waiting.exited, err]).toEqual([1, expect.stringContaining("starting stuck has been canceled")]);
+    const again = await run("workspaces cancel stuck");
+    expect(again).toMatchObject({ code: 0, out: "Nothing of stuck is under way; it is canceled.\n" });
+    await run("workspaces start stuck --no-wait");
+    const told = JSON.parse(await world.must(words("workspaces cancel stuck --no-wait --json"))) as Workspace;
+    expect(told.latest_build).toMatchObject({ build_number: 2, job: { status: expect.stringMatching(/^cancel/) } });
+    expect(await run("workspaces cancel nobody")).toMatchObject({ code: 1, err: expect.stringContaining("nobody") });
   }, 120_000);
 
   test("[CV-6] a connection that breaks while a build goes on is made again, and no line comes twice", async () => {

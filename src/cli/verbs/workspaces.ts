@@ -53,6 +53,13 @@ export const WORKSPACES = group({
       load: () => import("../client/workspaces/restart.ts"),
     },
     {
+      name: "cancel",
+      names,
+      usage: "WORKSPACE [--no-wait]",
+      help: "Ends the build that is under way, such as a start that hangs; what it has made is kept in its state.",
+      load: () => import("../client/workspaces/cancel.ts"),
+    },
+    {
       name: "rename",
       names,
       usage: "WORKSPACE NAME",

@@ -11,8 +11,9 @@ import { EXIT, type VerbInput } from "../../verb.ts";
 import { jobLog, type Remote } from "../remote.ts";
 import { workspaceAsked } from "./find.ts";
 
-const DOING: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
-const DONE: Record<Transition, string> = { start: "runs", stop: "is stopped", delete: "is deleted" };
+/** What a build does, and what it has done. */
+export const DOING: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
+export const DONE: Record<Transition, string> = { start: "runs", stop: "is stopped", delete: "is deleted" };
 
 type Flags = { json: boolean; "no-wait": boolean };
 
@@ -58,7 +59,7 @@ const refusalOf =
   (error: unknown): never => {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     throw new VerbFailure(
-      `${name} is ${status}: ${plain(error.message)} \`slipway workspaces logs ${name}\` shows what it does.`,
+      `${name} is ${status}: ${plain(error.message)} \`slipway workspaces logs ${name}\` shows what it does, \`slipway workspaces cancel ${name}\` ends it.`,
     );
   };
 
@@ -100,12 +101,13 @@ export const awaitBuild = async (
   build: Build,
 ): Promise<Build> => {
   using progress = new Progress(input);
-  const doing = `${DOING[build.transition]} ${name}`;
+  const isCanceling = build.job.status === "canceling";
+  const doing = `${isCanceling ? "canceling" : DOING[build.transition]} ${name}`;
   onInterrupt(() => {
     progress[Symbol.dispose]();
-    input.printError(
-      `Not waiting any longer; ${doing} goes on. \`slipway workspaces logs ${name} --follow\` shows it.\n`,
-    );
+    const shown = `\`slipway workspaces logs ${name} --follow\` shows it`;
+    const ended = isCanceling ? "" : `, \`slipway workspaces cancel ${name}\` ends it`;
+    input.printError(`Not waiting any longer; ${doing} goes on. ${shown}${ended}.\n`);
   });
   const { queue_position, queue_size } = build.job;
   progress.status(queue_position > 1 ? `${doing}, ${queue_position} of ${queue_size} in the queue` : doing);

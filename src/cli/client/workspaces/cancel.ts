@@ -1,0 +1,58 @@
+// `slipway workspaces cancel WORKSPACE`: ends the build that is under way and waits until it has ended (rule CV-35).
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { ApiError, type Client } from "#src/client.ts";
+import { readArguments } from "../../arguments.ts";
+import { VerbFailure } from "../../failure.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { awaitBuild, DOING, DONE } from "./build.ts";
+import { workspaceAsked } from "./find.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
+  const named = workspaceAsked(input, words);
+  return withServer("workspaces cancel", input, value, async (remote) => {
+    const workspace = await named(remote.client);
+    const { name, latest_build } = workspace;
+    const asked = await askToCancel(remote.client, latest_build);
+    const build = asked && !has["no-wait"] ? await awaitBuild(input, remote, name, asked) : asked;
+    if (build && !["canceling", "canceled"].includes(build.job.status)) {
+      throw new VerbFailure(tooLate(workspace, build));
+    }
+    if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: build ?? latest_build }));
+    else input.print(build ? said(name, build) : `Nothing of ${name} is under way; it is ${latest_build.status}.`);
+    return EXIT.ok;
+  });
+};
+
+/** The build once it has been asked to end; undefined when it has ended by itself. */
+const askToCancel = async (client: Client, { id }: Build): Promise<Build | undefined> => {
+  const path = `/api/v2/workspacebuilds/${id}` as const;
+  // What has not begun may be taken back whatever the template says, so it is asked for as such; it may begin between two questions.
+  for (let build = await client.get(path); ; build = await client.get(path)) {
+    const { status } = build.job;
+    if (status === "canceling") return build;
+    if (status !== "pending" && status !== "running") return undefined;
+    try {
+      await client.patch(`${path}/cancel?expect_status=${status}`);
+      return await client.get(path);
+    } catch (error) {
+      // It is in another status by now.
+      if (!(error instanceof ApiError) || ![400, 412].includes(error.status)) throw error;
+    }
+  }
+};
+
+const said = (name: string, { transition, job }: Build): string => {
+  const doing = `${DOING[transition]} ${name}`;
+  return job.status === "canceled"
+    ? `Canceled: ${doing}.`
+    : `Canceling: ${doing}; \`slipway workspaces show ${name}\` says how far.`;
+};
+
+const tooLate = ({ name }: Workspace, { transition, job }: Build): string =>
+  job.status === "succeeded"
+    ? `it was too late: ${name} ${DONE[transition]}`
+    : `${DOING[transition]} ${name} has failed${job.error ? `: ${plain(job.error)}` : ""}`;
