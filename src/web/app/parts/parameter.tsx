@@ -11,7 +11,8 @@ type ParameterProps = {
   readonly value: string;
   /** It was touched: what is missing is said from then on. */
   readonly touched: boolean;
-  readonly disabled?: boolean;
+  /** Why it cannot be changed here. */
+  readonly fixed?: string | undefined;
   readonly onValue: (value: string) => void;
 };
 
@@ -26,19 +27,26 @@ const listOf = (value: string): string[] => {
   }
 };
 
-export const Parameter = ({ parameter, value, touched, disabled, onValue }: ParameterProps) => {
+export const Parameter = ({ parameter, value, touched, fixed, onValue }: ParameterProps) => {
   const { name, display_name, description, type, form_type, options, diagnostics, required } = parameter;
   const label = display_name || name;
   const wrong = diagnostics.find(
     ({ severity, extra }) => severity === "error" && (touched || extra.code !== "required"),
   );
   const error = wrong && [wrong.summary, wrong.detail].filter(Boolean).join(": ");
-  const hint = description ? <Inline text={description} /> : undefined;
+  const disabled = fixed !== undefined;
+  const hintOf = (plainLinks: boolean) =>
+    description || fixed ? (
+      <>
+        {description && <Inline text={description} plainLinks={plainLinks} />} {fixed}
+      </>
+    ) : undefined;
+  const hint = hintOf(false);
   if (type === "bool" && options.length === 0) {
     return (
       <Switch
         label={label}
-        note={error ?? (description && <Inline text={description} plainLinks />)}
+        note={error ?? hintOf(true)}
         checked={value === "true"}
         disabled={disabled}
         onSwitch={(on) => onValue(String(on))}
@@ -55,7 +63,7 @@ export const Parameter = ({ parameter, value, touched, disabled, onValue }: Para
         label={label}
         hint={hint}
         error={error}
-        disabled={disabled}
+        fixed={fixed}
         onValue={onValue}
       />
     );
@@ -91,6 +99,7 @@ export const Parameter = ({ parameter, value, touched, disabled, onValue }: Para
         min={range.validation_min}
         max={range.validation_max}
         value={value}
+        disabled={disabled}
         onValue={onValue}
       />
     );
@@ -114,10 +123,11 @@ type SliderProps = {
   min: number;
   max: number;
   value: string;
+  disabled?: boolean;
   onValue: (value: string) => void;
 };
 
-const Slider = ({ label, hint, min, max, value, onValue }: SliderProps) => {
+const Slider = ({ label, hint, min, max, value, disabled, onValue }: SliderProps) => {
   const id = useId();
   return (
     <div class="field">
@@ -129,6 +139,7 @@ const Slider = ({ label, hint, min, max, value, onValue }: SliderProps) => {
           min={min}
           max={max}
           value={value === "" ? min : value}
+          disabled={disabled}
           onInput={(event) => onValue(event.currentTarget.value)}
         />
         <output class="num med out" for={id}>
@@ -143,7 +154,8 @@ const Slider = ({ label, hint, min, max, value, onValue }: SliderProps) => {
 type ListProps = Omit<ParameterProps, "touched"> & { label: string; hint?: ComponentChildren; error?: string };
 
 /** Several of the options, or texts of one's own, one on a line. */
-const Lists = ({ parameter, value, label, hint, error, disabled, onValue }: ListProps) => {
+const Lists = ({ parameter, value, label, hint, error, fixed, onValue }: ListProps) => {
+  const disabled = fixed !== undefined;
   const chosen = listOf(value);
   if (parameter.options.length === 0) {
     const write = (text: string): void => onValue(JSON.stringify(text.split("\n").filter((one) => one !== "")));

@@ -194,7 +194,9 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
                     parameter={one}
                     value={currentOf(one)}
                     touched={touched.value.has(one.name)}
-                    disabled={preset.value?.parameters.some((fixed) => fixed.name === one.name)}
+                    fixed={
+                      preset.value?.parameters.some(({ name }) => name === one.name) ? "The preset sets it." : undefined
+                    }
                     onValue={(value) => {
                       touched.value = new Set(touched.value).add(one.name);
                       change({ ...values.value, [one.name]: value });

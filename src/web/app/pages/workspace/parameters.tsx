@@ -25,6 +25,8 @@ export const Parameters = ({ workspace, row }: { workspace: Workspace; row: Work
   return <Form key={`${latest_build.id} ${row.template_active_version_id}`} row={row} before={before} />;
 };
 
+const FIXED = "It stays as it was chosen when the workspace was made.";
+
 type Change = { readonly name: string; readonly from: string | undefined; readonly to: string };
 
 const Form = ({ row, before }: { row: WorkspaceSummary; before: Values }) => {
@@ -66,7 +68,7 @@ const Form = ({ row, before }: { row: WorkspaceSummary; before: Values }) => {
             parameter={one}
             value={values.value[one.name] ?? (one.value.valid ? one.value.value : "")}
             touched={touched.value.has(one.name) || before[one.name] === undefined}
-            disabled={!one.mutable && before[one.name] !== undefined}
+            fixed={one.mutable || before[one.name] === undefined ? undefined : FIXED}
             onValue={(value) => set(one.name, value)}
           />
         ))}
