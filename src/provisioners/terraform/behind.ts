@@ -1,7 +1,7 @@
 // Programs of Terraform give way to the server where both want the processor: ten runs at once kept it from answering (rule TF-33). Ten that give
 // way a little weigh as much as the server, so each gives way the more, the more of them there are; one alone must not starve beside workspaces
 // that compile.
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 
 const ALONE = 13;
 const LAST = 19;
@@ -10,6 +10,15 @@ const STARTED = 10;
 /** What one step of niceness takes from the weight of a process (sched(7)). */
 const STEP = 1.25;
 const nice = Bun.which("nice");
+/** Looks in a row for the session of a command that has just been started. */
+const MOST_LOOKS = 50;
+const setsid = Bun.which("setsid");
+
+/**
+ * Whether a command has to be given its session as it is started, because nothing here gives it one afterwards. Whoever starts a process waits until
+ * it has become its program, and one with a session of its own first waits for the processor among all others: up to 60 ms beside ten of them.
+ */
+export const DETACHED = setsid === null;
 
 /** Commands under way in this process. */
 const running = new Set<Behind>();
@@ -22,6 +31,14 @@ export const nicenessOf = (count: number): number =>
 export class Behind {
   /** That of its session, once it has one. */
   #niceness: number | undefined;
+  #leads = DETACHED;
+
+  #looks = 0;
+
+  /** Its session weighs what it should, or cannot be made to. */
+  get isPut(): boolean {
+    return this.#niceness !== undefined || this.#looks > MOST_LOOKS;
+  }
 
   constructor() {
     running.add(this);
@@ -29,7 +46,10 @@ export class Behind {
 
   /** Words in front of the command. */
   words(command: string | undefined): readonly string[] {
-    return nice === null ? [] : [nice, "-n", `${command === "apply" ? STARTED : nicenessOf(running.size)}`];
+    const session = setsid === null ? [] : [setsid];
+    return nice === null
+      ? session
+      : [...session, nice, "-n", `${command === "apply" ? STARTED : nicenessOf(running.size)}`];
   }
 
   /**
@@ -38,6 +58,10 @@ export class Behind {
    * many. To be called again and again: whoever is not root may do it once in 100 ms, and those go first that are not behind at all.
    */
   put(pid: number): void {
+    this.#looks += 1;
+    // Until then it would be the server's own.
+    if (!this.#leads) this.#leads = leadsSession(pid);
+    if (!this.#leads) return;
     if (this.#niceness !== undefined && [...running].some((other) => other.#niceness === undefined)) return;
     const niceness = nicenessOf(running.size);
     if (niceness !== this.#niceness && putSession(pid, niceness)) this.#niceness = niceness;
@@ -47,6 +71,17 @@ export class Behind {
     running.delete(this);
   }
 }
+
+/** Whether it has the session by which it is put behind and ended; also where the system does not tell. */
+const leadsSession = (pid: number): boolean => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // Behind the name in parentheses: state, parent, group, session.
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[3] === `${pid}`;
+  } catch {
+    return true;
+  }
+};
 
 /** False: to be tried again. */
 const putSession = (pid: number, niceness: number): boolean => {

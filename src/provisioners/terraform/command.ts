@@ -15,7 +15,7 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { isAlive, markOf, markOfChild, type ProcessMark } from "../local/process-table.ts";
-import { Behind } from "./behind.ts";
+import { Behind, DETACHED } from "./behind.ts";
 import { endStrays } from "./strays.ts";
 
 export type CommandOptions = {
@@ -51,6 +51,8 @@ export type Ended = {
 };
 
 const POLL_MS = 20;
+/** Until the command is behind the server. */
+const FIRST_POLL_MS = 2;
 /** Bytes of output of one command. */
 export const OUTPUT_LIMIT = 64 * 1024 * 1024;
 /** Bytes of output looked at in one turn of the event loop. */
@@ -84,7 +86,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
       stdin: "ignore",
       stdout: out.fd,
       stderr: err.fd,
-      detached: true,
+      detached: DETACHED,
     });
     const noted = markOfChild(child.pid);
     behind.put(child.pid);
@@ -105,7 +107,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
       }
     };
     while (!over) {
-      await Promise.race([child.exited, pause(clock, POLL_MS)]);
+      await Promise.race([child.exited, pause(clock, behind.isPut ? POLL_MS : FIRST_POLL_MS)]);
       if (!over) behind.put(child.pid);
       if (!refused) await read();
       stop.look(signal.aborted || refused !== undefined, output.isTooMuch);
@@ -159,6 +161,8 @@ class Stop {
     } else if (now - this.#asked > grace && !this.#killed) {
       this.#killed = true;
       signalTo(-this.#pid, "SIGKILL");
+      // Before it has a group of its own.
+      signalTo(this.#pid, "SIGKILL");
     }
   }
 
