@@ -181,7 +181,7 @@ const run = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise
   say(`\n== ${name} (${rounds} rounds, seed ${seed})`);
   try {
     const said = await check.run({ rounds, seed, log: (line) => say(`   ${line}`) });
-    const isServers = name.startsWith("server: ") || name.startsWith("network: ");
+    const isServers = ["server: ", "terraform: ", "network: "].some((kind) => name.startsWith(kind));
     const subject = Bun.env.SLIPWAY_TEST_BINARY && isServers ? "the compiled program, " : "";
     return done("passed", subject + (typeof said === "string" ? said : "nothing wrong"));
   } catch (error) {
