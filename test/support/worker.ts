@@ -39,6 +39,7 @@ export const startWorker = (options: {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: options.directory,
+      SLIPWAY_TEST_EVEN: "1",
       SLIPWAY_WORKER_URL: options.url.origin,
       SLIPWAY_WORKER_KEY: options.key,
       SLIPWAY_WORKER_NAME: options.name,

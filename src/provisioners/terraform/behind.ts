@@ -37,17 +37,20 @@ export class Behind {
 
   /** Its session weighs what it should, or cannot be made to. */
   get isPut(): boolean {
-    return this.#niceness !== undefined || this.#looks > MOST_LOOKS;
+    return !this.#givesWay || this.#niceness !== undefined || this.#looks > MOST_LOOKS;
   }
 
-  constructor() {
-    running.add(this);
+  readonly #givesWay: boolean;
+
+  constructor(givesWay = true) {
+    this.#givesWay = givesWay;
+    if (givesWay) running.add(this);
   }
 
   /** Words in front of the command. */
   words(command: string | undefined): readonly string[] {
     const session = setsid === null ? [] : [setsid];
-    return nice === null
+    return nice === null || !this.#givesWay
       ? session
       : [...session, nice, "-n", `${command === "apply" ? STARTED : nicenessOf(running.size)}`];
   }
@@ -58,6 +61,7 @@ export class Behind {
    * many. To be called again and again: whoever is not root may do it once in 100 ms, and those go first that are not behind at all.
    */
   put(pid: number): void {
+    if (!this.#givesWay) return;
     this.#looks += 1;
     // Until then it would be the server's own.
     if (!this.#leads) this.#leads = leadsSession(pid);

@@ -32,6 +32,8 @@ export type CommandOptions = {
   readonly limit: number;
   /** Milliseconds between being interrupted and being killed. */
   readonly grace: number;
+  /** False: has the same priority as the server. */
+  readonly givesWay?: boolean;
   /** Bytes of output; one that prints more is ended. */
   readonly most?: number;
   /** Each whole line of standard output and error, in order; one that is waited for holds the next back. Absent: the output is answered. */
@@ -77,7 +79,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
   await using err = await open(join(folder, "stderr"), APPEND, 0o600);
   const output = new Output(out, err, most);
   const mark = join(folder, MARK);
-  using behind = new Behind();
+  using behind = new Behind(options.givesWay);
   try {
     const child = Bun.spawn([...behind.words(options.args[0]), options.program, ...options.args], {
       cwd: options.cwd,

@@ -11,6 +11,7 @@ import { isAtLeast, type Program } from "./program.ts";
 import { Progress } from "./progress.ts";
 import { keepOwnProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
+import { tokensIn } from "./state-tokens.ts";
 
 /** Milliseconds. */
 export type Limits = { readonly step: number; readonly apply: number; readonly grace: number };
@@ -27,9 +28,16 @@ export type EngineOptions = {
   readonly verbose?: boolean;
   readonly turns: InitTurns;
   readonly limits: Limits;
+  readonly givesWay: boolean;
 };
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
+
+/** One that is changed keeps its token, so that it counts as one whose token was not seen: then every state is read. */
+const isAgentMade = (line: string): boolean =>
+  line.includes('"type":"apply_complete"') &&
+  line.includes('"resource_type":"coder_agent"') &&
+  !line.includes('"action":"delete"');
 
 /** One run of several commands, for one report. */
 export class Engine {
@@ -75,12 +83,22 @@ export class Engine {
 
   async apply(stage: string, env: Readonly<Record<string, string>>): Promise<void> {
     const args = ["apply", "-no-color", "-auto-approve", "-input=false", "-json", this.#session.planFile];
-    let known = "";
+    const before = new Set(tokensIn((await this.#session.state()) ?? null));
+    const first = await this.#session.stamp();
+    let known = first;
+    /** Agents that are made, and those whose new token has been seen. */
+    let made = 0;
+    let seen = 0;
     await this.#logged(args, this.#full(env), stage, "apply", this.#options.limits.apply, async (text) => {
-      // Tokens that this very run makes are known as soon as they are in the state, which is before anything can print them.
-      if (!UUID.test(text)) return;
+      if (isAgentMade(text)) made += 1;
+      // Tokens that this very run makes are known as soon as they are in the state, which is before anything can print them: those that its plan
+      // has made with the first state it writes, those of new agents later. One of thousands of things is written anew for each.
+      if (!UUID.test(text) || (known !== first && seen >= made)) return;
       const stamp = await this.#session.stamp();
-      if (stamp !== known) this.#mask.add(...secretsInState((await this.#session.state()) ?? ""));
+      if (stamp === known) return;
+      const state = (await this.#session.state()) ?? null;
+      this.#mask.add(...secretsInState(state ?? ""));
+      seen = tokensIn(state).filter((token) => !before.has(token)).length;
       known = stamp;
     });
   }
@@ -142,7 +160,7 @@ export class Engine {
 
   async #run(part: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: TakeLine }): Promise<Ended> {
     this.#signal.throwIfAborted();
-    const { program, clock, env, limits } = this.#options;
+    const { program, clock, env, limits, givesWay } = this.#options;
     const { folder, work } = this.#session;
     return runCommand({
       ...part,
@@ -152,6 +170,7 @@ export class Engine {
       clock,
       signal: this.#signal,
       grace: limits.grace,
+      givesWay,
       env: { ...env, ...part.env },
     });
   }

@@ -153,7 +153,7 @@ export class Forms {
     { version, owner, access_url, inputs }: FormQuestion,
     signal: AbortSignal,
   ): Promise<FormAnswer> {
-    const { clock, program, cliConfig, pluginCache, env } = await this.#options();
+    const { clock, program, cliConfig, pluginCache, env, givesWay } = await this.#options();
     this.#runs += 1;
     const folder = join(session.folder, `run-${this.#runs}`);
     this.#busy.set(version.id, (this.#busy.get(version.id) ?? 0) + 1);
@@ -170,6 +170,7 @@ export class Forms {
         signal,
         limit: LIMIT_MS,
         grace: GRACE_MS,
+        givesWay,
       };
       const base = { ...env, ...quiet(cliConfig, pluginCache), ...SHORT_LIVED };
       const asked = { ...plainVariables("start", { access_url, initScript, owner }), ...parameterVariables(inputs) };

@@ -41,6 +41,9 @@ export type TerraformOptions = {
   readonly limits?: Partial<Limits>;
 };
 
+/** For tests beside many others, which would take the processor from commands that give way. */
+const EVEN = "SLIPWAY_TEST_EVEN";
+
 /** Milliseconds: a plan, an interrupted command. */
 const STEP_MS = 15 * 60_000;
 const GRACE_MS = 2 * 60_000;
@@ -233,6 +236,7 @@ export class TerraformProvisioner implements Provisioner {
       turns: this.#turns,
       pluginCache: this.#plugins,
       limits: this.#limits,
+      givesWay: env[EVEN] === undefined,
     };
   }
 }
