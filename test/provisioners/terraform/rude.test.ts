@@ -1,0 +1,200 @@
+// What a counterpart that is hostile, hasty or half dead does to builds over the public API: archives that are none, answers twice and all at
+// once, commands that print without end. Whatever it is, the job ends with a reason, nothing is left, and the next build goes well.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { followImport, sendFile, tarOf } from "#test/support/templates.ts";
+import {
+  makeTerraformTemplate,
+  openTerraformWorld,
+  processesWith,
+  type TerraformWorld,
+} from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const wanted = [needs.terraform];
+let world: TerraformWorld;
+beforeAll(async () => {
+  if (needs.terraform.found) world = await openTerraformWorld();
+}, 60_000);
+afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+
+const HEAD = `terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+data "coder_workspace" "me" {}
+`;
+const doing = (command: string): string => `${HEAD}
+resource "terraform_data" "first" {
+  input = "first"
+}
+resource "terraform_data" "second" {
+  depends_on       = [terraform_data.first]
+  triggers_replace = [timestamp()]
+  provisioner "local-exec" { command = "${command}" }
+}
+`;
+
+const foldersOf = (kind: "builds" | "imports"): string[] => {
+  const folder = join(world.server.directory, "terraform", kind);
+  return existsSync(folder) ? readdirSync(folder) : [];
+};
+const nothingLeft = (): Promise<unknown> =>
+  until(() => [...foldersOf("builds"), ...foldersOf("imports")].length === 0, { what: "the folders go" });
+
+const stateOf = async ({ latest_build }: Workspace): Promise<string> =>
+  (await world.admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
+
+testNeeding(
+  wanted,
+  "[TF-43] an archive that is cut off, damaged, of something else or leads elsewhere is refused or fails its import with a reason, and leaves nothing",
+  async () => {
+    const { admin } = world;
+    const whole = await tarOf({ "main.tf": doing("true"), "more.txt": "x".repeat(100_000) });
+    const damaged = whole.slice();
+    damaged.fill(0x41, 100, 140);
+    const bodies: Record<string, Uint8Array<ArrayBuffer>> = {
+      "cut off": whole.slice(0, 60_000),
+      damaged,
+      "of nothing": new Uint8Array(0),
+      "of zeros": new Uint8Array(10_240),
+      "a gzip that is called a tar": Bun.gzipSync(whole),
+      "of a name outside": await tarOf({ "main.tf": doing("true"), "../outside.tf": doing("true") }),
+      "no HCL": await tarOf({ "main.tf": "resource {{{ \0 \u{1f4a3}" }),
+      "HCL without end": await tarOf({ "main.tf": "[".repeat(200_000) }),
+    };
+    const said: Record<string, string> = {};
+    for (const [what, body] of Object.entries(bodies)) {
+      const sent = await sendFile(admin, body);
+      if (!sent.ok) {
+        said[what] = `${sent.status}`;
+        continue;
+      }
+      const { hash } = (await sent.json()) as { hash: string };
+      const path = "/api/v2/organizations/default/templateversions";
+      const made = await admin.post<TemplateVersion>(path, { storage_method: "file", file_id: hash });
+      await followImport(admin, made.id);
+      const { job } = await admin.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
+      said[what] = `${job.status}: ${job.error}`;
+    }
+    for (const [what, words] of Object.entries(said)) expect(`${what}: ${words}`).toMatch(/: (4\d\d|failed: .{10,})$/s);
+    await nothingLeft();
+    expect((await admin.fetch("GET", "/readyz")).status).toBe(200);
+  },
+  120_000,
+);
+
+testNeeding(
+  wanted,
+  "[TF-43] a command that prints far more than anybody reads fails its build, keeps what was made and stops nobody else",
+  async () => {
+    const { admin } = world;
+    const { template } = await makeTerraformTemplate(
+      admin,
+      { "main.tf": doing("yes 0123456789012345678901234567890123456789 | head -c 25000000") },
+      "loud",
+    );
+    const { id } = await createWorkspace(admin, template.id, "loud");
+    let longest = 0;
+    let isOver = false;
+    const asking = (async () => {
+      while (!isOver) {
+        const from = performance.now();
+        await admin.get("/api/v2/users/me");
+        longest = Math.max(longest, performance.now() - from);
+      }
+    })();
+    const ended = await awaitBuild(admin, id);
+    isOver = true;
+    await asking;
+    expect(ended.latest_build.job.status).toBe("failed");
+    expect(ended.latest_build.job.error).toContain("printed");
+    // Beside whatever else this machine does.
+    expect(longest).toBeLessThan(5_000);
+    expect(await stateOf(ended)).toContain('"first"');
+    await createBuild(admin, id, "delete");
+    const gone = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+    expect(gone.latest_build.job.error).toBeUndefined();
+    await nothingLeft();
+  },
+  120_000,
+);
+
+testNeeding(
+  wanted,
+  "[TF-43] twenty builds asked for at once, a delete and a state while one runs, and a cancel said many times: one runs, the rest are refused, and the end is a delete that leaves nothing",
+  async () => {
+    const { admin, folder } = world;
+    const { template } = await makeTerraformTemplate(
+      admin,
+      { "main.tf": doing(`touch ${folder}/begun; sleep 600; echo over`) },
+      "hasty",
+    );
+    const { id } = await createWorkspace(admin, template.id, "hasty");
+    await until(() => existsSync(join(folder, "begun")), { what: "the apply" });
+    const path = `/api/v2/workspaces/${id}/builds`;
+    const wishes = ["start", "stop", "delete"].flatMap((transition) =>
+      Array.from({ length: 7 }, () => ({ transition })),
+    );
+    const refused = await Promise.all(wishes.map((body) => admin.fetch("POST", path, body)));
+    expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([409]));
+    const orphan = await admin.fetch("POST", path, { transition: "delete", orphan: true });
+    expect(orphan.status).toBe(409);
+    const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
+    const at = `/api/v2/workspacebuilds/${latest_build.id}`;
+    const pushed = await admin.fetch("PUT", `${at}/state`, { version: 4, serial: 99, lineage: "x" });
+    expect(pushed.ok).toBe(false);
+    const cancels = await Promise.all(Array.from({ length: 10 }, () => admin.fetch("PATCH", `${at}/cancel`, {})));
+    expect(cancels.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 9 }, () => 400)]);
+    const canceled = await awaitBuild(admin, id);
+    expect(canceled.latest_build.status).toBe("canceled");
+    expect(processesWith(`${folder}/begun`)).toEqual([]);
+    expect(await stateOf(canceled)).toContain('"first"');
+    expect((await admin.fetch("PATCH", `${at}/cancel`, {})).status).toBe(400);
+    // A delete that is asked for many times is one.
+    const deletes = await Promise.all(
+      Array.from({ length: 5 }, () => admin.fetch("POST", path, { transition: "delete" })),
+    );
+    expect(deletes.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409]);
+    await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
+    await nothingLeft();
+  },
+  120_000,
+);
+
+testNeeding(
+  wanted,
+  "[TF-43] builds that are cancelled at any moment end as cancelled or done, and a delete after that leaves nothing",
+  async () => {
+    const { admin } = world;
+    const { template } = await makeTerraformTemplate(admin, { "main.tf": doing("true") }, "fickle");
+    const ids = await Promise.all(
+      Array.from({ length: 8 }, async (_, n) => {
+        const { id, latest_build } = await createWorkspace(admin, template.id, `fickle-${n}`);
+        const at = `/api/v2/workspacebuilds/${latest_build.id}`;
+        // Between them the moments are all over a build, from the queue to its last line.
+        await until(async () => (await admin.get<unknown[]>(`${at}/logs`)).length >= n * 3, { what: "its log" });
+        await admin.fetch("PATCH", `${at}/cancel`, {});
+        const { latest_build: ended } = await awaitBuild(admin, id);
+        expect(["succeeded", "canceled"]).toContain(ended.job.status);
+        await createBuild(admin, id, "delete");
+        return id;
+      }),
+    );
+    for (const id of ids) {
+      const gone = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.job.completed_at !== undefined);
+      expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
+      const builds = await admin.get<Build[]>(`/api/v2/workspaces/${id}/builds`);
+      expect(builds.length).toBe(2);
+    }
+    await nothingLeft();
+  },
+  120_000,
+);
