@@ -9,7 +9,6 @@ import type { Encryption } from "#base/encryption.ts";
 import { afterReading, isReadHere, passOn } from "#base/network/read-here.ts";
 import type { Topics } from "#base/topics.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
-import type { Word } from "#db/pg/notice.ts";
 import type { ReadStore } from "#db/pg/read-store.ts";
 import type { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
