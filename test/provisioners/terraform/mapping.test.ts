@@ -157,6 +157,24 @@ describe("where names and addresses mislead", () => {
     );
   });
 
+  test("[TF-3] metadata of several instances of one resource are told apart, in a plan by their number and in a state by ids", () => {
+    const graph = graphOf([
+      ["coder_metadata.x", "terraform_data.a"],
+      ["coder_metadata.y", "terraform_data.a"],
+    ]);
+    const of = (id: (n: number) => string | undefined) =>
+      mapResources(
+        [
+          ...[0, 1, 2].map((n) => managed(`terraform_data.a[${n}]`, { id: id(n) })),
+          managed("coder_metadata.x", { resource_id: id(2), icon: "x" }),
+          managed("coder_metadata.y", { resource_id: id(1), icon: "y" }),
+        ],
+        graph,
+      ).resources.map(({ icon }) => icon);
+    expect(of(() => undefined)).toEqual(["x", "y", ""]);
+    expect(of((n) => `id-${n}`)).toEqual(["", "y", "x"]);
+  });
+
   test("[TF-4] a parameter under whose name no value can be kept is refused", () => {
     const one = { ...managed("data.coder_parameter.one", { name: "__proto__" }), mode: "data" as const };
     expect(() => parametersOf([one])).toThrow("cannot be named __proto__");

@@ -7,6 +7,7 @@ import type { Graph } from "./graph.ts";
 export class Places {
   readonly #graph: Graph;
   readonly #byLabel: ReadonlyMap<string, readonly Instance[]>;
+  readonly #byModule = new Map<readonly Instance[], ReadonlyMap<string, readonly Instance[]>>();
 
   constructor(graph: Graph, instances: readonly Instance[]) {
     this.#graph = graph;
@@ -24,14 +25,19 @@ export class Places {
     );
   }
 
-  /** What a coder_metadata is about: the resource whose id it names, else the nearest that it refers to. */
-  subjectOf(metadata: Instance): Instance | undefined {
+  /**
+   * What a coder_metadata is about: the resource whose id it names, else the nearest that it refers to. Of several instances a plan knows no ids:
+   * there each is about one that no other is about yet.
+   */
+  subjectOf(metadata: Instance, isTaken: (address: string) => boolean): Instance | undefined {
     const label = this.#graph.nearestNeeded(labelOf(metadata.address), (one) =>
       this.#isA(one, (type) => !type.startsWith("coder_")),
     );
     const named = text(metadata.values.resource_id);
     const exact = named && this.#byLabel.get(label ?? "")?.find(({ values }) => values.id === named);
-    return exact || this.#instance(label, metadata);
+    const near = exact || this.#instance(label, metadata);
+    if (named !== "" || !near || !isTaken(near.address)) return near;
+    return this.#byLabel.get(label ?? "")?.find(({ address }) => !isTaken(address)) ?? near;
   }
 
   /** The agent, or the devcontainer whose sub-agent it is, that an app, script, variable or devcontainer belongs to. */
@@ -54,6 +60,13 @@ export class Places {
     return this.#instance(label, one);
   }
 
+  /** The instances of a label by their module: looked for once, because there may be thousands. */
+  #modulesOf(found: readonly Instance[]): ReadonlyMap<string, readonly Instance[]> {
+    const known = this.#byModule.get(found) ?? Map.groupBy(found, ({ address }) => moduleOf(address));
+    this.#byModule.set(found, known);
+    return known;
+  }
+
   #isA(label: string, fits: (type: string) => boolean): boolean {
     const type = this.#byLabel.get(label)?.[0]?.type;
     return type !== undefined && fits(type);
@@ -61,9 +74,9 @@ export class Places {
 
   #instance(label: string | undefined, beside: Instance): Instance | undefined {
     const found = label === undefined ? [] : (this.#byLabel.get(label) ?? []);
-    const inModule = found.filter(({ address }) => moduleOf(address) === moduleOf(beside.address));
-    const near = inModule.length > 0 ? inModule : found;
-    return near.find(({ address }) => indexOf(address) === indexOf(beside.address)) ?? near[0];
+    const near = this.#modulesOf(found).get(moduleOf(beside.address)) ?? found;
+    const index = indexOf(beside.address);
+    return near.find(({ address }) => indexOf(address) === index) ?? near[0];
   }
 }
 

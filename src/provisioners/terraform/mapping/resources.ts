@@ -49,7 +49,7 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
   );
   const metadata = new Map<string, Instance>();
   for (const one of ofType("coder_metadata")) {
-    const subject = places.subjectOf(one);
+    const subject = places.subjectOf(one, (address) => metadata.has(address));
     if (!subject) continue;
     if (metadata.has(subject.address)) throw new MappingError(`${subject.address} has two coder_metadata.`);
     metadata.set(subject.address, one);
