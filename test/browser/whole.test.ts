@@ -28,7 +28,7 @@ testNeeding(
   [needs.chromium, needs.node, needs.git],
   "[WB-62][CB-1][CB-2][CB-5][TE-1] from the setup link to an answer in a running workspace, then its terminal, a chat that edits, asks, is cut off, interrupted and undone, a shared port, a template, a user, a model, and the audit log of it all; then on a phone",
   async () => {
-    await using place = await ServerPlace.make();
+    await using place = await ServerPlace.make({ isNew: true });
     await using talking = await TalkingModel.start();
     const passOn = async (request: Request): Promise<Response> =>
       fetch(`${talking.server.url}/v1/chat/completions`, {

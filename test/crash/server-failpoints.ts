@@ -58,7 +58,7 @@ const dieAt = async (torture: Torture, seed: number, point: string): Promise<voi
 
 /** Dies in the first migration of an empty directory; the next start makes it whole. */
 const inMigration = async (): Promise<void> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerPlace.make({ isNew: true });
   const { signal } = await place.spawn({ env: armed("in_migration") }).ended;
   if (signal !== "SIGKILL") throw new Error("in_migration was not reached");
   await place.start();

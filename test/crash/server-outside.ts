@@ -57,7 +57,7 @@ const reads = async ({ admin }: World): Promise<string[]> => {
 
 /** `rounds` times: the disk full and free again, the database held and let go; then killed on a full disk, and started again. */
 export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerPlace.make({ isNew: true });
   await using disk = await SmallDisk.mount(place.directory, MEBIBYTES);
   const { through } = disk;
   const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
@@ -131,7 +131,7 @@ const refusals = (place: ServerPlace, wrong: string[], log: (line: string) => vo
 
 /** A directory that cannot be written is told in words, and nothing is changed. */
 export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
+  await using place = await ServerPlace.make({ isNew: true });
   mkdirSync(place.directory);
   const wrong: string[] = [];
   const refusal = refusals(place, wrong, log);

@@ -1,12 +1,13 @@
 // A real `serve` process on a data directory and a port of its own, for tests that kill, stop and start it again. Every process that is still alive at the end is killed.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { temporaryDirectory } from "#test/db/deployments.ts";
 import { databaseOf, onPostgres, removeServersDatabase } from "#test/support/postgres-server.ts";
+import { fillPrepared } from "#test/support/prepared.ts";
 import { programCommand } from "#test/support/program.ts";
-import { ADMIN, announced } from "#test/support/server.ts";
+import { ADMIN, announced, testConfig } from "#test/support/server.ts";
 
 /** The command without its verb. */
 export const command = programCommand;
@@ -117,9 +118,14 @@ export class ServerPlace implements AsyncDisposable {
     this.client = new Client(`http://127.0.0.1:${port}`);
   }
 
-  static async make(): Promise<ServerPlace> {
+  /** Its directory is as a first start with the user ADMIN leaves it; with `isNew` the first start is the test's own. */
+  static async make({ isNew = false } = {}): Promise<ServerPlace> {
     const place = new ServerPlace(await freePort());
     if (onPostgres) place.database = { SLIPWAY_DATABASE_URL: await databaseOf(place.directory) };
+    else if (!isNew) {
+      mkdirSync(place.directory, { mode: 0o700 });
+      await fillPrepared(place.directory, testConfig, ADMIN.password);
+    }
     return place;
   }
 

@@ -5,12 +5,14 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Config } from "#base/config.ts";
+import { openDatabase } from "#db/engine/open.ts";
 import { openContext } from "#src/context/open.ts";
 
 /** The least that argon2id takes; the hash says so itself, so signing in is as quick. */
 export const CHEAP = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
 
 let made: Promise<string> | undefined;
+let migrated: string | undefined;
 
 /** Fills the empty folder with what a first start would leave there; `configOf` has the settings of such a start. */
 export const fillPrepared = async (
@@ -22,9 +24,30 @@ export const fillPrepared = async (
   cpSync(await made, folder, { recursive: true });
 };
 
-const prepare = async (configOf: (folder: string) => Config, password: string): Promise<string> => {
-  const folder = mkdtempSync(join(tmpdir(), "slipway-prepared-"));
+/** Fills the empty folder with a database of the newest version in which nothing is yet: for a first start that is the test's own. */
+export const fillMigrated = (folder: string): void => {
+  migrated ??= migrate();
+  cpSync(migrated, folder, { recursive: true });
+};
+
+const migrate = (): string => {
+  const folder = kept("slipway-migrated-");
+  const { db, unlock } = openDatabase(folder, { cacheMb: 1, now: 0 });
+  db.run("pragma wal_checkpoint(truncate)");
+  db.close();
+  unlock();
+  return folder;
+};
+
+/** A folder that stays until the process ends. */
+const kept = (prefix: string): string => {
+  const folder = mkdtempSync(join(tmpdir(), prefix));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+const prepare = async (configOf: (folder: string) => Config, password: string): Promise<string> => {
+  const folder = kept("slipway-prepared-");
   const context = await openContext({ config: configOf(folder) });
   await context[Symbol.asyncDispose]();
   const hash = await Bun.password.hash(password, CHEAP);

@@ -12,7 +12,7 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 import { asNodes, startProxy, startSpares } from "./cluster/nodes.ts";
 import { onPostgres, openServersStore, removeServersDatabase } from "./postgres-server.ts";
-import { CHEAP, fillPrepared } from "./prepared.ts";
+import { CHEAP, fillMigrated, fillPrepared } from "./prepared.ts";
 import { compiledProgram } from "./program.ts";
 import { noteFolder } from "./run/ledger.ts";
 
@@ -76,7 +76,10 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
   const own = options.directory === undefined ? tempDirectory() : undefined;
   const directory = options.directory ?? (own as { path: string }).path;
   const binary = process.env.SLIPWAY_TEST_BINARY;
-  if (isUsual(options) && !onPostgres) await fillPrepared(directory, testConfig, ADMIN.password);
+  if (!onPostgres) {
+    if (isUsual(options)) await fillPrepared(directory, testConfig, ADMIN.password);
+    else if (own) fillMigrated(directory);
+  }
   const running =
     binary && !options.clock && !options.models
       ? await startBinary(binary, directory, options)
