@@ -2,9 +2,12 @@
 // Worker of its own, because the pool of threads also looks up names and digests passwords, which takes seconds.
 import { closeSync, fdatasyncSync, openSync } from "node:fs";
 import type { FlushOrder, FlushReport } from "./flush.worker.ts";
+import { SpareWorkers } from "./spare-workers.ts";
 
 /** Flushes after which the Worker begins: a start pays for none. */
 const WORKER_FROM = 8;
+
+const workers = new SpareWorkers(() => new Worker(new URL("./flush.worker.ts", import.meta.url).href));
 
 export type LogFlushOptions = {
   /** The Worker has died: the process must stop. */
@@ -45,7 +48,8 @@ export class LogFlush {
 
   /** After the last flush has ended. */
   close(): void {
-    this.#worker?.terminate();
+    if (this.#worker && this.#isReady && !this.#waiting) workers.leave(this.#worker);
+    else this.#worker?.terminate();
     closeSync(this.#log);
   }
 
@@ -58,8 +62,7 @@ export class LogFlush {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL("./flush.worker.ts", import.meta.url).href);
-    worker.unref();
+    const worker = workers.take();
     worker.onmessage = ({ data }: MessageEvent<FlushReport>) => this.#hear(data);
     worker.onerror = ({ message }) => {
       const error = failed(`the worker that flushes has died: ${message}`);

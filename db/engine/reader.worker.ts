@@ -10,7 +10,15 @@ import type { Query } from "./sql.ts";
 declare const self: Worker;
 
 type ReportName = NonNullable<Query<unknown>["report"]>;
-type Order = { open?: string; id?: number; sql?: string; params?: unknown[]; limit?: number; report?: ReportName };
+type Order = {
+  open?: string;
+  close?: true;
+  id?: number;
+  sql?: string;
+  params?: unknown[];
+  limit?: number;
+  report?: ReportName;
+};
 
 let db: Database | undefined;
 let parts: Deps | undefined;
@@ -24,6 +32,18 @@ const connection = (): Database => {
     db.run("pragma query_only=on");
   }
   return db;
+};
+
+/** False: something of it is still held. */
+const close = (): boolean => {
+  parts = undefined;
+  try {
+    db?.close(true);
+    db = undefined;
+    return true;
+  } catch {
+    return false;
+  }
 };
 
 /** All that a report reads is of one moment. It waits for nothing but itself, so that no other query comes in between. */
@@ -42,6 +62,10 @@ const reportOf = async (name: ReportName, args: string): Promise<string> => {
 self.onmessage = async ({ data }: MessageEvent<Order>) => {
   if (data.open) {
     file = data.open;
+    return;
+  }
+  if (data.close) {
+    self.postMessage({ closed: close() });
     return;
   }
   const { id, sql = "", params = [], limit = 0, report } = data;

@@ -1,12 +1,15 @@
 // The pool of reader Workers behind `store.scan`. Each begins with its first query: a start of the server waits for none of them, and pays
 // for none that nobody needs. Bounded: when too many queries wait, new ones are refused.
 import { AppError } from "#base/errors.ts";
+import { SpareWorkers } from "./spare-workers.ts";
 import type { Query, Value } from "./sql.ts";
 import { CommitError } from "./store.ts";
 
 const WORKERS = 2;
 const WAITING = 256;
 const ROWS = 50_000;
+
+const workers = new SpareWorkers(() => new Worker(new URL("./reader.worker.ts", import.meta.url).href));
 
 type Waiting = { resolve(rows: Value[][]): void; reject(error: Error): void };
 type Reader = { worker: Worker | undefined; readonly waiting: Map<number, Waiting> };
@@ -48,7 +51,7 @@ export class Readers {
   }
 
   /**
-   * Ends all of them and waits until they have let go of the database: a connection that closes while the next one opens would make that
+   * Lets all of them go and waits until they have let go of the database: a connection that closes while the next one opens would make that
    * one find it locked. One in the middle of a query ends with the query, and is not waited for.
    */
   async close(): Promise<void> {
@@ -58,15 +61,14 @@ export class Readers {
       const isIdle = waiting.size === 0;
       for (const { reject } of waiting.values()) reject(stopping());
       waiting.clear();
-      return isIdle ? endedWorker(worker) : worker.terminate();
+      return isIdle ? leaveWorker(worker) : worker.terminate();
     });
     await Promise.all(ended);
   }
 
   #start(reader: Reader): Worker {
     const { waiting } = reader;
-    const worker = new Worker(new URL("./reader.worker.ts", import.meta.url).href);
-    worker.unref();
+    const worker = workers.take();
     worker.onmessage = ({ data }: MessageEvent<Answer>) => {
       const waiter = waiting.get(data.id);
       waiting.delete(data.id);
@@ -88,12 +90,21 @@ export class Readers {
   }
 }
 
-/** `terminate` only asks; the event comes when the connection of the Worker is closed. */
-const endedWorker = (worker: Worker): Promise<void> =>
+/** Resolves when the connection of the Worker is closed; one that cannot close it, or is dead, is ended. */
+const leaveWorker = (worker: Worker): Promise<void> =>
   new Promise((resolve) => {
-    worker.addEventListener("close", () => resolve(), { once: true });
+    const end = (): void => {
+      worker.terminate();
+      resolve();
+    };
+    worker.onmessage = ({ data }: MessageEvent<{ closed: boolean }>) => {
+      if (!data.closed) return end();
+      workers.leave(worker);
+      resolve();
+    };
+    worker.onerror = end;
     worker.ref();
-    worker.terminate();
+    worker.postMessage({ close: true });
   });
 
 const stopping = (): CommitError => new CommitError("closed", "the store is closing");
