@@ -1,7 +1,7 @@
 // The service that a workspace agent speaks with the server, typed: what the server implements and what the daemon calls. The one about the
 // private network is in tailnet-api.ts; everything else in this folder is free of both.
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Opener } from "./drpc-client.ts";
+import type { Opener } from "./drpc/client.ts";
 import { Agent, type ManifestSchema } from "./gen/agent_pb.ts";
 import { type Client, clientFor, type Handlers } from "./service.ts";
 

@@ -10,9 +10,9 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { GenService, GenServiceMethods } from "@bufbuild/protobuf/codegenv2";
-import { type BidiCall, call, callBidi, callServerStream, type Opener } from "./drpc-client.ts";
-import { RpcError } from "./drpc-frame.ts";
-import type { CallContext, Handler, Router } from "./drpc-server.ts";
+import { type BidiCall, call, callBidi, callServerStream, type Opener } from "./drpc/client.ts";
+import { RpcError } from "./drpc/frame.ts";
+import type { CallContext, Handler, Router } from "./drpc/server.ts";
 
 /** Any generated service. */
 type Service = GenService<GenServiceMethods>;

@@ -1,5 +1,5 @@
 // The one error of the wire layer: a connection, stream or packet that cannot go on. Thrown by byte streams, yamux and
-// DRPC framing; what a peer says on purpose about one call is an `RpcError` (drpc-frame.ts) instead.
+// DRPC framing; what a peer says on purpose about one call is an `RpcError` (drpc/frame.ts) instead.
 import { AppError, type ErrorKind } from "#base/errors.ts";
 
 /** Why it cannot go on. Closed set: `protocol` and `too_large` are the peer's fault, the rest is life. */

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { backoff } from "#base/retry.ts";
 import { Connection, Stopped } from "#src/daemon/connection/connection.ts";
-import { RpcError } from "#src/wire/drpc-frame.ts";
+import { RpcError } from "#src/wire/drpc/frame.ts";
 import { settled, WatchedClock } from "./support/clock.ts";
 import { TOKEN } from "./support/daemon.ts";
 import { RecordingServer } from "./support/server.ts";

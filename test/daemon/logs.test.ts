@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type AgentApi, Stopped } from "#src/daemon/connection/connection.ts";
 import { Logs } from "#src/daemon/scripts/logs.ts";
-import { RpcError } from "#src/wire/drpc-frame.ts";
+import { RpcError } from "#src/wire/drpc/frame.ts";
 import { runUntil, settled, WatchedClock } from "./support/clock.ts";
 import { startDaemon } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";

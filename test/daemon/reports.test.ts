@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { AgentApi } from "#src/daemon/connection/connection.ts";
 import { Reports } from "#src/daemon/connection/reports.ts";
 import { Lifecycle } from "#src/daemon/scripts/lifecycle.ts";
-import { RpcError } from "#src/wire/drpc-frame.ts";
+import { RpcError } from "#src/wire/drpc/frame.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import { runUntil, settled, WatchedClock } from "./support/clock.ts";
 

@@ -1,6 +1,6 @@
 // What the tests of calls share: a session whose peer serves given handlers, and small words about bytes and signals.
-import type { Handler, Router } from "#src/wire/drpc-server.ts";
-import { serveSession } from "#src/wire/drpc-server.ts";
+import type { Handler, Router } from "#src/wire/drpc/server.ts";
+import { serveSession } from "#src/wire/drpc/server.ts";
 import { sessionPair } from "./support.ts";
 
 export const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);

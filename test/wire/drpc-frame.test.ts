@@ -10,8 +10,8 @@ import {
   NO_BODY,
   type Packet,
   SPLIT_AT,
-} from "#src/wire/drpc-frame.ts";
-import { PacketParser, PacketReader } from "#src/wire/drpc-packets.ts";
+} from "#src/wire/drpc/frame.ts";
+import { PacketParser, PacketReader } from "#src/wire/drpc/packets.ts";
 import { cutBy, hex, pattern } from "./support.ts";
 
 const parse = (chunks: readonly Uint8Array[]): Packet[] => {

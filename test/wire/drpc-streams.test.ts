@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { callBidi, callServerStream } from "#src/wire/drpc-client.ts";
-import { encodePackets, KIND, NO_BODY, RpcError } from "#src/wire/drpc-frame.ts";
-import type { Handler } from "#src/wire/drpc-server.ts";
+import { callBidi, callServerStream } from "#src/wire/drpc/client.ts";
+import { encodePackets, KIND, NO_BODY, RpcError } from "#src/wire/drpc/frame.ts";
+import type { Handler } from "#src/wire/drpc/server.ts";
 import { aborted, ascii, serving, text } from "./calls.ts";
 import { settled } from "./support.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { notFound } from "#base/errors.ts";
-import { call, callBidi } from "#src/wire/drpc-client.ts";
-import { encodePackets, KIND, MAX_PACKET, NO_BODY, RpcError } from "#src/wire/drpc-frame.ts";
-import { PacketReader } from "#src/wire/drpc-packets.ts";
-import { serve } from "#src/wire/drpc-server.ts";
+import { call, callBidi } from "#src/wire/drpc/client.ts";
+import { encodePackets, KIND, MAX_PACKET, NO_BODY, RpcError } from "#src/wire/drpc/frame.ts";
+import { PacketReader } from "#src/wire/drpc/packets.ts";
+import { serve } from "#src/wire/drpc/server.ts";
 import { aborted, ascii, serving, text, unary } from "./calls.ts";
 import { hex, pattern, readAll, sessionPair, settled } from "./support.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Agent, type AgentHandlers, agentClient } from "#src/wire/agent-api.ts";
-import { call } from "#src/wire/drpc-client.ts";
-import { serveSession } from "#src/wire/drpc-server.ts";
+import { call } from "#src/wire/drpc/client.ts";
+import { serveSession } from "#src/wire/drpc/server.ts";
 import { AppHealth, Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import { CoordinateResponse_PeerUpdate_Kind } from "#src/wire/gen/tailnet_pb.ts";
 import { mergeRouters, methodPath, routerFor } from "#src/wire/service.ts";

@@ -3,7 +3,7 @@ import { uuidFromBytes } from "#base/ids.ts";
 import { derpMap } from "#src/tailnet/derp-map.ts";
 import type { Peer, PeerOptions } from "#src/tailnet/peer.ts";
 import { makeResumeToken } from "#src/tailnet/resume-token.ts";
-import { RpcError } from "#src/wire/drpc-frame.ts";
+import { RpcError } from "#src/wire/drpc/frame.ts";
 import type { TailnetHandlers } from "#src/wire/tailnet-api.ts";
 import { seconds, timeOf } from "#src/wire/times.ts";
 import type { ApiContext } from "../context.ts";

@@ -4,7 +4,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "#base/clock.ts";
 import { Agent, type AgentHandlers } from "#src/wire/agent-api.ts";
 import { ByteStream } from "#src/wire/byte-stream.ts";
-import { serveSession } from "#src/wire/drpc-server.ts";
+import { serveSession } from "#src/wire/drpc/server.ts";
 import { Lifecycle_State, Log_Level, type ManifestSchema } from "#src/wire/gen/agent_pb.ts";
 import { routerFor } from "#src/wire/service.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";

@@ -7,7 +7,7 @@ import { latencyOfDaemon, latencyOfNode } from "#domain/agents/latency.ts";
 import { tellSecretsChange } from "#domain/agents/secrets-change.ts";
 import { agentRules } from "#src/tailnet/peer-rules.ts";
 import { Agent } from "#src/wire/agent-api.ts";
-import { serveSession } from "#src/wire/drpc-server.ts";
+import { serveSession } from "#src/wire/drpc/server.ts";
 import type { Node } from "#src/wire/gen/tailnet_pb.ts";
 import { mergeRouters, routerFor } from "#src/wire/service.ts";
 import { Tailnet } from "#src/wire/tailnet-api.ts";

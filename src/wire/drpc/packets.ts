@@ -1,6 +1,8 @@
 // DRPC packets of one stream, read and written: gathers frames, keeps the ids in order. A packet is one or more frames with
 // the same ids. Refuses ids that go backwards, unknown kinds and packets over 4 MiB. [WI-11] [WI-12]
-import { compact } from "./chunk-queue.ts";
+import { compact } from "../chunk-queue.ts";
+import type { Duplex } from "../duplex.ts";
+import { WireError } from "../wire-error.ts";
 import {
   CONTROL,
   DONE,
@@ -12,9 +14,7 @@ import {
   NO_BODY,
   type Packet,
   takeFrameStart,
-} from "./drpc-frame.ts";
-import type { Duplex } from "./duplex.ts";
-import { WireError } from "./wire-error.ts";
+} from "./frame.ts";
 
 /** Turns bytes in any chunks into packets. Only a packet in several frames or chunks is gathered; others are views. */
 export class PacketParser {

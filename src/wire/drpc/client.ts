@@ -1,9 +1,10 @@
 // The calling side: opens one stream per call, sends the method and the requests, reads the answers. An Error packet becomes
 // an `RpcError`; an aborted signal tears the stream down. [WI-13] [WI-15]
-import { decodeError, KIND, MAX_PACKET, NO_BODY } from "./drpc-frame.ts";
-import { type Numberless, PacketReader, PacketWriter } from "./drpc-packets.ts";
-import type { Duplex } from "./duplex.ts";
-import { WireError } from "./wire-error.ts";
+
+import type { Duplex } from "../duplex.ts";
+import { WireError } from "../wire-error.ts";
+import { decodeError, KIND, MAX_PACKET, NO_BODY } from "./frame.ts";
+import { type Numberless, PacketReader, PacketWriter } from "./packets.ts";
 
 /** Where streams come from; a `YamuxSession`. */
 export interface Opener {

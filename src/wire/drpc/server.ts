@@ -2,12 +2,12 @@
 // tells it by an AbortSignal when the caller has gone. An unknown method answers code 12. [WI-13] [WI-14]
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { encodeError, KIND, NO_BODY, RpcError, UNIMPLEMENTED } from "./drpc-frame.ts";
-import { PacketReader, PacketWriter } from "./drpc-packets.ts";
-import { chunksOf, type Duplex } from "./duplex.ts";
-import { Inbox } from "./inbox.ts";
-import { WireError } from "./wire-error.ts";
-import type { YamuxSession } from "./yamux.ts";
+import { chunksOf, type Duplex } from "../duplex.ts";
+import { Inbox } from "../inbox.ts";
+import { WireError } from "../wire-error.ts";
+import type { YamuxSession } from "../yamux.ts";
+import { encodeError, KIND, NO_BODY, RpcError, UNIMPLEMENTED } from "./frame.ts";
+import { PacketReader, PacketWriter } from "./packets.ts";
 
 export interface CallContext {
   /** `/package.Service/Method` */

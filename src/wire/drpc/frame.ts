@@ -1,7 +1,7 @@
-// DRPC framing: bytes of packets and of the frames they are cut into. Used by drpc-packets.ts and both sides of a call.
+// DRPC framing: bytes of packets and of the frames they are cut into. Used by packets.ts and both sides of a call.
 // Refuses to make a packet over 4 MiB. [WI-11]
 import { AppError } from "#base/errors.ts";
-import { WireError } from "./wire-error.ts";
+import { WireError } from "../wire-error.ts";
 
 export const KIND = { invoke: 1, message: 2, error: 3, cancel: 4, close: 5, close_send: 6, metadata: 7 } as const;
 export type Kind = (typeof KIND)[keyof typeof KIND];
