@@ -25,10 +25,11 @@ import { isMismatch } from "./api/http/answers/response-mismatch.ts";
 import { ALWAYS_FITS, bodyLimit, NO_BODY, readBody, tooLarge } from "./api/http/body/body.ts";
 import { BodyReaders } from "./api/http/body/body-shape.ts";
 import { refuseNulIn } from "./api/http/body/nul.ts";
-import { isCompat, remember } from "./api/http/caller.ts";
+import { isCompat, remember, type UserCaller } from "./api/http/caller.ts";
 import { swaggerPage } from "./api/http/document/swagger.ts";
 import { compressed } from "./api/http/encoding.ts";
 import { COMMON_HEADERS, errorResponse, pathOf } from "./api/http/errors.ts";
+import { firstAnswers } from "./api/http/first-answers.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/http/gate.ts";
 import { credentialOf, identify } from "./api/http/identify.ts";
 import { Operations, variablesIn } from "./api/http/operations.ts";
@@ -37,6 +38,7 @@ import { RateLimits } from "./api/http/rate-limit.ts";
 import { idOf, madeIdOf, tracedAnswer } from "./api/http/request-id.ts";
 import { addRoutes, routes } from "./api/http/routes.ts";
 import { withinScope } from "./api/http/scope-gate.ts";
+import type { Tell } from "./api/http/told-page.ts";
 import { UserKeys } from "./api/http/user-keys.ts";
 import { api } from "./api/index.ts";
 import { registerFigures } from "./api/metrics/figures.ts";
@@ -49,6 +51,7 @@ import type { TakeNamed } from "./cluster/passed-on.ts";
 import type { Context } from "./context/context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 import { readAppearance } from "./domain/deployment/appearance.ts";
+import { BEGINNING, DOORS } from "./web/app/shell/first-data.ts";
 import { type Face, wearing } from "./web/face.ts";
 import { loadWeb } from "./web/load.ts";
 import { MOVED, PAGES, ROOTS } from "./web/pages.ts";
@@ -89,8 +92,11 @@ const attemptOf = (operations: Operations, { method, url }: Request): Attempt | 
   return target && { target, params: variablesIn(found, pathOf(url)) };
 };
 
-/** All routes as one Elysia app; it does not listen. */
-export const createApp = (ctx: Context): AnyElysia => {
+/** All routes as one Elysia app; it does not listen. `count` counts what a page asks for its reader, and throws where that is too much. */
+export const createApp = (
+  ctx: Context,
+  count: (request: Request, caller: UserCaller) => void = () => {},
+): AnyElysia => {
   // Elysia would look for the path behind the eleventh character, which in `http://nas/` is behind its first slash (rule HT-1). The
   // other way it looks behind the seventh, which in `https://` is the second slash; there names of one or two characters are refused.
   const standardHostname = ctx.config.tls_cert_file !== undefined;
@@ -119,13 +125,16 @@ export const createApp = (ctx: Context): AnyElysia => {
     const { application_name, logo_url } = await readAppearance(ctx);
     return { name: application_name, logo: logo_url };
   };
+  const tellFirst = firstAnswers({ ctx, beginning: BEGINNING, count, ask: async (request) => app.fetch(request) });
+  /** Nobody is signed in at a door, or they would not be there. */
+  const first = (request: Request): Tell | undefined => (pathOf(request.url) in DOORS ? undefined : tellFirst(request));
   const all = documented(ctx)
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
     .use(oauth2Protocol(ctx))
     .use(swaggerPage(() => addRoutes(new Elysia(), documented(ctx)), web))
-    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face)));
-  const app = addRoutes(base, all, withValidators);
+    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, wearing(face), first));
+  const app: AnyElysia = addRoutes(base, all, withValidators);
   const operations = operationsOf(app);
   const bodies = new BodyReaders(app.routes);
   const noRoute = (request: Request, error: unknown): Response => {
@@ -169,7 +178,7 @@ const handlerOf = (
   takeNamed: TakeNamed | undefined,
   options: Pick<ServerOptions, "checkAnswers">,
 ): Handling => {
-  const app = createApp(ctx);
+  const app = createApp(ctx, (request, caller) => rates?.count(request, caller, operations));
   const operations = operationsOf(app);
   let hosts: AllowedHosts = new Set();
   const answer = async (request: Request): Promise<Response> => {

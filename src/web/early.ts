@@ -2,7 +2,7 @@
 // each asks the server for first.
 import { join } from "node:path";
 import { DOORS, FIRST_DATA, FIRST_FILES, SESSION, STREAMS } from "./app/shell/first-data.ts";
-import { PATHS } from "./app/shell/places.ts";
+import { HERE, PATHS } from "./app/shell/places.ts";
 import { PREFIX } from "./installable.ts";
 
 export type Script = { readonly name: string; readonly kind: string; readonly body: string };
@@ -28,7 +28,7 @@ const SHARED = /"(\/[^"]*)":([\w$]+)[,}]/g;
 
 /** The chunk that each page of the app is, as the entry imports it later. */
 const pageChunks = (main: Script, all: readonly Script[]): ReadonlyMap<string, Script> => {
-  const found = new Map<string, Script>();
+  const found = new Map<string, Script>([[HERE, main]]);
   for (const [, path, name, address] of main.body.matchAll(LATER)) {
     const chunk = all.find((one) => PREFIX + one.name === address);
     if (chunk) found.set(path ?? name ?? "", chunk);

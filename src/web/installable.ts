@@ -20,7 +20,12 @@ export const hashesOfInline = (html: string): string[] =>
   );
 
 /** Pictures under names that hold their hashes. */
-export type Pictures = { readonly files: readonly WebFile[]; address(name: string): string };
+export type Pictures = {
+  readonly files: readonly WebFile[];
+  address(name: string): string;
+  /** The picture itself as an address: browsers fetch that of a page's icon anew with each change of the page's address. */
+  inline(name: string): string;
+};
 
 export const picturesOf = async (folder: string): Promise<Pictures> => {
   const made = await Promise.all(
@@ -31,12 +36,17 @@ export const picturesOf = async (folder: string): Promise<Pictures> => {
       return { name, file: { name: name.replace(/\.(\w+)$/, `-${hash}.$1`), type, body } };
     }),
   );
+  const named = (name: string): WebFile => {
+    const found = made.find((one) => one.name === name);
+    if (!found) throw new Error(`there is no picture ${name} in ${folder}`);
+    return found.file;
+  };
   return {
     files: made.map(({ file }) => file),
-    address(name) {
-      const found = made.find((one) => one.name === name);
-      if (!found) throw new Error(`there is no picture ${name} in ${folder}`);
-      return PREFIX + found.file.name;
+    address: (name) => PREFIX + named(name).name,
+    inline(name) {
+      const { type, body } = named(name);
+      return `data:${type};base64,${Buffer.from(body).toString("base64")}`;
     },
   };
 };

@@ -3,6 +3,9 @@
 /** Of the frame around every page, and of the live lists: no page's content waits for it. */
 const OF_THE_FRAME = ["/appearance", "/users/me/appearance", "/notifications/inbox", "/chats?limit=100"];
 
+/** What the server writes into the page. */
+const CAME = ["/users/me", "/organizations", "/users/me/roles", "/chats?limit=100"];
+
 /** In the page: notes what is asked for, and whether that was in the head of the page, before there was a body. */
 const noteRequests = () => {
   window.asked = [];
@@ -39,6 +42,7 @@ export const badlyAsked = async (page, at, pages) => {
     await page.waitForFunction(isThere).catch(() => wrong.push(`${path}: does not come`));
     const [asked, left] = await page.evaluate(() => [window.asked, [...window.early.answers.keys()]]);
     for (const [n, { address, isEarly }] of asked.entries()) {
+      if (isEarly && isAmong(address, CAME)) wrong.push(`${path}: asks for ${address}, which came with it`);
       if (isAmong(address, [...OF_THE_FRAME, ...later])) continue;
       if (asked.findIndex((one) => one.address === address) < n) wrong.push(`${path}: asks twice for ${address}`);
       else if (!isEarly) wrong.push(`${path}: asks late for ${address}`);

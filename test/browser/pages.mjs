@@ -165,6 +165,11 @@ async function consent(page, base) {
 async function troubles(page, base) {
   const result = {};
   await page.route("**/api/v2/users/me", (route) => route.fulfill({ status: 503, json: { message: "It stops." } }));
+  // Nor could it tell with the page what that begins with.
+  await page.addInitScript(() => {
+    const drop = () => document.getElementById("first")?.remove();
+    new MutationObserver(drop).observe(document, { childList: true, subtree: true });
+  });
   for (const path of ["", "settings/external-auth"]) {
     await page.goto(base + path);
     await page.getByRole("alert").filter({ hasText: "It stops." }).waitFor();

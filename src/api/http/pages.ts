@@ -6,6 +6,7 @@ import type { ServedFile } from "#src/web/files.ts";
 import { fileAnswer } from "./encoding.ts";
 import { pathOf } from "./errors.ts";
 import { routes } from "./routes.ts";
+import { type Tell, toldPage } from "./told-page.ts";
 
 const COMMON = {
   "x-content-type-options": "nosniff",
@@ -45,12 +46,14 @@ type Names = Readonly<Record<string, string>>;
 
 /**
  * One route for each page, and one for what they load. `pages` names the file shown at a path, `roots` a file beside the pages, `moved`
- * the path where a page is now that was at another. `dress` gives a file the face of the deployment.
+ * the path where a page is now that was at another. `dress` gives a file the face of the deployment. `first` gives what tells the
+ * page's beginning, where that is somebody's own; nobody may keep such a page.
  */
 export const webPages = (
   { pages, roots, moved }: { readonly pages: Names; readonly roots: Names; readonly moved: Names },
   files: WebFiles,
   dress: (file: ServedFile) => Promise<ServedFile>,
+  first: (request: Request) => Tell | undefined,
 ): AnyElysia => {
   const hidden = { detail: { hide: true } };
   const file = async (name: string, isPage: boolean): Promise<ServedFile> => {
@@ -65,7 +68,8 @@ export const webPages = (
       async ({ request }) => {
         const page = await dress(await file(name, true));
         const headers = { ...COMMON, "content-security-policy": policy(page), "cache-control": "no-cache" };
-        return fileAnswer(request, page, headers);
+        const tell = first(request);
+        return (tell && toldPage(request, page, { tell, headers })) ?? fileAnswer(request, page, headers);
       },
       hidden,
     );

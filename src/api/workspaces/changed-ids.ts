@@ -18,6 +18,15 @@ export interface ChangeListener {
   accessChanged(user_id: string): void;
 }
 
+const all = new WeakMap<ApiContext, ChangedIds>();
+
+/** Those of this server: places are told by one and taken by another. */
+export const changedIdsOf = (ctx: ApiContext): ChangedIds => {
+  const known = all.get(ctx) ?? new ChangedIds(ctx);
+  all.set(ctx, known);
+  return known;
+};
+
 export class ChangedIds {
   readonly #ctx: ApiContext;
   /** In the order of the last change: id -> number of the change. */

@@ -6,9 +6,10 @@ import { readMemberships } from "#db/users/members.ts";
 import { listSeenWorkspaces, listWorkspaceSummaries, type SummaryRow } from "#db/workspaces/summaries.ts";
 import { scopeOf } from "#domain/workspaces/search.ts";
 import { presentSummary } from "#domain/workspaces/summary.ts";
+import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
-import type { ChangedIds, ChangeListener } from "./changed-ids.ts";
+import { type ChangedIds, type ChangeListener, changedIdsOf } from "./changed-ids.ts";
 
 /** Rows in one message. */
 const ROWS = 500;
@@ -186,3 +187,18 @@ export class WorkspacesFollower implements ChangeListener {
     this.#caller = { ...this.#caller, roles: key?.roles ?? [], ...memberships };
   }
 }
+
+/**
+ * What such a stream says first, for somebody who goes on with the stream after it; undefined where they see more than fits into one
+ * message.
+ */
+export const firstMessage = async (ctx: ApiContext, caller: UserCaller): Promise<string | undefined> => {
+  // What changes from here on is told after it.
+  const id = changedIdsOf(ctx).place;
+  const scope = scopeOf(caller);
+  const ids = await ctx.store.scan(listSeenWorkspaces(scope, caller.user_id));
+  if (ids.length > FIRST_ROWS) return undefined;
+  const rows = ids.length === 0 ? [] : await ctx.store.scan(listWorkspaceSummaries(scope, ids));
+  const workspaces = rows.map((row) => presentSummary(row, caller.user_id, ctx.clock.now()));
+  return JSON.stringify({ type: "snapshot", workspaces, more: false, id } satisfies WorkspacesEvent);
+};

@@ -1,4 +1,5 @@
-// Runs in the head of the page, before anything else is there: the theme, and what the page at this address will ask the server for, so
+// Runs in the head of the page, before anything else is there: the theme, what the server has told with the page
+// (src/api/http/first-answers.ts), and what the page at this address will ask it for besides, so
 // that its content takes one round trip and not one after the other for the app, the page's code and its data. The app uses the same for
 // links that are pressed (shell/ahead.ts). Built into app.html.
 import { type Early, keyOf } from "../browser/early.ts";
@@ -26,7 +27,7 @@ const ask = (text: string): void => {
   early.answers.set(key, { at: performance.now(), answer });
 };
 
-const follow = (path: string, then: string | undefined): void => {
+const follow = (path: string, then: string): void => {
   const socket = new WebSocket(`${location.origin.replace("http", "ws")}/api/v2${path}`);
   const heard: unknown[] = [];
   socket.onmessage = ({ data }) => heard.push(data);
@@ -77,23 +78,38 @@ const prepare = ({ pathname, search }: URL | Location, withData: boolean): void 
   }
 };
 
-const early: Early = { answers: new Map(), sockets: new Map(), prepare };
+type First = { readonly answers: Readonly<Record<string, unknown>>; readonly heard: Readonly<Record<string, string>> };
+
+const came = document.getElementById("first")?.textContent;
+const first = came ? (JSON.parse(came) as First) : undefined;
+const toldAt = performance.now();
+
+const early: Early = {
+  answers: new Map(Object.entries(first?.answers ?? {}).map(([key, told]) => [key, { at: toldAt, told }])),
+  sockets: new Map(),
+  heard: new Map(Object.entries(first?.heard ?? {})),
+  prepare,
+};
 Object.assign(window, { early });
 
 const door = DOORS[location.pathname];
 const begin = (): void => {
-  for (const [path, then] of STREAMS) follow(path, then);
+  for (const [path, then = ""] of STREAMS) {
+    // What came with the page is shown before its changes are asked for.
+    const isHere = early.heard.has(path) || early.answers.has(keyOf("GET", then));
+    if (!isHere) follow(path, then);
+  }
   prepare(location, true);
 };
 
 for (const address of door ?? SESSION) ask(address);
-if (!door && localStorage.getItem("signed-in") !== null) begin();
+if (first || (!door && localStorage.getItem("signed-in") !== null)) begin();
 else {
   prepare(location, false);
   // A browser that has not been here may have come with a key, as from the sign-in page of another site.
-  const [first = ""] = SESSION;
-  const asked = early.answers.get(keyOf("GET", first));
+  const [who = ""] = SESSION;
+  const asked = early.answers.get(keyOf("GET", who));
   // What is drawn already has asked by itself.
   const isNew = (): boolean => document.querySelector("#app > *") === null;
-  if (!door) void asked?.answer.then(({ ok }) => ok && isNew() && begin()).catch(() => undefined);
+  if (!door) void asked?.answer?.then(({ ok }) => ok && isNew() && begin()).catch(() => undefined);
 }

@@ -11,7 +11,12 @@ declare const VERSION: string;
 declare const PICTURE: string;
 
 type Extendable = Event & { waitUntil(work: Promise<unknown>): void };
-type Fetching = Extendable & { readonly request: Request; respondWith(answer: Promise<Response>): void };
+type Fetching = Extendable & {
+  readonly request: Request;
+  /** A page that the browser has asked for while the worker began. */
+  readonly preloadResponse?: Promise<Response | undefined>;
+  respondWith(answer: Promise<Response>): void;
+};
 type Pushing = Extendable & { readonly data: { json(): unknown } | null };
 type Notice = { readonly data: { readonly path: string }; close(): void };
 type Clicking = Extendable & { readonly notification: Notice };
@@ -57,6 +62,8 @@ worker.addEventListener("activate", (event) => {
   const clear = async (): Promise<void> => {
     const others = (await caches.keys()).filter((name) => name.startsWith("slipway-") && name !== NAME);
     await Promise.all(others.map((name) => caches.delete(name)));
+    // A page does not wait until this worker has begun.
+    await worker.registration.navigationPreload?.enable();
   };
   event.waitUntil(clear());
 });
@@ -70,9 +77,9 @@ const file = async (request: Request): Promise<Response> => {
   return answer;
 };
 
-const page = async (request: Request): Promise<Response> => {
+const page = async ({ request, preloadResponse }: Fetching): Promise<Response> => {
   try {
-    return await fetch(request);
+    return (await preloadResponse) ?? (await fetch(request));
   } catch (error) {
     const known = await caches.match(OFFLINE.path);
     if (!known) throw error;
@@ -86,7 +93,7 @@ worker.addEventListener("fetch", (event) => {
   if (request.method !== "GET" || origin !== location.origin) return;
   if (kept.has(pathname)) event.respondWith(file(request));
   // Pages of apps (`/@owner/workspace/...`) and the API are others' affair.
-  else if (request.mode === "navigate" && !/^\/(@|api\/)/.test(pathname)) event.respondWith(page(request));
+  else if (request.mode === "navigate" && !/^\/(@|api\/)/.test(pathname)) event.respondWith(page(event));
 });
 
 /** What the server sends (actors/notifications/push.ts). */

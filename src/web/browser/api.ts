@@ -34,8 +34,10 @@ export const call = async <T>(method: string, path: string, body?: unknown): Pro
   const text = body === undefined ? undefined : JSON.stringify(body);
   const known = takeAnswer(method, path, text);
   if (!known && method !== "GET") forgetEarly();
+  if (known?.told !== undefined) return known.told as T;
   const headers = { "content-type": "application/json" };
-  const asked = known ?? fetch(`/api/v2${path}`, { method, ...(text === undefined ? {} : { body: text, headers }) });
+  const asked =
+    known?.answer ?? fetch(`/api/v2${path}`, { method, ...(text === undefined ? {} : { body: text, headers }) });
   const response = await asked.catch(() => {
     throw new Problem(0, { message: "The server cannot be reached." });
   });

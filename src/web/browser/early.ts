@@ -1,16 +1,22 @@
 // What was asked of the server before the page that needs it was there (src/web/app/early.ts): by the head of the page, before the app,
-// and by a link that is pressed, before the page behind it. Each answer is taken once, by whoever asks for the same.
+// and by a link that is pressed, before the page behind it; and what came with the page itself. Each answer is taken once, by whoever asks
+// for the same.
 
 /** A socket that was opened early, and what it has heard. */
 export type EarlySocket = { readonly socket: WebSocket; readonly heard: unknown[] };
 
-/** An answer that is on its way since `at`, by the clock of the page. */
-export type EarlyAnswer = { readonly at: number; readonly answer: Promise<Response> };
+/** An answer that is on its way since `at`, by the clock of the page, or one that came with it. */
+export type EarlyAnswer = { readonly at: number } & (
+  | { readonly answer: Promise<Response>; readonly told?: undefined }
+  | { readonly answer?: undefined; readonly told: unknown }
+);
 
 export type Early = {
   /** By method, address below /api/v2, and body if there is one, with blanks between. */
   readonly answers: Map<string, EarlyAnswer>;
   readonly sockets: Map<string, EarlySocket>;
+  /** What streams would have said first, by their paths below /api/v2: it came with the page. */
+  readonly heard: Map<string, string>;
   /** Fetches the files that the page at this address is made of and, if `withData`, asks for what it will ask for first. */
   readonly prepare: (url: URL, withData: boolean) => void;
 };
@@ -34,12 +40,24 @@ export const forgetEarly = (): void => {
 export const prepare = (url: URL, withData: boolean): void => early()?.prepare(url, withData);
 
 /** The answer that was asked for early, if there is one. */
-export const takeAnswer = (method: string, address: string, body?: string): Promise<Response> | undefined => {
+export const takeAnswer = (method: string, address: string, body?: string): EarlyAnswer | undefined => {
   const key = keyOf(method, address, body);
   const { answers } = early() ?? {};
   const found = answers?.get(key);
   answers?.delete(key);
-  return found?.answer;
+  return found;
+};
+
+/** Whether the answer came with the page. */
+export const isTold = (method: string, address: string): boolean =>
+  early()?.answers.get(keyOf(method, address))?.told !== undefined;
+
+/** What the stream at this path would have said first, if it came with the page. */
+export const takeHeard = (path: string): string | undefined => {
+  const { heard } = early() ?? {};
+  const found = heard?.get(path);
+  heard?.delete(path);
+  return found;
 };
 
 /** What an answer is known by. */

@@ -89,12 +89,14 @@ const load = row("load", {
     slow_ms: "slow ms",
     fast_cpu: "page's processor, loopback ms",
     slow_cpu: "page's processor, slow ms",
+    again_ms: "loopback, files kept ms",
   },
   verdicts: [
     atMost("scripts of the first page", "js_kb", 45, "KB"),
     atMost("styles", "css_kb", 12, "KB"),
     atMost("content is there, loopback", "fast_ms", 300, "ms"),
     atMost("content is there, slow", "slow_ms", 1_500, "ms"),
+    atMost("content is there, loopback, with files that the browser kept", "again_ms", 300, "ms"),
   ],
 });
 

@@ -2,7 +2,9 @@
 import { signal } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ToolCallRequest, WatchEvent } from "#schema/chats/chat-event.ts";
+import { isTold } from "../../browser/early.ts";
 import { call } from "./api.ts";
+import { firstPicture } from "./first-picture.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 /** What a chat waits for, as far as it was told since the page was opened. */
@@ -58,5 +60,13 @@ export const patchChat = (id: string, patch: Partial<Chat>): void => {
 
 /** Begins to follow; once for the app. */
 export const followChats = (): void => {
-  _socket ??= new LiveSocket({ address: () => "/api/v2/chats/watch", message: take, opened: () => void list() });
+  if (_socket) return;
+  const known = isTold("GET", `/chats?limit=${LIMIT}`);
+  if (known) void list();
+  _socket = new LiveSocket({
+    after: known ? firstPicture : undefined,
+    address: () => "/api/v2/chats/watch",
+    message: take,
+    opened: () => void list(),
+  });
 };

@@ -88,6 +88,8 @@ type Options = {
   readonly ended?: () => void;
   /** The server pings: a long silence means that the line is dead. */
   readonly pings?: boolean;
+  /** Opened when this is over: what it says first is known. */
+  readonly after?: Promise<void> | undefined;
 };
 
 export class LiveSocket {
@@ -101,6 +103,12 @@ export class LiveSocket {
 
   constructor(options: Options) {
     this.#options = options;
+    if (options.after) void options.after.then(() => this.#begin());
+    else this.#begin();
+  }
+
+  #begin(): void {
+    if (this.#ended) return;
     addEventListener("online", this.#look);
     addEventListener("pageshow", this.#look);
     document.addEventListener("visibilitychange", this.#look);

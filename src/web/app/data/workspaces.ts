@@ -1,6 +1,8 @@
 // All workspaces one may see, live: a snapshot once, then changes, resumed after a break. One stream for the whole app.
 import { computed, signal } from "@preact/signals";
 import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
+import { takeHeard } from "../../browser/early.ts";
+import { firstPicture } from "./first-picture.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 /** By id. A new map after each change; rows that have not changed are the same objects. */
@@ -14,6 +16,7 @@ export const firstWorkspaces = new Promise<void>((resolve) => {
   tellFirst = resolve;
 });
 
+const PATH = "/workspaces/watch";
 let lastId = "";
 /** A snapshot that is still coming in. */
 let incoming: Map<string, WorkspaceSummary> | undefined;
@@ -48,10 +51,14 @@ const show = (event: WorkspacesEvent | { type: "ping" }): void => {
 
 /** Begins to follow; once for the app. */
 export const followWorkspaces = (): void => {
-  _socket ??= new LiveSocket({
+  if (_socket) return;
+  const told = takeHeard(PATH);
+  if (told !== undefined) take(told);
+  _socket = new LiveSocket({
+    after: told === undefined ? undefined : firstPicture,
     address: () => {
       incoming = undefined;
-      return `/api/v2/workspaces/watch${lastId === "" ? "" : `?after_id=${encodeURIComponent(lastId)}`}`;
+      return `/api/v2${PATH}${lastId === "" ? "" : `?after_id=${encodeURIComponent(lastId)}`}`;
     },
     message: take,
     pings: true,

@@ -23,11 +23,13 @@ const USE = [
 /** Who is signed in, which everything else goes by. */
 export const SESSION = ["/users/me", "/organizations", "/users/me/roles"];
 
+const [WORKSPACES, CHATS] = ["/workspaces/watch", "/chats?limit=100"];
+
 /** The live lists, and what is read once one of them is open. */
-export const STREAMS: readonly (readonly [socket: string, then?: string])[] = [
-  ["/workspaces/watch"],
-  ["/chats/watch", "/chats?limit=100"],
-];
+export const STREAMS: readonly (readonly [socket: string, then?: string])[] = [[WORKSPACES], ["/chats/watch", CHATS]];
+
+/** What the server writes into each page for whoever is signed in (src/api/http/first-answers.ts), so that it need not be asked for. */
+export const BEGINNING = { session: SESSION, workspaces: WORKSPACES, chats: CHATS };
 
 /** Pages for people who are not signed in. */
 export const DOORS: FirstData = {

@@ -25,6 +25,9 @@ const NotLoaded = () => (
 /** A page that is fetched when it is shown first, or before by `fetchAhead`: then it is drawn in the moment it is asked for. */
 export type Later = AnyComponent & { readonly fetchAhead: () => Promise<unknown> };
 
+/** A page that comes with the app. */
+export const here = (page: AnyComponent): Later => Object.assign(page, { fetchAhead: () => Promise.resolve() });
+
 /** Fetches a page by `load` when it is shown first. */
 export const later = (load: () => Promise<{ default: AnyComponent }>): Later => {
   const page = lazy<AnyComponent>(() => load().catch(() => ({ default: NotLoaded as AnyComponent })));

@@ -1,6 +1,9 @@
 // Which pages there are, and which of them are in the navigation. routes.ts says how each is fetched.
 import type { IconName } from "../icons.ts";
 
+/** The page that comes with the app: most begin here, and it is small. */
+export const HERE = "/";
+
 /** The paths of the app's pages; src/web/pages.ts serves the app at them. */
 export const PATHS = [
   "/",

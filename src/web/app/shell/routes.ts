@@ -1,7 +1,8 @@
 // How each page of the app is fetched when it is opened first. One page is one component at all of its paths: a tab of it is not drawn
 // from nothing.
-import { type Later, later } from "./later.tsx";
-import type { PATHS } from "./places.ts";
+import HomePage from "../pages/home/home.tsx";
+import { here, type Later, later } from "./later.tsx";
+import { HERE, type PATHS } from "./places.ts";
 
 const account = later(() => import("../pages/account/account.tsx"));
 const admin = later(() => import("../pages/admin/admin.tsx"));
@@ -11,7 +12,7 @@ const template = later(() => import("../pages/template/template.tsx"));
 const workspace = later(() => import("../pages/workspace/workspace.tsx"));
 
 export const routes: Record<(typeof PATHS)[number], Later> = {
-  "/": later(() => import("../pages/home/home.tsx")),
+  [HERE]: here(HomePage),
   "/account": account,
   "/account/:tab": account,
   "/admin": admin,

@@ -1,0 +1,76 @@
+// What a page of the app begins with, for whoever opens it.
+import { expect, test } from "bun:test";
+import { forFile } from "#test/support/for-file.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+const { server, admin } = await forFile(openWorld());
+const token = admin.token ?? "";
+const { template_id } = await seedTemplate(server);
+
+type First = {
+  readonly answers: Readonly<Record<string, { readonly name?: string }>>;
+  readonly heard: Readonly<Record<string, string>>;
+};
+
+const open = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(new URL(path, server.url), { headers });
+
+const asAdmin = { cookie: `service_session_token=${token}` };
+
+const firstIn = (html: string): First | undefined => {
+  const [, json] = /<script type="application\/json" id="first">(.*?)<\/script>/s.exec(html) ?? [];
+  return json === undefined ? undefined : (JSON.parse(json) as First);
+};
+
+test("[WB-77] a page tells whoever opens it who they are and what their lists show, and nobody keeps it", async () => {
+  const { id } = await createWorkspace(admin, template_id, "alpha");
+  await awaitBuild(admin, id);
+  const page = await open("/workspaces", { ...asAdmin, "accept-encoding": "br, gzip" });
+  expect(page.headers.get("cache-control")).toBe("no-store");
+  expect(page.headers.get("etag")).toBeNull();
+  expect(page.headers.get("content-encoding")).toBe("gzip");
+  const { answers, heard } = firstIn(await page.text()) ?? { answers: {}, heard: {} };
+  for (const address of ["/users/me", "/organizations", "/users/me/roles", "/chats?limit=100"])
+    expect(answers[`GET ${address}`]).toEqual((await (await open(`/api/v2${address}`, asAdmin)).json()) as object);
+  const list = JSON.parse(heard["/workspaces/watch"] ?? "{}");
+  expect(list).toMatchObject({ type: "snapshot", workspaces: [{ id, name: "alpha" }], more: false });
+
+  // The stream goes on from there.
+  const renamed = await createWorkspace(admin, template_id, "beta");
+  const abort = new AbortController();
+  const address = `/api/v2/workspaces/watch?after_id=${encodeURIComponent(list.id)}`;
+  const stream = await fetch(new URL(address, server.url), {
+    headers: { "Service-Session-Token": token },
+    signal: abort.signal,
+  });
+  let said = "";
+  for await (const bytes of stream.body ?? []) {
+    said += new TextDecoder().decode(bytes);
+    if (said.includes(renamed.id)) break;
+  }
+  abort.abort();
+  expect(said).toContain('"type":"changes"');
+});
+
+test("[WB-77] strangers, keys in an address, and the doors get the page alone", async () => {
+  for (const [path, headers] of [
+    ["/", {}],
+    ["/", { cookie: "service_session_token=abcdefghij-abcdefghijabcdefghijab" }],
+    ["/", { "Service-Session-Token": token }],
+    [`/?service_session_token=${token}`, {}],
+    ["/login", asAdmin],
+  ] as const) {
+    const page = await open(path, headers);
+    expect(page.headers.get("cache-control")).toBe("no-cache");
+    expect(firstIn(await page.text())).toBeUndefined();
+  }
+});
+
+test("[WB-77] what somebody has called themselves stays a text", async () => {
+  const name = "</script><script>alert(1)</script>";
+  await admin.put("/api/v2/users/me/profile", { username: ADMIN.username, name });
+  const html = await (await open("/", asAdmin)).text();
+  expect(html).not.toContain(name);
+  expect(firstIn(html)?.answers["GET /users/me"]?.name).toBe(name);
+});
