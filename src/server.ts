@@ -38,7 +38,7 @@ import { RateLimits } from "./api/http/rate-limit.ts";
 import { idOf, madeIdOf, tracedAnswer } from "./api/http/request-id.ts";
 import { addRoutes, routes } from "./api/http/routes.ts";
 import { withinScope } from "./api/http/scope-gate.ts";
-import type { Tell } from "./api/http/told-page.ts";
+import type { Tell } from "./api/http/streamed-page.ts";
 import { UserKeys } from "./api/http/user-keys.ts";
 import { api } from "./api/index.ts";
 import { registerFigures } from "./api/metrics/figures.ts";

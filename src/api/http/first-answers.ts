@@ -6,7 +6,7 @@ import type { ApiContext } from "../context.ts";
 import { firstMessage } from "../workspaces/watch-all-follower.ts";
 import { remember, type UserCaller, userIn } from "./caller.ts";
 import { credentialOf } from "./identify.ts";
-import type { Tell } from "./told-page.ts";
+import type { Tell } from "./streamed-page.ts";
 
 /** What the app begins with, as addresses below /api/v2; `workspaces` is that of their stream. */
 type Beginning = { readonly session: readonly string[]; readonly workspaces: string; readonly chats: string };
@@ -58,18 +58,18 @@ export const firstAnswers = ({ ctx, beginning, ask, count }: Parts) => {
     return `{"answers":{${fitting.join(",")}},"heard":${JSON.stringify(heard)}}`;
   };
   const inTime = async (page: Request, caller: UserCaller): Promise<string | undefined> => {
-    let told: string | undefined;
+    let json: string | undefined;
     // A page is shown though only the active node of a cluster can tell what it begins with.
     const begun = isReadHere() ? readHere(() => read(page, caller)) : read(page, caller);
     const reading = begun.then(
       (text) => {
-        told = text;
+        json = text;
       },
       // The app asks by itself, and hears why.
       () => undefined,
     );
     await within(ctx.clock, PATIENCE_MS, reading);
-    return told?.replaceAll("<", "\\u003c");
+    return json?.replaceAll("<", "\\u003c");
   };
   return (page: Request): Tell | undefined => {
     const caller = userIn(page);

@@ -6,7 +6,7 @@ import type { ServedFile } from "#src/web/files.ts";
 import { fileAnswer } from "./encoding.ts";
 import { pathOf } from "./errors.ts";
 import { routes } from "./routes.ts";
-import { type Tell, toldPage } from "./told-page.ts";
+import { streamedPage, type Tell } from "./streamed-page.ts";
 
 const COMMON = {
   "x-content-type-options": "nosniff",
@@ -69,7 +69,7 @@ export const webPages = (
         const page = await dress(await file(name, true));
         const headers = { ...COMMON, "content-security-policy": policy(page), "cache-control": "no-cache" };
         const tell = first(request);
-        return (tell && toldPage(request, page, { tell, headers })) ?? fileAnswer(request, page, headers);
+        return (tell && streamedPage(request, page, { tell, headers })) ?? fileAnswer(request, page, headers);
       },
       hidden,
     );

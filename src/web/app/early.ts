@@ -82,10 +82,10 @@ type First = { readonly answers: Readonly<Record<string, unknown>>; readonly hea
 
 const came = document.getElementById("first")?.textContent;
 const first = came ? (JSON.parse(came) as First) : undefined;
-const toldAt = performance.now();
+const cameAt = performance.now();
 
 const early: Early = {
-  answers: new Map(Object.entries(first?.answers ?? {}).map(([key, told]) => [key, { at: toldAt, told }])),
+  answers: new Map(Object.entries(first?.answers ?? {}).map(([key, value]) => [key, { at: cameAt, value }])),
   sockets: new Map(),
   heard: new Map(Object.entries(first?.heard ?? {})),
   prepare,

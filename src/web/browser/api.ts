@@ -34,7 +34,7 @@ export const call = async <T>(method: string, path: string, body?: unknown): Pro
   const text = body === undefined ? undefined : JSON.stringify(body);
   const known = takeAnswer(method, path, text);
   if (!known && method !== "GET") forgetEarly();
-  if (known?.told !== undefined) return known.told as T;
+  if (known?.value !== undefined) return known.value as T;
   const headers = { "content-type": "application/json" };
   const asked =
     known?.answer ?? fetch(`/api/v2${path}`, { method, ...(text === undefined ? {} : { body: text, headers }) });

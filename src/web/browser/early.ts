@@ -7,8 +7,8 @@ export type EarlySocket = { readonly socket: WebSocket; readonly heard: unknown[
 
 /** An answer that is on its way since `at`, by the clock of the page, or one that came with it. */
 export type EarlyAnswer = { readonly at: number } & (
-  | { readonly answer: Promise<Response>; readonly told?: undefined }
-  | { readonly answer?: undefined; readonly told: unknown }
+  | { readonly answer: Promise<Response>; readonly value?: undefined }
+  | { readonly answer?: undefined; readonly value: unknown }
 );
 
 export type Early = {
@@ -49,8 +49,8 @@ export const takeAnswer = (method: string, address: string, body?: string): Earl
 };
 
 /** Whether the answer came with the page. */
-export const isTold = (method: string, address: string): boolean =>
-  early()?.answers.get(keyOf(method, address))?.told !== undefined;
+export const cameWithPage = (method: string, address: string): boolean =>
+  early()?.answers.get(keyOf(method, address))?.value !== undefined;
 
 /** What the stream at this path would have said first, if it came with the page. */
 export const takeHeard = (path: string): string | undefined => {

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ToolCallRequest, WatchEvent } from "#schema/chats/chat-event.ts";
-import { isTold } from "../../browser/early.ts";
+import { cameWithPage } from "../../browser/early.ts";
 import { call } from "./api.ts";
 import { firstPicture } from "./first-picture.ts";
 import { LiveSocket } from "./live-socket.ts";
@@ -61,7 +61,7 @@ export const patchChat = (id: string, patch: Partial<Chat>): void => {
 /** Begins to follow; once for the app. */
 export const followChats = (): void => {
   if (_socket) return;
-  const known = isTold("GET", `/chats?limit=${LIMIT}`);
+  const known = cameWithPage("GET", `/chats?limit=${LIMIT}`);
   if (known) void list();
   _socket = new LiveSocket({
     after: known ? firstPicture : undefined,

@@ -52,10 +52,10 @@ const show = (event: WorkspacesEvent | { type: "ping" }): void => {
 /** Begins to follow; once for the app. */
 export const followWorkspaces = (): void => {
   if (_socket) return;
-  const told = takeHeard(PATH);
-  if (told !== undefined) take(told);
+  const first = takeHeard(PATH);
+  if (first !== undefined) take(first);
   _socket = new LiveSocket({
-    after: told === undefined ? undefined : firstPicture,
+    after: first === undefined ? undefined : firstPicture,
     address: () => {
       incoming = undefined;
       return `/api/v2${PATH}${lastId === "" ? "" : `?after_id=${encodeURIComponent(lastId)}`}`;

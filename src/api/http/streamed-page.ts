@@ -53,8 +53,8 @@ const gzipEnd = (pieces: readonly Bytes[]): Bytes => {
 /** Reads what a page begins with, as JSON that may stand in it; undefined where there is nothing to tell now. */
 export type Tell = () => Promise<string | undefined>;
 
-/** The page with what is told; undefined where the page has no place for it. */
-export const toldPage = (
+/** The page with what `tell` reads; undefined where the page has no place for it. */
+export const streamedPage = (
   request: Request,
   page: ServedFile,
   { tell, headers }: { readonly tell: Tell; readonly headers: Readonly<Record<string, string>> },
@@ -67,8 +67,8 @@ export const toldPage = (
     yield isPressed ? Uint8Array.from([...GZIP_HEAD, ...pressedHead]) : head;
     // What was given goes out in this turn of the loop, which reading may fill.
     await new Promise((resolve) => setImmediate(resolve));
-    const told = await tell();
-    const data = bytesOf(told === undefined ? "" : asData(told));
+    const json = await tell();
+    const data = bytesOf(json === undefined ? "" : asData(json));
     if (!isPressed) {
       yield data;
       yield rest;
