@@ -43,6 +43,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const env = withoutToken(options.env);
   const asked = new AbortController();
   const unwanted = new AbortController();
+  const gone = new AbortController();
   const over = new AbortController();
   const stopped = AbortSignal.any([options.signal, unwanted.signal]);
   const signal = AbortSignal.any([stopped, asked.signal]);
@@ -113,9 +114,10 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const lifecycle = new Lifecycle({ reports, clock });
   if (orphan) {
     const isConnected = (): boolean => connection.isOpen;
-    void orphaned(orphan, { clock, signal: over.signal, isConnected }).then((reason) => {
-      if (reason === undefined) return;
-      log("daemon").warn("ending, because {reason}", { reason });
+    void orphaned(orphan, { clock, signal: over.signal, isConnected }).then((orphaned) => {
+      if (!orphaned) return;
+      log("daemon").warn("ending, because {reason}", { reason: orphaned.reason });
+      if (orphaned.isGone) gone.abort();
       unwanted.abort();
     });
   }
@@ -126,7 +128,7 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     // A claim that is under way ends first, unless the server keeps it waiting.
     await within(clock, FLUSH_MS, claim);
     if (!work) return;
-    await work.end();
+    await work.end(gone.signal);
     let delivered = false;
     const flushed = Promise.all([logs.flush(), reports.flush()]).then(() => {
       delivered = true;

@@ -13,21 +13,24 @@ export type OrphanOptions = {
 
 export type OrphanDeps = { readonly clock: Clock; readonly signal: AbortSignal; readonly isConnected: () => boolean };
 
+/** `isGone`: the workspace's files are no more, so that nothing can be saved there. */
+export type Orphaned = { readonly reason: string; readonly isGone: boolean };
+
 const LOOK_MS = 2_000;
 
-/** Resolves with the reason to end, or with undefined when the signal fires. */
+/** Resolves with why to end, or with undefined when the signal fires. */
 export const orphaned = async (
   { paths, timeout }: OrphanOptions,
   { clock, signal, isConnected }: OrphanDeps,
-): Promise<string | undefined> => {
+): Promise<Orphaned | undefined> => {
   const known = new Map(paths.map((path) => [path, identityOf(path)]));
   let heard_at = clock.monotonic();
   while (!signal.aborted) {
     const gone = paths.find((path) => identityOf(path) !== known.get(path));
-    if (gone !== undefined) return `${gone} is gone`;
+    if (gone !== undefined) return { reason: `${gone} is gone`, isGone: true };
     if (isConnected()) heard_at = clock.monotonic();
     else if (timeout !== undefined && clock.monotonic() - heard_at >= timeout)
-      return "the server has been away too long";
+      return { reason: "the server has been away too long", isGone: false };
     await pause(clock, Math.min(LOOK_MS, timeout ?? LOOK_MS), signal);
   }
   return undefined;

@@ -101,7 +101,14 @@ testNeeding(
     });
     const setup_token = await until(() => /token=([\w-]{43})/.exec(active.said())?.[1], { what: "the link" });
     active.signal("SIGTERM");
-    // Whoever asks meanwhile waits, and is not refused for the lease.
+    // What comes in the moment in which it stops to listen is cut off, as by any server; whoever asks after that waits, and is not refused
+    // for the lease.
+    await until(() =>
+      fetch(new URL("/healthz", active.url), { keepalive: false }).then(
+        () => false,
+        () => true,
+      ),
+    );
     const made = await new Client(two.url).fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token });
     expect(made.status).toBe(201);
     expect(await active.exited).toBe(0);

@@ -3,7 +3,7 @@
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
 import { log } from "#base/log.ts";
-import { within } from "#base/retry.ts";
+import { aborted, pause, within } from "#base/retry.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "../apps.ts";
 import { type BinFolder, binFolder } from "../bin-folder.ts";
@@ -33,6 +33,8 @@ export type AgentSessionOptions = DaemonOptions & {
 const GRACE_MS = 2_000;
 /** And this long for what it has said to be read. */
 const LAST_WORDS_MS = 1_000;
+/** Stop scripts that still run when the workspace's files are gone have this long to end. */
+const GONE_MS = 5_000;
 
 export class AgentSession {
   readonly #options: AgentSessionOptions;
@@ -107,12 +109,16 @@ export class AgentSession {
     this.#removeFiles();
   }
 
-  /** Runs the stop scripts, ends every process that still runs, and says how it went. */
-  async end(): Promise<void> {
+  /** Runs the stop scripts, ends every process that still runs, and says how it went. Scripts are not waited for once all is `gone`. */
+  async end(gone: AbortSignal): Promise<void> {
     const { manifest, clock, lifecycle } = this.#options;
     this.#stopping.abort();
     lifecycle.enter("shutting_down");
-    const outcome = await runStopScripts(manifest.scripts, this.#runner);
+    const cut = aborted(gone).then(() => pause(clock, GONE_MS));
+    const outcome = await Promise.race([
+      runStopScripts(manifest.scripts, this.#runner),
+      cut.then(() => "shutdown_timeout" as const),
+    ]);
     await this.#reach.end();
     this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
