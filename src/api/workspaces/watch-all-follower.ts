@@ -16,6 +16,9 @@ const ROWS = 500;
 /** And in the first of a snapshot: a page of them, so that it is there at once. */
 const FIRST_ROWS = 100;
 
+/** In place of the hash of a row that the reader has in a form that is not known here. */
+const UNSEEN = -1;
+
 /** Where messages go. */
 export interface Outlet {
   /** Sends one line of JSON; resolves when the reader can take more, to false when it is gone. */
@@ -136,7 +139,8 @@ export class WorkspacesFollower implements ChangeListener {
     const rows = await this.#ctx.store.scan(listWorkspaceSummaries(scopeOf(this.#caller)));
     const seen = rows.filter((row) => missed.has(row.id as string));
     if (seen.length < missed.size) return false;
-    for (const row of rows) this.#json(row);
+    // A row may be newer here than what the reader has: its change is announced after this, and told then.
+    for (const row of rows) this.#known.set(row.id as string, UNSEEN);
     const changed = seen.map((row) => this.#json(row).json);
     await this.#send(`{"type":"changes","changed":[${changed.join(",")}],"removed":[],"id":"${id}"}`);
     return true;
