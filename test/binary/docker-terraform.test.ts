@@ -20,9 +20,12 @@ const example = (mark: string): string => {
   return block;
 };
 
+/** The same under another name. */
+const OTHER_IMAGE = `${IMAGE}-other`;
+
 testHere(
   [needs.docker, needs.terraform],
-  "[TF-21] the documented template of containers runs a workspace by terraform_data and the docker command: it is worked in, keeps its home over a stop, and leaves nothing",
+  "[TF-21] the documented template of containers runs a workspace by terraform_data and the docker command: it is worked in, is started with another image, keeps its home over a stop, and leaves nothing",
   async () => {
     const environment = { DOCKER_HOST: needs.docker.file };
     const env = { ...environment, SLIPWAY_ADDRESS: "0.0.0.0:0", SLIPWAY_AGENT_BINARY: BINARY };
@@ -58,13 +61,16 @@ testHere(
     const [token] = await docker("exec", `workspace-${id}`, "sh", "-c", "tr '\\0' '\\n' < /proc/1/environ");
     expect(JSON.stringify(logs)).not.toContain(token?.match(/[0-9a-f-]{36}/)?.[0] ?? "none");
 
-    const built = async (transition: "stop" | "start" | "delete") => {
-      await createBuild(admin, id, transition);
+    const built = async (transition: "stop" | "start" | "delete", more: object = {}) => {
+      await createBuild(admin, id, transition, more);
       return awaitWorkspace(admin, id, (one) => !["pending", "running"].includes(one.latest_build.job.status));
     };
     const stopped = await built("stop");
     expect([stopped.latest_build.status, await left(id)]).toEqual(["stopped", [0, 1]]);
-    await built("start");
+    await docker("tag", IMAGE, OTHER_IMAGE);
+    await built("start", { rich_parameter_values: [{ name: "image", value: OTHER_IMAGE }] });
+    const running = await docker("inspect", "--format", "{{.Config.Image}}", `workspace-${id}`);
+    expect(running).toEqual([OTHER_IMAGE]);
     const again = await awaitAgent(admin, id);
     expect(again.agent_id).not.toBe(agent_id);
     expect(agentOf(again.workspace)?.name).toBe("main");
