@@ -1,8 +1,8 @@
 // When a running workspace ends: its first deadline, the latest one its template allows, extensions and activity (facts/platform 2.7).
 // Pure: every time is milliseconds since 1970 and comes in as an argument.
 import { rfc3339 } from "#base/clock.ts";
-import { dayNumberOf, nextTime } from "#base/cron.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
+import { dayNumberOf, nextTime } from "#base/schedule/cron.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";

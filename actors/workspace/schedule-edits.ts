@@ -1,8 +1,8 @@
 // What people do to the times of a workspace: time to live, autostart, extension, falling asleep and waking (facts/platform 2.6, 2.7
 // and 3.4). Pure; used by the workspace actor alone. No change is `stale`.
 import { rfc3339 } from "#base/clock.ts";
-import { scheduleProblem } from "#base/cron.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
+import { scheduleProblem } from "#base/schedule/cron.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { ttlProblem } from "#schema/workspaces/schedule.ts";

@@ -1,7 +1,7 @@
 // What the server does to a workspace by itself and when: stop, start, make dormant, delete (facts/platform 2.7, "Periodic runner").
 // Pure. The actor keeps one timer for the earliest of these; what is due is decided afresh when it fires (rules TI-14 to TI-24).
 import { rfc3339 } from "#base/clock.ts";
-import { weekdayOf } from "#base/cron.ts";
+import { weekdayOf } from "#base/schedule/cron.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import type { ActivityReason } from "#schema/workspaces/schedule.ts";

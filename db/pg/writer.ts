@@ -19,7 +19,7 @@ const GROUP_ROWS = 500;
 const QUEUE_BYTES = 64 * 1024 * 1024;
 /** How often a group is sent again that met another transaction. */
 const REPEATS = 5;
-/** Words that wait for a group; with more of them it says "everything". */
+/** Words that wait for a group. So many are longer than a notice, which says "everything" then: what comes after them is in that. */
 const WORDS = 500;
 /** When words are told again that could not be. */
 const TELL_AGAIN_MS = 100;

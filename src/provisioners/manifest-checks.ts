@@ -1,6 +1,6 @@
 // What the schema of a manifest cannot say: names that must differ, placeholders that must exist, defaults and presets that must pass
 // their own validation, patterns and cron texts that must compile, keys that belong to one provisioner only (rules TP-10 to TP-12).
-import { isZone, scriptCronProblem } from "#base/cron.ts";
+import { isZone, scriptCronProblem } from "#base/schedule/cron.ts";
 import type { Manifest, ManifestAgent, ManifestParameter, ManifestPreset } from "#schema/templates/manifest.ts";
 import { isUnsafeLink } from "#schema/text.ts";
 import { checkConditions } from "./conditions-check.ts";

@@ -1,6 +1,7 @@
 // Schedules in time zones: what is refused, and when the next time is, also on the days the clocks change.
 import { describe, expect, test } from "bun:test";
-import { nextTime, scheduleProblem, WEEKDAYS } from "#base/cron.ts";
+import { nextTime, scheduleProblem } from "#base/schedule/cron.ts";
+import { WEEKDAYS } from "#base/schedule/weekdays.ts";
 
 describe("[TI-1] the text of a schedule", () => {
   test.each([

@@ -1,9 +1,9 @@
 // The scripts of an agent by occasion: all start scripts at once, stop scripts when the daemon ends, cron scripts when their time has
 // come (rules DM-5, DM-13).
 import type { Clock } from "#base/clock.ts";
-import { nextScriptTime } from "#base/cron.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
+import { nextScriptTime } from "#base/schedule/cron.ts";
 import type { Script, ScriptRunner, ScriptStatus } from "./script-runner.ts";
 
 /** Timers cannot wait for months, and a wall clock may be set meanwhile. */

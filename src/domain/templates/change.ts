@@ -1,7 +1,9 @@
 // Making, changing and deleting templates. A template is made by its first version's actor, in one batch with the version's own change.
+
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { sha256, uuid } from "#base/ids.ts";
+import { WEEKDAYS } from "#base/schedule/weekdays.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { setTimersOfTemplate } from "#db/engine/timers.ts";
@@ -26,7 +28,6 @@ import { mayManageTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 const HOUR_MS = 3_600_000;
-const EVERY_DAY = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /** Answers the new template's id. 400 when the version cannot be a template, 412 while it is imported, 409 for a taken name. */
 export const makeTemplate = async (
@@ -54,7 +55,7 @@ export const makeTemplate = async (
     activity_bump_ms: body.activity_bump_ms ?? schedule?.activity_bump_ms ?? HOUR_MS,
     autostop_requirement_days: body.autostop_requirement?.days_of_week ?? [],
     autostop_requirement_weeks: body.autostop_requirement?.weeks || 1,
-    autostart_requirement_days: body.autostart_requirement?.days_of_week ?? EVERY_DAY,
+    autostart_requirement_days: body.autostart_requirement?.days_of_week ?? [...WEEKDAYS],
     allow_user_cancel_workspace_jobs: body.allow_user_cancel_workspace_jobs ?? true,
     allow_user_autostart: body.allow_user_autostart ?? true,
     allow_user_autostop: body.allow_user_autostop ?? true,

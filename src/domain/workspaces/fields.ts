@@ -1,6 +1,7 @@
 // The fields of a new workspace that no schema can check by itself (facts/platform 2.7, 3.1 and 3.2). Pure.
-import { scheduleProblem } from "#base/cron.ts";
+
 import { invalid, type Validation } from "#base/errors.ts";
+import { scheduleProblem } from "#base/schedule/cron.ts";
 import { ttlProblem, wholeTtl } from "#schema/workspaces/schedule.ts";
 import { type CreateWorkspace, NAME_PATTERN } from "#schema/workspaces/workspace.ts";
 

@@ -1,8 +1,8 @@
 // When a stop that a template requires disturbs somebody least. The running workspaces of who chooses another time follow (rules TI-6, TI-31).
 import { USUAL_QUIET_HOURS } from "#actors/workspace/deadline.ts";
 import { rfc3339 } from "#base/clock.ts";
-import { dailyTime, nextTime, scheduleProblem } from "#base/cron.ts";
 import { forbidden, invalidField } from "#base/errors.ts";
+import { dailyTime, nextTime, scheduleProblem } from "#base/schedule/cron.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
 import { updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";

@@ -9,9 +9,9 @@ const LAST = 19;
 const STARTED = 10;
 /** What one step of niceness takes from the weight of a process (sched(7)). */
 const STEP = 1.25;
-const nice = Bun.which("nice");
 /** Looks in a row for the session of a command that has just been started. */
 const MOST_LOOKS = 50;
+const nice = Bun.which("nice");
 const setsid = Bun.which("setsid");
 
 /**
@@ -32,19 +32,17 @@ export class Behind {
   /** That of its session, once it has one. */
   #niceness: number | undefined;
   #leads = DETACHED;
-
   #looks = 0;
-
-  /** Its session weighs what it should, or cannot be made to. */
-  get isPut(): boolean {
-    return !this.#givesWay || this.#niceness !== undefined || this.#looks > MOST_LOOKS;
-  }
-
   readonly #givesWay: boolean;
 
   constructor(givesWay = true) {
     this.#givesWay = givesWay;
     if (givesWay) running.add(this);
+  }
+
+  /** Its session weighs what it should, or cannot be made to. */
+  get isPut(): boolean {
+    return !this.#givesWay || this.#niceness !== undefined || this.#looks > MOST_LOOKS;
   }
 
   /** Words in front of the command. */

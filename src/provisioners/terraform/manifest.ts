@@ -1,5 +1,5 @@
 // What was read of a plan or state as a manifest, which is what everything else knows of a template (facts/terraform 6.3). Pure.
-import { scriptCronProblem } from "#base/cron.ts";
+import { scriptCronProblem } from "#base/schedule/cron.ts";
 import type {
   ManifestAgent,
   ManifestApp,

@@ -1,5 +1,7 @@
 // Wire shapes of templates (facts/platform 9.3).
+
 import { type Static, Type as t } from "@sinclair/typebox";
+import { WEEKDAYS } from "#base/schedule/weekdays.ts";
 import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { iconText, linesText, trimmedText } from "../text.ts";
@@ -7,7 +9,6 @@ import { PortShareLevel } from "../workspaces/port-share.ts";
 
 const ms = (description: string) => t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
 
-const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 const Days = t.Array(named("Weekday", t.Union(WEEKDAYS.map((day) => t.Literal(day)))), {
   maxItems: 7,
   uniqueItems: true,

@@ -1,6 +1,6 @@
 // Workspaces kept ready for somebody: the built-in account that owns them until they are claimed (facts/platform 2.8), and what a
 // template's preset says about them.
-import { fitsNow } from "#base/cron.ts";
+import { fitsNow } from "#base/schedule/cron.ts";
 import type { ManifestPreset } from "../templates/manifest.ts";
 
 export const PREBUILDS_USER_ID = "c42fdf75-3097-471c-8c33-fb52454d81c0";

@@ -17,8 +17,8 @@ import {
 import { extended, withAutostart, withBuild, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { transition } from "#actors/workspace/state.ts";
-import { nextTime } from "#base/cron.ts";
 import { NIL_UUID } from "#base/ids.ts";
+import { nextTime } from "#base/schedule/cron.ts";
 import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import { buildWith, DAY, HOUR, MINUTE, rulesWith, START, stateWith } from "./schedule-state.ts";
 

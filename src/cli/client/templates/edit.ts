@@ -1,5 +1,6 @@
 // `slipway templates edit TEMPLATE …`: how a template is called and shown, and how long its workspaces run.
 import { duration } from "#base/config/kinds.ts";
+import { WEEKDAYS, type Weekday } from "#base/schedule/weekdays.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { PatchTemplate } from "#schema/templates/template.ts";
 import { SHARE_LEVELS } from "#schema/workspaces/port-share.ts";
@@ -23,7 +24,6 @@ const SWITCHES = {
   "people-cancel": "allow_user_cancel_workspace_jobs",
   "only-active": "require_active_version",
 } as const;
-const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
 const VALUES = [
   ...["people-autostart", "people-autostop", "people-cancel", "only-active"],
   ...["autostart-days", "autostop-days", "autostop-weeks", "port-sharing"],
@@ -87,10 +87,10 @@ const isOn = (flag: string, text: string): boolean => {
 };
 
 /** `monday,friday`, or `none`. */
-const daysOf = (flag: string, text: string): (typeof DAYS)[number][] => {
+const daysOf = (flag: string, text: string): Weekday[] => {
   const days = text === "none" ? [] : text.split(",");
   return days.map((name) => {
-    const day = DAYS.find((one) => one === name.toLowerCase());
+    const day = WEEKDAYS.find((one) => one === name.toLowerCase());
     if (day === undefined) throw usageError(flag, "expected days such as monday,friday, or none");
     return day;
   });

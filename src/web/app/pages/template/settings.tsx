@@ -1,6 +1,8 @@
 // What a template is called and how its workspaces live: when they stop, sleep and go.
+
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { WEEKDAYS, type Weekday } from "#base/schedule/weekdays.ts";
 import type { PatchTemplate, Template } from "#schema/templates/template.ts";
 import { call, callNow, Problem, wordsOf } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
@@ -28,9 +30,6 @@ const SWITCHES = [
   { name: "require_active_version", label: "Workspaces are always built from the active version" },
 ] as const;
 
-const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
-type Day = (typeof DAYS)[number];
-
 const SHARING = {
   owner: "Only the owner",
   organization: "The organization",
@@ -39,7 +38,7 @@ const SHARING = {
 };
 
 /** The days that are ticked below this name. */
-const daysOf = (form: FormData, name: string): Day[] => DAYS.filter((day) => form.has(`${name}.${day}`));
+const daysOf = (form: FormData, name: string): Weekday[] => WEEKDAYS.filter((day) => form.has(`${name}.${day}`));
 
 const bodyOf = (form: HTMLFormElement): PatchTemplate => {
   const data = new FormData(form);
@@ -73,7 +72,7 @@ const Days = ({ name, label, chosen, hint }: DaysProps) => (
   <fieldset class="field">
     <legend>{label}</legend>
     <div class="opts">
-      {DAYS.map((day) => (
+      {WEEKDAYS.map((day) => (
         <label key={day}>
           <input type="checkbox" name={`${name}.${day}`} defaultChecked={chosen.includes(day)} />
           {day.charAt(0).toUpperCase() + day.slice(1, 3)}

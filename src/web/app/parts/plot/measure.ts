@@ -4,7 +4,7 @@ export type Measure = {
   readonly format: (value: number) => string;
   /** Between two marks, the least first. */
   readonly steps: readonly number[];
-  /** A mark of an axis with such a step: two beside each other never read the same. Without it as any number. */
+  /** How a mark of an axis is written when marks are `step` apart, so that two neighbours differ; by default as `format` writes it. */
   readonly mark?: (value: number, step: number) => string;
   /** What the axis reaches when there is nothing. */
   readonly least: number;

@@ -1,9 +1,7 @@
 // Schedules such as `CRON_TZ=Europe/Paris 30 9 * * 1-5`: a minute and an hour on days of the week, in a time zone. Used for autostart
 // (facts/platform 2.7). Refuses days of the month, months, words such as @daily, and the zone Local. Bun.cron knows no zones.
 import { Cron } from "croner";
-
-export const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
-export type Weekday = (typeof WEEKDAYS)[number];
+import { WEEKDAYS, type Weekday } from "./weekdays.ts";
 
 type Parsed = {
   readonly cron: Cron;
