@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { partOf } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -150,6 +151,8 @@ export class PrebuildKeeper {
       id,
       name: `prebuild-${id.slice(0, 8)}`,
       owner_id: PREBUILDS_USER_ID,
+      // Who claims it gets it where it is.
+      part: partOf(template.id),
       template_id: template.id,
       organization_id: template.organization_id,
       automatic_updates: "never" as const,

@@ -2,6 +2,7 @@
 // the active one, passes through here too, so that it cannot be archived meanwhile (rules TP-13 to TP-18).
 import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
+import { partOf } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -95,6 +96,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
         ...rest,
         variable_values: {},
         id: this.id,
+        part: partOf(input.template_id ?? this.id),
         job_id,
         archived: false,
         created_at: now,

@@ -26,6 +26,7 @@ import userSecrets from "../migrations/0022_user_secrets.sql" with { type: "text
 import quietHours from "../migrations/0023_quiet_hours.sql" with { type: "text" };
 import oauth2 from "../migrations/0024_oauth2.sql" with { type: "text" };
 import agentsLatency from "../migrations/0025_agents_latency.sql" with { type: "text" };
+import parts from "../migrations/0026_parts.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
@@ -60,4 +61,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0023_quiet_hours", sql: quietHours },
   { name: "0024_oauth2", sql: oauth2 },
   { name: "0025_agents_latency", sql: agentsLatency },
+  { name: "0026_parts", sql: parts },
 ];

@@ -27,6 +27,8 @@ export const chats = quietTable(
     id: text().notNull().unique(),
     organization_id: organizationId(),
     owner_id: userId(),
+    /** Which part it is of, by its owner (src/base/parts.ts); never changes. */
+    part: integer().notNull().default(0),
     workspace_id: text(),
     parent_chat_id: text(),
     root_chat_id: text(),

@@ -33,6 +33,8 @@ export const workspaces = sqliteTable(
     group_acl: text({ mode: "json" }).$type<Acl>().notNull().default({}),
     /** The task it was made for (db/schema/tasks.ts). */
     task_id: text(),
+    /** Which part it is of (src/base/parts.ts): by its first owner, a prebuild by its template. Never changes. */
+    part: integer().notNull().default(0),
     /** The build with the highest number; only its agents are alive. */
     latest_build_id: text().notNull(),
     /** Of the latest build, as src/schema/workspaces/build.ts derives it: lists look for it here. */

@@ -17,6 +17,7 @@ const fresh = (): VersionState => {
     version: {
       id,
       template_id: null,
+      part: 0,
       organization_id: uuid(),
       name: "v1",
       message: "",

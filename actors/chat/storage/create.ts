@@ -1,5 +1,6 @@
 // A new chat: its first state, already running, and its first messages (facts/chats 1.3, create). Pure.
 
+import { partOf } from "#base/parts.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
@@ -20,6 +21,7 @@ export const creationOf = (
     subagent_type: chat.subagent_type ?? null,
     permissions: chat.permissions ?? null,
     replaced_model_config_id: null,
+    part: partOf(chat.owner_id),
     key,
     summary: null,
     last_turn_summary: "",

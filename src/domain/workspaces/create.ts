@@ -1,6 +1,7 @@
 // Making a workspace: everything is checked here, then its actor writes it with its first build (facts/platform 3.2).
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { partOf } from "#base/parts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findTemplate, findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -65,6 +66,7 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
     id,
     ttl_ms: fields.ttl_ms ?? (template.default_ttl_ms || null),
     owner_id: owner.id,
+    part: partOf(owner.id),
     organization_id: template.organization_id,
     template_id: template.id,
     favorite: false,

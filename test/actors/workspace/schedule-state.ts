@@ -43,6 +43,7 @@ export const buildWith = (n: number, more: Partial<NewBuild> = {}): NewBuild => 
 export const NEW_WORKSPACE: WorkspaceState["workspace"] = {
   id: "workspace",
   owner_id: NIL_UUID,
+  part: 0,
   organization_id: NIL_UUID,
   template_id: NIL_UUID,
   name: "dev",

@@ -1,0 +1,113 @@
+// The step that gives chats, versions and workspaces their part, on a database of the version before it.
+import { Database } from "bun:sqlite";
+import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { uuid } from "#base/ids.ts";
+import { PARTS, partOf } from "#base/parts.ts";
+import { migrate } from "#db/engine/migrate.ts";
+import type { Migration } from "#db/engine/migration.ts";
+import { MIGRATIONS } from "#db/engine/migrations.ts";
+import { migratePostgres } from "#db/pg/migrate.ts";
+import { PG_MIGRATIONS } from "#db/pg/migrations.ts";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { temporaryDirectory } from "./deployments.ts";
+
+const before = (steps: readonly Migration[], name: string): readonly Migration[] =>
+  steps.slice(
+    0,
+    steps.findIndex((step) => step.name === name),
+  );
+
+const PEOPLE = Array.from({ length: 40 }, uuid);
+const TEMPLATE = uuid();
+const LONE_VERSION = uuid();
+
+/** What the version before has written, in words of both databases. */
+const WRITES = [
+  "insert into organizations (id, name, display_name, description, icon, is_default, created_at, updated_at) values ('o', 'o', '', '', '', 1, 1, 1)",
+  ...[...PEOPLE, PREBUILDS_USER_ID].map(
+    (id) => `insert into users (id, username, email, login_type, status, created_at, updated_at, last_seen_at)
+      values ('${id}', '${id}', '${id}', 'none', 'active', 1, 1, 1)`,
+  ),
+  `insert into templates (id, organization_id, name, provisioner, active_version_id, created_by, created_at, updated_at)
+    values ('${TEMPLATE}', 'o', 't', 'echo', 'v', '${PEOPLE[0]}', 1, 1)`,
+  ...[
+    [LONE_VERSION, "null"],
+    ["v", `'${TEMPLATE}'`],
+  ].map(
+    ([
+      id,
+      template,
+    ]) => `insert into template_versions (id, template_id, organization_id, name, job_id, file_id, created_by, created_at, updated_at)
+      values ('${id}', ${template}, 'o', '${id}', 'j', 'f', '${PEOPLE[0]}', 1, 1)`,
+  ),
+  ...[...PEOPLE, PREBUILDS_USER_ID].map(
+    (
+      id,
+    ) => `insert into workspaces (id, owner_id, organization_id, template_id, name, created_at, updated_at, last_used_at, latest_build_id)
+      values ('${id}', '${id}', 'o', '${TEMPLATE}', 'dev', 1, 1, 1, 'b')`,
+  ),
+  ...PEOPLE.map(
+    (
+      id,
+    ) => `insert into chats (id, organization_id, owner_id, last_model_config_id, title, client_type, created_at, updated_at, status, snapshot_version, history_version)
+      values ('${id}', 'o', '${id}', 'm', '', 'api', 1, 1, 'waiting', 1, 1)`,
+  ),
+];
+
+const READS = ["workspaces", "chats", "template_versions"].map((table) => `select id, part from ${table} order by id`);
+type Row = [id: string, part: number];
+const sorted = (rows: Row[]): Row[] => rows.sort(([a], [b]) => (a < b ? -1 : 1));
+
+const WANTED: readonly Row[][] = [
+  sorted([...PEOPLE.map((id): Row => [id, partOf(id)]), [PREBUILDS_USER_ID, partOf(TEMPLATE)]]),
+  sorted(PEOPLE.map((id): Row => [id, partOf(id)])),
+  sorted([
+    [LONE_VERSION, partOf(LONE_VERSION)],
+    ["v", partOf(TEMPLATE)],
+  ]),
+];
+
+const databases: TestDatabase[] = [];
+afterAll(() => Promise.all(databases.map((one) => one.remove())));
+
+test("[CP-1] ids are spread over all parts", () => {
+  const counts = new Array<number>(PARTS).fill(0);
+  for (let i = 0; i < 100 * PARTS; i++) {
+    const part = partOf(uuid());
+    counts[part] = (counts[part] ?? 0) + 1;
+  }
+  // Of a hundred for each, six standard deviations to either side.
+  expect(Math.min(...counts)).toBeGreaterThan(40);
+  expect(Math.max(...counts)).toBeLessThan(160);
+  expect(partOf("c42fdf75-3097-471c-8c33-fb52454d81c0")).toBe(194);
+});
+
+test("[CP-2] what was there before gets its part on SQLite", () => {
+  using place = temporaryDirectory();
+  const db = new Database(join(place.path, "slipway.db"), { create: true });
+  migrate(db, { directory: place.path, now: 1, migrations: before(MIGRATIONS, "0026_parts") });
+  for (const write of WRITES) db.run(write);
+  migrate(db, { directory: place.path, now: 2 });
+  expect(READS.map((read) => db.query(read).values() as Row[])).toEqual(WANTED as Row[][]);
+  db.close();
+});
+
+testNeeding([needs.postgres], "[CP-2] and on PostgreSQL", async () => {
+  const made = await createDatabase({ empty: true });
+  databases.push(made);
+  await using sql = new SQL(made.url, { max: 1 });
+  using connection = await sql.reserve();
+  await migratePostgres(connection, { now: 1, migrations: before(PG_MIGRATIONS, "0003_parts") });
+  for (const write of WRITES) await connection.unsafe(write);
+  await migratePostgres(connection, { now: 2 });
+  const found: Row[][] = [];
+  for (const read of READS) {
+    const rows: [string, string][] = await connection.unsafe(read).values();
+    found.push(sorted(rows.map(([id, part]) => [id, Number(part)])));
+  }
+  expect(found).toEqual(WANTED as Row[][]);
+});
