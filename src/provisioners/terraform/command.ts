@@ -11,6 +11,7 @@ import {
   realpathSync,
 } from "node:fs";
 import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
+import { constants as system } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -44,6 +45,8 @@ export type TakeLine = (text: string) => void | Promise<void>;
 
 export type Ended = {
   readonly code: number;
+  /** What has killed it, such as SIGKILL. */
+  readonly killedBy: string | undefined;
   /** What it has written to standard output, where no `line` was given. */
   readonly output: string;
   /** What it has written to standard error, its end. */
@@ -116,10 +119,12 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
       if (stop.isAsked) await output.cut();
     }
     if (!refused) await read(true);
-    await stop.ended(noted);
+    const killedBy = child.signalCode?.toString() ?? signalOf(child.exitCode ?? 1);
+    await stop.ended(noted, killedBy !== undefined);
     if (refused) throw refused.error;
     return {
       code: child.exitCode ?? 1,
+      killedBy,
       output: line ? "" : output.text(),
       errors: output.errors.slice(-ERRORS_SHOWN),
       tooLong: stop.tooLong,
@@ -169,17 +174,25 @@ class Stop {
   }
 
   /**
-   * What was interrupted leaves nobody of its group behind: a shell of local-exec would go on alone. Nor does any other command but an apply,
-   * which may start what the workspace is: a plan runs code of the template, too.
+   * What was interrupted or killed leaves nobody of its group behind: a shell of local-exec would go on alone. Nor does any other command but an
+   * apply, which may start what the workspace is: a plan runs code of the template, too.
    */
-  async ended(mark: ProcessMark | undefined): Promise<void> {
+  async ended(mark: ProcessMark | undefined, wasKilled: boolean): Promise<void> {
     const { args, folder } = this.#options;
-    const mayLeave = args[0] === "apply" && this.#asked === undefined;
+    const mayLeave = args[0] === "apply" && this.#asked === undefined && !wasKilled;
     if (!mayLeave) signalTo(-this.#pid, "SIGKILL");
     // Only these two run what a template brings along.
     if (mark && !mayLeave && (args[0] === "plan" || args[0] === "apply")) await endStrays(folder, mark);
   }
 }
+
+/** A shell around the program says so by its code. */
+const signalOf = (code: number): string | undefined =>
+  Object.entries(system.signals).find(([, number]) => code === 128 + number)?.[0];
+
+/** In words, for whoever reads why a build has failed. */
+export const killedWords = (command: string, signal: string): string =>
+  `${command} was killed by ${signal}${signal === "SIGKILL" ? ", perhaps because this machine ran out of memory: its kernel's log says so" : ""}.`;
 
 const signalTo = (pid: number, signal: "SIGINT" | "SIGKILL"): void => {
   try {

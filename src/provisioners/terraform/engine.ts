@@ -2,7 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
-import { type CommandOptions, type Ended, OUTPUT_LIMIT, runCommand, type TakeLine } from "./command.ts";
+import { type CommandOptions, type Ended, killedWords, OUTPUT_LIMIT, runCommand, type TakeLine } from "./command.ts";
 import { quiet } from "./environment.ts";
 import type { InitTurns } from "./init-turns.ts";
 import type { PlanDocument, StateDocument } from "./mapping/document.ts";
@@ -31,6 +31,8 @@ export type EngineOptions = {
   readonly givesWay: boolean;
 };
 
+/** Where neither this server nor its limits have asked it to end. */
+const INTERRUPTED = "it was interrupted from outside, by SIGINT or SIGTERM.";
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
 
 /** One that is changed keeps its token, so that it counts as one whose token was not seen: then every state is read. */
@@ -154,8 +156,10 @@ export class Engine {
     };
     const ended = await this.#run({ args, env, limit, line });
     // One that did not begin at all says why in a line of its own.
-    const last = this.#mask.hide(ended.errors.trim().split("\n").at(-1) ?? "");
-    if (ended.code !== 0) this.#fail(args[0] ?? "", ended, progress.reasons.length > 0 ? progress.reasons : [last]);
+    const last = progress.crash ?? this.#mask.hide(ended.errors.trim().split("\n").at(-1) ?? "");
+    const reasons = progress.reasons.length > 0 ? progress.reasons : [last];
+    if (ended.code !== 0)
+      this.#fail(args[0] ?? "", ended, progress.wasInterrupted ? [INTERRUPTED, ...reasons] : reasons);
   }
 
   async #run(part: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: TakeLine }): Promise<Ended> {
@@ -175,12 +179,14 @@ export class Engine {
     });
   }
 
-  #fail(command: string, { code, tooLong, tooMuch }: Ended, reasons: readonly string[]): never {
+  #fail(command: string, { code, killedBy, tooLong, tooMuch }: Ended, reasons: readonly string[]): never {
     this.#signal.throwIfAborted();
     const { name } = this.#options.program;
     const minutes = Math.round((command === "apply" ? this.#options.limits.apply : this.#options.limits.step) / 60_000);
     if (tooLong) throw new ProvisionError(`${name} ${command} took longer than ${minutes} minutes and was ended.`);
     if (tooMuch) throw new ProvisionError(`${name} ${command} printed more than ${OUTPUT_LIMIT} bytes and was ended.`);
+    // Whatever it has said by then is not why it ended.
+    if (killedBy) throw new ProvisionError(killedWords(`${name} ${command}`, killedBy));
     const said = reasons.filter((one) => one !== "");
     const [first = `it ended with ${code}.`] = said;
     const more = said.length > 1 ? ` (and ${said.length - 1} more, see the log)` : "";

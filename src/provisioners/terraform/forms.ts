@@ -4,7 +4,7 @@ import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ManifestParameter } from "#schema/templates/manifest.ts";
 import { ProvisionError } from "../provisioner.ts";
-import { runCommand } from "./command.ts";
+import { killedWords, runCommand } from "./command.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
 import { parameterVariables, plainVariables, quiet } from "./environment.ts";
 import { initScript } from "./init-script.ts";
@@ -179,7 +179,7 @@ export class Forms {
       const progress = new Progress(SILENT, mask, () => clock.now());
       const args = ["plan", "-refresh=false", "-lock=false", "-input=false", "-no-color", "-json", `-out=${file}`];
       const targets = version.targets.map((address) => `-target=${address}`);
-      const { tooLong } = await runCommand({
+      const { tooLong, killedBy } = await runCommand({
         ...common,
         args: [...args, `-var-file=${session.variablesFile}`, ...targets],
         env: { ...base, ...asked },
@@ -187,10 +187,12 @@ export class Forms {
       });
       signal.throwIfAborted();
       if (tooLong) throw new ProvisionError("The template's questions took too long to be planned.");
+      if (killedBy) throw new ProvisionError(killedWords(`${program.name} plan`, killedBy));
       if (!(await exists(file)))
         throw new ProvisionError(progress.reasons[0] ?? "The template's questions cannot be planned.");
       const shown = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: base });
       signal.throwIfAborted();
+      if (shown.killedBy) throw new ProvisionError(killedWords(`${program.name} show`, shown.killedBy));
       if (shown.code !== 0) throw new ProvisionError("What was planned of the template's questions cannot be read.");
       const instances = instancesOfPlan(JSON.parse(shown.output) as PlanDocument);
       const faults = progress.errors.map((one) => ({

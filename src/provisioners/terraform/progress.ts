@@ -12,6 +12,10 @@ export type Diagnostic = {
 
 /** Errors kept for the job's own message. */
 const MOST_ERRORS = 20;
+/** How a program of Go begins to tell that it has crashed; what follows is for its makers. */
+const CRASH = /^(?:panic|fatal error|SIG[A-Z]+): /;
+/** It was told to end by SIGINT or SIGTERM. */
+const INTERRUPT = "Interrupt received.";
 /** Operations under way: more than a template has. */
 const MOST_OPEN = 10_000;
 
@@ -42,6 +46,9 @@ type Line = {
 
 export class Progress {
   readonly errors: Diagnostic[] = [];
+  /** What it has said as it crashed. */
+  crash: string | undefined;
+  wasInterrupted = false;
   readonly #report: Report;
   readonly #mask: Mask;
   readonly #now: () => number;
@@ -58,9 +65,11 @@ export class Progress {
     if (text.trim() === "") return;
     const line = parse(text);
     if (!line) {
+      if (CRASH.test(text)) this.crash ??= this.#mask.hide(text);
       this.#say("info", stage, text);
       return;
     }
+    if (line.type === "log" && line["@message"]?.includes(INTERRUPT)) this.wasInterrupted = true;
     if (line.diagnostic) this.#diagnostic(line.diagnostic, stage);
     else if (line.type === undefined) this.#own(line, stage);
     else this.#say(LEVELS[line["@level"] ?? ""] ?? "info", stage, line["@message"] ?? "");

@@ -1,0 +1,151 @@
+// Somebody else ends the program in the middle: an operator, or a machine without memory. The job says by which signal it was killed.
+import { expect } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { noteFolder } from "#test/support/run/ledger.ts";
+import { importVersion } from "#test/support/templates.ts";
+import { makeTerraformTemplate, openTerraformWorld, processesWith } from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const HEAD = `terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+data "coder_workspace" "me" {}
+`;
+
+/** A program of this name that ends as \`dies\` says where it is called with the command that the file \`victim\` names. */
+const mortal = (name: "terraform" | "tofu", dies: string) => {
+  const folder = mkdtempSync(join(tmpdir(), "slipway-tf-mortal-"));
+  noteFolder(folder);
+  mkdirSync(join(folder, "bin"));
+  const path = join(folder, "bin", name);
+  const victim = join(folder, "victim");
+  const real = Bun.which("terraform") ?? Bun.which("tofu");
+  writeFileSync(victim, "");
+  writeFileSync(path, `#!/bin/sh\n[ "$1" = "$(cat ${victim})" ] && ${dies}\nexec ${real} "$@"\n`);
+  chmodSync(path, 0o755);
+  return {
+    path,
+    kills: (command: string): void => writeFileSync(victim, command),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  };
+};
+
+for (const name of ["terraform", "tofu"] as const) {
+  testNeeding(
+    [needs.terraform],
+    `[TF-44] whichever command of ${name} is killed, the job names it, the signal and what may be the cause`,
+    async () => {
+      // The second is how a shell around the program tells it.
+      using program = mortal(name, name === "tofu" ? "exit 137" : "kill -9 $$");
+      await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_BINARY: program.path } });
+      const { admin } = world;
+      const files = { "main.tf": `${HEAD}resource "terraform_data" "first" {}\n` };
+      const why = (command: string): string =>
+        `${name} ${command} was killed by SIGKILL, perhaps because this machine ran out of memory: its kernel's log says so.`;
+      for (const command of ["init", "plan", "show", "graph"]) {
+        program.kills(command);
+        expect((await importVersion(admin, files)).job.error).toBe(why(command));
+      }
+      program.kills("");
+      const { template } = await makeTerraformTemplate(admin, files, "mortal");
+      program.kills("apply");
+      const { id } = await createWorkspace(admin, template.id, "mortal");
+      expect((await awaitBuild(admin, id)).latest_build.job.error).toBe(why("apply"));
+      program.kills("");
+      await createBuild(admin, id, "start");
+      expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
+    },
+    120_000,
+  );
+}
+
+testNeeding(
+  [needs.terraform],
+  "[TF-44] an apply that is killed in the middle keeps what it has made and leaves nobody running; another signal is named as it is",
+  async () => {
+    await using world = await openTerraformWorld();
+    const { admin, folder } = world;
+    const main = `${HEAD}
+resource "terraform_data" "first" {}
+resource "terraform_data" "second" {
+  depends_on = [terraform_data.first]
+  provisioner "local-exec" { command = "echo $PPID > ${folder}/next && mv ${folder}/next ${folder}/pid; [ -e ${folder}/open ] || sleep 600" }
+}`;
+    const { template } = await makeTerraformTemplate(admin, { "main.tf": main }, "killed");
+    const { id } = await createWorkspace(admin, template.id, "killed");
+    const pid = async (): Promise<number> => {
+      await until(() => existsSync(join(folder, "pid")), { what: "the apply" });
+      const found = Number(readFileSync(join(folder, "pid"), "utf8"));
+      rmSync(join(folder, "pid"));
+      return found;
+    };
+    process.kill(await pid(), "SIGKILL");
+    const killed = await awaitBuild(admin, id);
+    expect(killed.latest_build.job.error).toContain(
+      "apply was killed by SIGKILL, perhaps because this machine ran out",
+    );
+    expect(processesWith(`${folder}/open`)).toEqual([]);
+    const state = await admin.fetch("GET", `/api/v2/workspacebuilds/${killed.latest_build.id}/state`);
+    expect(await state.text()).toContain('"first"');
+    await createBuild(admin, id, "start");
+    process.kill(await pid(), "SIGHUP");
+    const hung = await awaitBuild(admin, id);
+    expect(hung.latest_build.job.error).toMatch(/apply was killed by SIGHUP\.$/);
+    await createBuild(admin, id, "start");
+    process.kill(await pid(), "SIGTERM");
+    const told = await awaitBuild(admin, id);
+    expect(told.latest_build.job.error).toMatch(
+      /apply: it was interrupted from outside, by SIGINT or SIGTERM\. \(and \d more/,
+    );
+    expect(processesWith(`${folder}/open`)).toEqual([]);
+    await createBuild(admin, id, "start");
+    // It ends by itself then, and tells everything it knows.
+    process.kill(await pid(), "SIGSEGV");
+    const crashed = await awaitBuild(admin, id);
+    expect(crashed.latest_build.job.error).toMatch(/apply: SIGSEGV: /);
+    writeFileSync(join(folder, "open"), "");
+    await createBuild(admin, id, "delete");
+    await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
+  },
+  120_000,
+);
+
+testNeeding(
+  [needs.terraform],
+  "[TF-44] a plan for a form or for a new workspace that is killed says so, too",
+  async () => {
+    using program = mortal("terraform", "kill -9 $$");
+    await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_BINARY: program.path } });
+    const { admin } = world;
+    const main = `${HEAD}
+data "coder_parameter" "gpu" {
+  name    = "gpu"
+  type    = "bool"
+  default = false
+}
+data "coder_parameter" "kind" {
+  count   = data.coder_parameter.gpu.value == "true" ? 1 : 0
+  name    = "kind"
+  default = "small"
+}`;
+    const { template, version } = await makeTerraformTemplate(admin, { "main.tf": main }, "asked");
+    for (const command of ["plan", "show"]) {
+      program.kills(command);
+      const path = `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`;
+      const { diagnostics } = await admin.post<{ diagnostics: { summary: string }[] }>(path, { inputs: {} });
+      expect(diagnostics.map(({ summary }) => summary).join()).toContain(`${command} was killed by SIGKILL`);
+      const refused = await createWorkspace(admin, template.id, "asked").catch((error) => error);
+      expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+        400,
+        expect.stringContaining(`terraform ${command} was killed by SIGKILL`),
+      ]);
+    }
+  },
+  120_000,
+);
