@@ -4,7 +4,6 @@ import { sha256 } from "#base/ids.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import {
   dropSnapshots,
-  findSnapshot,
   findWorkspaceContext,
   keepSnapshot,
   listChatsTurned,
@@ -45,11 +44,11 @@ export const takeContext = async (
   const snapshot = snapshotOf(resources, error);
   const put = putWorkspaceContext({ workspace_id, agent_id, version, snapshot: snapshot.id, updated_at: now });
   if (before?.snapshot === snapshot.id) return { accepted: true, writes: [put], turned: [] };
-  const known = await store.get(findSnapshot({ id: snapshot.id }));
   return {
     accepted: true,
     writes: [
-      ...(known ? [] : [keepSnapshot(snapshot)]),
+      // Also where it is there now: whoever names it may let it go meanwhile.
+      keepSnapshot(snapshot),
       put,
       markDirty(workspace_id, snapshot.hash, now),
       dropSnapshots(),

@@ -56,11 +56,13 @@ export const putWorkspaceContext = statement<WorkspaceContextRow>(
         updated_at: sql`excluded.updated_at`,
       },
     }),
+  { alone: "contexts" },
 );
 
 /** Snapshots that neither a workspace nor a chat names go. */
 export const dropSnapshots = (): Statement => ({
   touches: [],
+  alone: "contexts",
   sql: `delete from context_snapshots where id in (select s.id from context_snapshots s
     where not exists (select 1 from workspace_contexts w where w.snapshot = s.id)
     and not exists (select 1 from chat_contexts c where c.snapshot = s.id))`,
@@ -82,6 +84,7 @@ const turned = query(
 /** Every chat of the workspace is dirty, or clean, by what it tells now; the time at which a chat became dirty stays. */
 export const markDirty = (workspace_id: string, hash: string, now: number): Statement => ({
   touches: [],
+  alone: "contexts",
   sql: `update chat_contexts set dirty_since =
       case when (select s.hash from context_snapshots s where s.id = chat_contexts.snapshot) = ?2 then null
            else coalesce(dirty_since, ?3) end
@@ -89,13 +92,13 @@ export const markDirty = (workspace_id: string, hash: string, now: number): Stat
   rows: [[workspace_id, hash, now]],
 });
 
-const PIN = `insert into chat_contexts (chat, agent_id, snapshot, pinned_at, dirty_since)
-  select ?1, w.agent_id, w.snapshot, ?3, null from workspace_contexts w where w.workspace_id = ?2`;
-
 /** Pins what the workspace tells now, unless the chat has pinned something or the workspace has told nothing yet. */
 export const pinContextOnce = (chat: number, workspace_id: string, now: number): Statement => ({
   touches: [],
-  sql: `${PIN} on conflict do nothing`,
+  alone: "contexts",
+  sql: `insert into chat_contexts (chat, agent_id, snapshot, pinned_at, dirty_since)
+    select ?1, w.agent_id, w.snapshot, ?3, null from workspace_contexts w where w.workspace_id = ?2
+    on conflict do nothing`,
   rows: [[chat, workspace_id, now]],
 });
 

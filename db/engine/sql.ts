@@ -16,6 +16,7 @@ import {
 import type { AnySQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import { type Touch, touchesOf } from "../schema/touching.ts";
+import type { Alone } from "./alone.ts";
 
 /** What SQLite stores. Booleans travel as 0 and 1, times as milliseconds, JSON as text. */
 export type Value = string | number | bigint | null | Uint8Array;
@@ -33,6 +34,8 @@ export type Statement = {
   readonly expect?: number;
   /** Which answers that are kept it may make wrong; absent: all of them. */
   readonly touches?: readonly Touch[];
+  /** Is written by one node at a time, and so are all others of that name. */
+  readonly alone?: Alone;
 };
 
 /** One read: SQL, its parameters, and how a row of values becomes an object. */
@@ -73,18 +76,18 @@ const encodersOf = (params: unknown[]): ((values: Bindings) => Value)[] =>
   });
 
 /** Made on the first use: the program knows hundreds of queries and a start needs a few of them (45 ms of 300, test/bench). */
-const lazily = <T extends { readonly text: string }>(make: () => T): (() => T) => {
+const lazily = <T extends { readonly text: string }>(make: () => T, alone?: Alone): (() => T) => {
   let made: T | undefined;
   const compiled = (): T => {
     made ??= make();
     return made;
   };
-  compiledTexts.push(() => compiled().text);
+  compiledTexts.push({ text: () => compiled().text, alone });
   return compiled;
 };
 
-/** Of every statement and query that this program has compiled, or will: its text. For the test that prepares each on PostgreSQL. */
-export const compiledTexts: (() => string)[] = [];
+/** Of every statement and query that this program has compiled, or will: its text. For the tests that look at each. */
+export const compiledTexts: { readonly text: () => string; readonly alone: Alone | undefined }[] = [];
 
 const bound = (values: Bindings, name: string): Value => {
   if (!(name in values)) throw new Error(`no value for placeholder "${name}"`);
@@ -98,13 +101,13 @@ const bound = (values: Bindings, name: string): Value => {
  */
 export const statement = <V extends Bindings>(
   builder: Compilable,
-  options: { expect?: number } = {},
+  options: { expect?: number; alone?: Alone } = {},
 ): ((values: V | readonly V[]) => Statement) => {
   const compiled = lazily(() => {
     const { sql: text, params } = builder.toSQL();
     const table = (builder as Partial<Writing>).config?.table;
     return { text, encoders: encodersOf(params), touches: table ? { touches: touchesOf(table) } : {} };
-  });
+  }, options.alone);
   return (values) => {
     const { text, encoders, touches } = compiled();
     return {
@@ -121,14 +124,16 @@ type Columns = Record<string, Column>;
 /** The insert of whole rows: columns the row leaves out get their default, or null. */
 export const insertInto = <T extends SQLiteTable>(
   table: T,
+  options: { alone?: Alone } = {},
 ): ((rows: T["$inferInsert"] | readonly T["$inferInsert"][]) => Statement) => {
-  const compiled = lazily(() => compileInsert(table));
+  const compiled = lazily(() => compileInsert(table), options.alone);
   return (rows) => {
     const { text, encoders } = compiled();
     return {
       sql: text,
       rows: (Array.isArray(rows) ? rows : [rows]).map((row) => encoders.map((encode) => encode(row as Bindings))),
       touches: touchesOf(table),
+      ...options,
     };
   };
 };

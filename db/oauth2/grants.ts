@@ -6,7 +6,7 @@ import { api_keys } from "../schema/users.ts";
 
 export type OAuth2GrantRow = typeof oauth2_grants.$inferSelect;
 
-export const insertOAuth2Grant = insertInto(oauth2_grants);
+export const insertOAuth2Grant = insertInto(oauth2_grants, { alone: "grants" });
 export const findGrant = findBy(oauth2_grants, oauth2_grants.key_id);
 export const findGrantByCode = findBy(oauth2_grants, oauth2_grants.code_hash);
 export const findGrantByFamily = findBy(oauth2_grants, oauth2_grants.family_hash);
@@ -83,6 +83,7 @@ export const deleteKeysOfApp = statement<{ app_id: string }>(
         build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(given(oauth2_grants.app_id)),
       ),
     ),
+  { alone: "grants" },
 );
 
 /** Grants of a user that nothing can come of any more: the code was not redeemed in time, or nobody came back to refresh. */

@@ -9,6 +9,7 @@ import { CommitTrace } from "../engine/commit-trace.ts";
 import { type CommitFigures, type Pending, sizeOf } from "../engine/pending.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
+import { locksOf } from "./alone.ts";
 import { type Sent, sentOf } from "./bind.ts";
 import { outgoingOf } from "./gather.ts";
 import { noticeOf, sentNotice, type Word } from "./notice.ts";
@@ -208,6 +209,8 @@ export class PgWriter {
       await Promise.allSettled(sent.map(({ answer }) => answer));
       failpoint("after_guard");
     }
+    const locks = locksOf(group);
+    if (locks) send(locks);
     const begun = sent.length;
     for (const { sent: one, of } of outgoingOf(group, isGathered)) send(one, of);
     const notice = this.#noticeOf(group, words);
@@ -252,6 +255,8 @@ export class PgWriter {
     await connection.unsafe(BEGIN.text);
     try {
       await connection.unsafe(this.#options.guard.text, this.#options.guard.params as never[]);
+      const locks = locksOf(group);
+      if (locks) await connection.unsafe(locks.text);
       for (const pending of group) {
         await connection.unsafe("savepoint batch");
         const answers = await Promise.allSettled(

@@ -140,7 +140,7 @@ export const deleteTemplate = statement<{ id: string; now: number }>(
         sql`not exists (select 1 from ${workspaces} where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0)`,
       ),
     ),
-  { expect: 1 },
+  { expect: 1, alone: "templates" },
 );
 
 /** Changes nothing; refuses the batch as stale when the template is deleted. For whoever makes a workspace of it: {id}. */
@@ -149,7 +149,7 @@ export const guardTemplate = statement<{ id: string }>(
     .update(templates)
     .set({ deleted: false })
     .where(and(given(templates.id), alive)),
-  { expect: 1 },
+  { expect: 1, alone: "templates" },
 );
 
 const writeAccess = statement<{

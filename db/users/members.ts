@@ -87,14 +87,17 @@ const leaveGroups = statement<Pair>(
   build.delete(group_members).where(and(given(group_members.user_id), given(group_members.organization_id))),
 );
 
-/** Ends a membership, and those of the organization's groups (rule GR-3). Refused as stale when there is none. */
-export const endMembership = (pair: Pair): Statement[] => [leaveGroups(pair), deleteMember(pair)];
+/**
+ * Ends a membership, and those of the organization's groups (rule GR-3). Refused as stale when there is none. The membership first: whoever puts
+ * the member into a group meanwhile holds its row until the group's can be seen.
+ */
+export const endMembership = (pair: Pair): Statement[] => [deleteMember(pair), leaveGroups(pair)];
 
 const deleteMembersOf = deleteBy(organization_members, organization_members.organization_id);
 const deleteGroupMembersOf = deleteBy(group_members, group_members.organization_id);
 
 /** Ends every membership, when the organization is deleted. */
 export const endMembershipsOf = (organization_id: string): Statement[] => [
-  deleteGroupMembersOf(organization_id),
   deleteMembersOf(organization_id),
+  deleteGroupMembersOf(organization_id),
 ];

@@ -36,6 +36,7 @@ export const insertUserSecret = (row: UserSecretRow, most: number): Statement =>
     ],
   ],
   expect: 1,
+  alone: "personal",
 });
 
 export const updateUserSecret = updateBy(user_secrets, user_secrets.id);

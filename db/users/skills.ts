@@ -1,6 +1,6 @@
 // Personal skills. Written by src/api/users/skills.ts; at most 100 a person, which the insert itself checks.
 import { and, asc } from "drizzle-orm";
-import { build, deleteBy, findBy, given, query, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, findBy, given, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { user_skills } from "../schema/context.ts";
 
 export type UserSkillRow = typeof user_skills.$inferSelect;
@@ -23,12 +23,13 @@ export const listUserSkillNames = query(
 export const findUserSkill = findBy(user_skills, user_skills.user_id, user_skills.id);
 
 /** Refused as `stale` when the person has `most` skills already, as `constraint` when the name is taken. */
-export const insertUserSkill = (row: UserSkillRow, most: number) => ({
+export const insertUserSkill = (row: UserSkillRow, most: number): Statement => ({
   touches: [],
   sql: `insert into user_skills (id, user_id, name, description, content, created_at, updated_at)
     select ?1, ?2, ?3, ?4, ?5, ?6, ?7 where (select count(*) from user_skills where user_id = ?2) < ?8`,
   rows: [[row.id, row.user_id, row.name, row.description, row.content, row.created_at, row.updated_at, most]],
   expect: 1,
+  alone: "personal",
 });
 
 export const updateUserSkill = updateBy(user_skills, user_skills.id);

@@ -1,5 +1,6 @@
 // Users. Names and addresses are compared without letter case.
 import { and, asc, eq, ne, notExists, type SQL, sql } from "drizzle-orm";
+import type { Alone } from "../engine/alone.ts";
 import { build, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { organization_members, users } from "../schema/users.ts";
@@ -18,13 +19,13 @@ const isOwner = and(
 );
 
 /** A guard of a user who is there: changes nothing, and refuses the batch as `stale` where the condition does not hold. */
-const guard = <Values extends { id: string }>(condition: SQL | undefined) =>
+const guard = <Values extends { id: string }>(condition: SQL | undefined, options: { alone?: Alone } = {}) =>
   statement<Values>(
     build
       .update(users)
       .set({ deleted: false })
       .where(and(given(users.id), alive, condition)),
-    { expect: 1 },
+    { expect: 1, ...options },
   );
 
 export const findUser = query(
@@ -137,7 +138,7 @@ export const deleteUser = statement<{ id: string; now: number }>(
 );
 
 /** A guard: refuses the batch as `stale` when this user is no owner any more. Two owners cannot undo each other at once. */
-export const isStillOwner = guard<{ id: string }>(isOwner);
+export const isStillOwner = guard<{ id: string }>(isOwner, { alone: "owners" });
 
 /** {id}: another owner who may sign in. */
 export const findOtherOwner = query(

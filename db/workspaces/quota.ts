@@ -33,5 +33,5 @@ export const guardQuota = statement<{ workspace_id: string; daily_cost: number }
         sql`${others} + ${sql.placeholder("daily_cost")} <= ${allowed}`,
       ),
     ),
-  { expect: 1 },
+  { expect: 1, alone: "quota" },
 );

@@ -22,6 +22,7 @@ const put = statement<{ key: string }>(
     .insert(settings)
     .values({ key: sql.placeholder("key"), value: "true" })
     .onConflictDoNothing(),
+  { alone: "sharing" },
 );
 const drop = statement<{ key: string }>(build.delete(settings).where(given(settings.key)));
 
@@ -41,7 +42,7 @@ export const guardSharing = statement<{ organization_id: string }>(
         sql`not ${isOff}`,
       ),
     ),
-  { expect: 1 },
+  { expect: 1, alone: "sharing" },
 );
 
 /** Workspaces that are shared where they may not be: {organization_id}, null for everywhere. For `scan`. */

@@ -25,7 +25,7 @@ const written = (file: string): string[] =>
   [...readFileSync(ROOT + file, "utf8").matchAll(/\bsql: "((?:[^"\\]|\\.)*)"/g)].map(([, text = ""]) => text);
 
 /** The text, unless it is one of another test in this process: about tables of its own, or one that cannot be compiled. */
-const ours = (text: () => string): string[] => {
+const ours = ({ text }: { text: () => string }): string[] => {
   try {
     const [, table] = /^(?:insert into|update|delete from|select .*? from) "(\w+)"/s.exec(text()) ?? [];
     return table === undefined || TABLES.has(table) ? [text()] : [];

@@ -1,0 +1,107 @@
+// Guards that look at other rows than they write are written by one node at a time, or stand here with the reason why they need not be.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { ALONE } from "#db/engine/alone.ts";
+import { compiledTexts } from "#db/engine/sql.ts";
+import { locksOf } from "#db/pg/alone.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+
+const OLD = "takes away what is old or too much: what comes meanwhile is taken next time";
+const OF_ONE = "its other rows belong to the same chat, workspace or agent, of which one node has the actor";
+const FIRST =
+  "whoever makes such a row guards nothing that is written here, so it may come right after this one, on one server too";
+
+/** Words of the statement, and the reason. */
+const REVIEWED: readonly (readonly [string, string])[] = [
+  ['delete from "known_addresses"', OLD],
+  ['delete from "audit_logs" where "audit_logs"."key" in', OLD],
+  ['delete from "connection_logs" where "connection_logs"."key" in', OLD],
+  ['delete from "workspace_activity"', OLD],
+  ['delete from "app_statuses" where "app_statuses"."app_id"', OLD],
+  ["delete from chat_files", OLD],
+  ["delete from chat_run_steps", OLD],
+  ["delete from chat_runs", OLD],
+  ["delete from hook_dispatches", OLD],
+  ["delete from notifications", OLD],
+  ['delete from "app_statuses" where "app_statuses"."agent_id"', OF_ONE],
+  ['delete from "agent_apps"', OF_ONE],
+  ['delete from "agent_log_sources"', OF_ONE],
+  ['delete from "agent_metadata"', OF_ONE],
+  ['delete from "agent_scripts"', OF_ONE],
+  ["insert into model_spend", OF_ONE],
+  ['update "chats" set "pin_order"', "all chats of a user are of one part"],
+  ['update "connection_logs"', "what a start closes is of agents that are gone, which do not come back"],
+  [
+    'delete from "api_keys" where "api_keys"."id" in (select "key_id" from "oauth2_grants" where ("oauth2_grants"."user_id"',
+    "what has lapsed cannot be renewed: renewing looks at the same time",
+  ],
+  ['delete from "oauth2_apps"', "a grant changes its application's row, which is looked at again then"],
+  ['update "organizations" set "updated_at"', FIRST],
+  ['update "users" set "updated_at"', FIRST],
+  ['update "users" set "deleted" = ? where ("users"."id" = ? and "users"."deleted" = ? and (json_array_length', FIRST],
+  ["insert into timers", "a workspace that is being made reads its template and its owner when its build has ended"],
+  ["insert into notifications", "one notice more or less, in the moment in which somebody switches them off"],
+];
+
+type Written = { readonly text: string; readonly isAlone: boolean };
+
+const isWrite = (text: string): boolean => /^\s*(insert|update|delete)\b/i.test(text);
+
+/** Whether it reads rows beside the one that it is about. What stands in the row itself is read by `json_each`. */
+const readsOthers = (text: string): boolean =>
+  /\b(from|join)\s+(?!json_each)["\w$]/i.test(text.replace(/^\s*delete\s+from\b/i, "delete"));
+
+const compiled = (): Written[] =>
+  compiledTexts.flatMap(({ text, alone }) => {
+    try {
+      return [{ text: text(), isAlone: alone !== undefined }];
+    } catch {
+      // One of another test in this process, which cannot be compiled.
+      return [];
+    }
+  });
+
+/** Statements that a file holds as words, with what is said of them in the same braces. */
+const written = (file: string): Written[] => {
+  const source = readFileSync(ROOT + file, "utf8");
+  return [...source.matchAll(/`(?:[^`\\]|\\.)*`|"(?:[^"\\\n]|\\.)*"/g)].map(({ 0: found, index }) => {
+    const around = source.slice(source.lastIndexOf("{\n", index), source.indexOf("\n}", index));
+    return {
+      text: found.slice(1, -1),
+      isAlone: /\balone: "/.test(around) && /\bsql:\s*$/.test(source.slice(0, index)),
+    };
+  });
+};
+
+const flat = (text: string): string => text.replace(/\s+/g, " ").trim();
+
+test("[PQ-13] a statement that looks at other rows than it writes is written alone, or was looked at", async () => {
+  const files = [...new Bun.Glob("{db,actors,src}/**/*.ts").scanSync({ cwd: ROOT })].filter(
+    (file) => !/^db\/(pg|reports|backup|migrations)\/|worker|drizzle\.config|\.d\.ts$/.test(file),
+  );
+  for (const file of files.filter((one) => one.startsWith("db/"))) await import(ROOT + file);
+  await import("#src/context/open.ts");
+  const found = [...compiled(), ...files.flatMap(written)]
+    .filter(({ text }) => isWrite(text) && readsOthers(text))
+    .map(({ text, isAlone }) => ({ text: flat(text), isAlone }));
+  const unnamed = found.filter(({ text, isAlone }) => !isAlone && !REVIEWED.some(([words]) => text.startsWith(words)));
+  expect(unnamed.map(({ text }) => text)).toEqual([]);
+  const unused = REVIEWED.filter(([words]) => !found.some(({ text, isAlone }) => !isAlone && text.startsWith(words)));
+  expect(unused.map(([words]) => words)).toEqual([]);
+  expect(found.filter(({ isAlone }) => isAlone).length).toBeGreaterThan(6);
+});
+
+test("[PQ-13] a group takes the locks of all its names, each once and always in the same order", () => {
+  const pending = (...names: ((typeof ALONE)[number] | undefined)[]) => ({
+    batch: names.map((alone) => ({ sql: "", rows: [[]], ...(alone && { alone }) })),
+    rows: 0,
+    bytes: 0,
+    resolve() {},
+    reject() {},
+  });
+  expect(locksOf([pending(undefined), pending()])).toBeUndefined();
+  const text = `select pg_advisory_xact_lock(18, ${ALONE.indexOf("templates")}), pg_advisory_xact_lock(18, ${ALONE.indexOf("quota")})`;
+  expect(locksOf([pending("quota"), pending(undefined, "templates", "quota")])?.text).toBe(text);
+});

@@ -1,0 +1,291 @@
+// Two nodes that write at the same time: of two guards that look at each other's rows one refuses, as on one server.
+import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { insertChat } from "#db/chats/chats.ts";
+import {
+  dropSnapshots,
+  findChatContext,
+  keepSnapshot,
+  markDirty,
+  pinContextOnce,
+  putWorkspaceContext,
+} from "#db/chats/context.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { deleteOAuth2App, insertOAuth2App, updateOAuth2App } from "#db/oauth2/apps.ts";
+import { deleteKeysOfApp, insertOAuth2Grant } from "#db/oauth2/grants.ts";
+import { Primary } from "#db/pg/primary.ts";
+import { openPgStore, PgStore } from "#db/pg/store.ts";
+import { deleteTemplate, guardTemplate, insertTemplate } from "#db/templates/templates.ts";
+import { findKey, insertKey } from "#db/users/api-keys.ts";
+import { addToGroup, insertGroup, listGroupMemberIds } from "#db/users/groups.ts";
+import { endMembership, insertMember } from "#db/users/members.ts";
+import { insertOrganization } from "#db/users/organizations.ts";
+import { insertUserSecret } from "#db/users/secrets.ts";
+import { isStillOwner, updateUser } from "#db/users/users.ts";
+import { insertBuild, updateBuild } from "#db/workspaces/builds.ts";
+import { guardQuota } from "#db/workspaces/quota.ts";
+import { guardSharing, listForbiddenSharing, setSharingOff } from "#db/workspaces/sharing.ts";
+import { insertWorkspace, updateWorkspace } from "#db/workspaces/workspaces.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { randomFrom } from "#test/support/random.ts";
+import { putUser, userNamed } from "../batches.ts";
+import { outcomeOf } from "../contract.ts";
+
+const ROUNDS = 60;
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+let database: TestDatabase;
+let nodes: readonly [PgStore, PgStore];
+beforeAll(async () => {
+  if (!needs.postgres.found) return;
+  database = await createDatabase();
+  const opened = await openPgStore({ url: database.url, now: 0, fatal: () => {} });
+  // One more of the same epoch, so that neither fences the other: it is the database alone that keeps them apart.
+  nodes = [opened, new PgStore(new Primary(database.url), opened.epoch, { fatal: () => {} })];
+  await opened.commit([insertOrganization(organization("org"))]);
+});
+afterAll(async () => {
+  if (!needs.postgres.found) return;
+  await Promise.all(nodes.map((node) => node.close()));
+  await database.remove();
+});
+
+const TIMES = { created_at: 1, updated_at: 1 };
+const organization = (id: string) => ({ id, name: id, display_name: id, ...TIMES });
+const template = (id: string, created_by: string, name = id) => ({
+  id,
+  name,
+  organization_id: "org",
+  provisioner: "echo",
+  active_version_id: "v",
+  created_by,
+  ...TIMES,
+});
+const workspace = (id: string, owner_id: string, template_id: string) => ({
+  id,
+  owner_id,
+  organization_id: "org",
+  template_id,
+  name: id,
+  latest_build_id: `b-${id}`,
+  last_used_at: 1,
+  ...TIMES,
+});
+const build = (workspace_id: string) => ({
+  id: `b-${workspace_id}`,
+  workspace_id,
+  build_number: 1,
+  job_id: `j-${workspace_id}`,
+  template_version_id: "v",
+  initiator_id: "x",
+  reason: "initiator",
+  ...TIMES,
+  transition: "start" as const,
+});
+const secret = (id: string, user_id: string) => ({
+  id,
+  user_id,
+  name: id,
+  description: "",
+  env_name: "",
+  file_path: "",
+  sealed_value: "",
+  ...TIMES,
+});
+const key = (id: string, user_id: string) => ({
+  id,
+  user_id,
+  secret_hash: id,
+  login_type: "oauth2_provider_app",
+  scope: "all",
+  lifetime_seconds: 1,
+  ...TIMES,
+  last_used: 1,
+  expires_at: 1,
+});
+const grant = (key_id: string, app_id: string, user_id: string) => ({
+  key_id,
+  app_id,
+  user_id,
+  scopes: [],
+  redirect_uri: "",
+  code_hash: key_id,
+  code_challenge: "",
+  ...TIMES,
+  code_expires_at: 1,
+});
+
+type Race = {
+  readonly before: readonly Statement[];
+  /** What the two nodes want at the same time. */
+  readonly wanted: readonly [readonly Statement[], readonly Statement[]];
+  /** What the first one looks for as soon as it is answered. */
+  look?(): Promise<unknown>;
+  /** Looks at what is there once both have been answered; by default exactly one has won. */
+  check?(outcomes: readonly string[], seen: unknown): Promise<void>;
+};
+
+const oneHasWon = async (outcomes: readonly string[]): Promise<void> => {
+  expect(outcomes.filter((outcome) => outcome === "done")).toHaveLength(1);
+  expect(outcomes.filter((outcome) => outcome === "stale" || outcome === "constraint")).toHaveLength(1);
+};
+
+/** A race about things that have this name. */
+const RACES: Readonly<Record<string, (n: string) => Race>> = {
+  "a template is deleted and a workspace is made of it": (n) => ({
+    before: [insertTemplate(template(n, "u"))],
+    wanted: [[deleteTemplate({ id: n, now: 2 })], [guardTemplate({ id: n }), insertWorkspace(workspace(n, "u", n))]],
+  }),
+  "the last two owners take the role from each other": (n) => ({
+    before: [putUser(["a", "b"].map((one) => ({ ...userNamed(one + n), roles: ["owner"] })))],
+    wanted: [
+      [isStillOwner({ id: `id-of-a${n}` }), updateUser(`id-of-b${n}`, { roles: [] })],
+      [isStillOwner({ id: `id-of-b${n}` }), updateUser(`id-of-a${n}`, { roles: [] })],
+    ],
+  }),
+  "two templates of one name": (n) => ({
+    before: [],
+    wanted: [[insertTemplate(template(`a${n}`, "u", n))], [insertTemplate(template(`b${n}`, "u", n))]],
+  }),
+  "the last secret that somebody may have, twice": (n) => ({
+    before: [putUser(userNamed(n))],
+    wanted: [
+      [insertUserSecret(secret(`a${n}`, `id-of-${n}`), 1)],
+      [insertUserSecret(secret(`b${n}`, `id-of-${n}`), 1)],
+    ],
+  }),
+  "two workspaces of one owner, each of which costs what is left": (n) => {
+    const ids = [`a${n}`, `b${n}`] as const;
+    const start = (id: string): Statement[] => [
+      guardQuota({ workspace_id: id, daily_cost: 6 }),
+      updateBuild(`b-${id}`, { daily_cost: 6 }),
+    ];
+    return {
+      before: [
+        putUser(userNamed(n)),
+        insertWorkspace(ids.map((id) => workspace(id, `id-of-${n}`, "t"))),
+        insertBuild(ids.map(build)),
+      ],
+      wanted: [start(ids[0]), start(ids[1])],
+    };
+  },
+  "sharing is switched off and a workspace is shared": (n) => ({
+    before: [insertOrganization(organization(n)), insertWorkspace({ ...workspace(n, "u", "t"), organization_id: n })],
+    wanted: [
+      [setSharingOff(n, true)],
+      [guardSharing({ organization_id: n }), updateWorkspace(n, { user_acl: { somebody: "use" } })],
+    ],
+    // Whoever switches it off looks for what is shared then.
+    look: () => nodes[0].all(listForbiddenSharing({ organization_id: n })),
+    async check([, shared], found) {
+      expect(found).toHaveLength(shared === "done" ? 1 : 0);
+    },
+  }),
+  "an application is deleted and granted something": (n) => ({
+    before: [insertOAuth2App({ id: n, name: n, redirect_uris: [], auth_method: "none", ...TIMES })],
+    wanted: [
+      [deleteKeysOfApp({ app_id: n }), deleteOAuth2App(n)],
+      [
+        updateOAuth2App(n, { updated_at: 2 }, { expect: 1 }),
+        insertKey(key(n, "u")),
+        insertOAuth2Grant(grant(n, n, "u")),
+      ],
+    ],
+    async check() {
+      expect(await nodes[0].get(findKey({ id: n }))).toBeUndefined();
+    },
+  }),
+  "a membership ends and the member is put into a group": (n) => ({
+    before: [
+      putUser(userNamed(n)),
+      insertGroup({ id: n, organization_id: "org", name: n, ...TIMES }),
+      insertMember({ organization_id: "org", user_id: `id-of-${n}`, ...TIMES }),
+    ],
+    wanted: [
+      endMembership({ organization_id: "org", user_id: `id-of-${n}` }),
+      addToGroup([{ group_id: n, organization_id: "org", user_id: `id-of-${n}` }]),
+    ],
+    async check([ended]) {
+      expect(ended).toBe("done");
+      expect(await nodes[0].all(listGroupMemberIds({ group_id: n }))).toEqual([]);
+    },
+  }),
+  "a workspace tells another context while a chat pins the one before": (n) => {
+    const chat = Number(n.slice(1));
+    const tell = (version: number): Statement[] => {
+      const id = `${n}-${version}`;
+      return [
+        keepSnapshot({ id, hash: id, resources: [], error: "" }),
+        putWorkspaceContext({ workspace_id: n, agent_id: "a", version, snapshot: id, updated_at: 1 }),
+        markDirty(n, id, 1),
+        dropSnapshots(),
+      ];
+    };
+    return {
+      before: [
+        insertWorkspace(workspace(n, "u", "t")),
+        insertChat({
+          key: chat,
+          id: n,
+          organization_id: "org",
+          owner_id: "u",
+          workspace_id: n,
+          last_model_config_id: "m",
+          title: n,
+          client_type: "api",
+          status: "waiting",
+          snapshot_version: 1,
+          history_version: 1,
+          ...TIMES,
+        }),
+        ...tell(1),
+      ],
+      wanted: [tell(2), [pinContextOnce(chat, n, 1)]],
+      async check(outcomes) {
+        expect(outcomes).toEqual(["done", "done"]);
+        const pinned = await nodes[0].get(findChatContext({ chat }));
+        expect(pinned?.dirty_since === null).toBe(pinned?.snapshot === `${n}-2`);
+      },
+    };
+  },
+};
+
+describe("[PQ-14] two nodes want what cannot be both", () => {
+  let round = 0;
+  beforeAll(async () => {
+    if (!needs.postgres.found) return;
+    await nodes[0].commit([
+      putUser({ ...userNamed("u"), id: "u" }),
+      insertTemplate(template("t", "u")),
+      insertGroup({ id: "org", organization_id: "org", name: "all", quota_allowance: 10, ...TIMES }),
+    ]);
+  });
+
+  for (const [name, race] of Object.entries(RACES)) {
+    testNeeding(
+      [needs.postgres],
+      `${name} (seed ${SEED})`,
+      async () => {
+        const random = randomFrom(SEED);
+        for (let i = 0; i < ROUNDS; i++) {
+          const { before, wanted, look, check = oneHasWon } = race(`r${++round}`);
+          await nodes[0].commit(before);
+          let seen: unknown;
+          const commit = async (at: 0 | 1): Promise<string> => {
+            const outcome = await outcomeOf(nodes[at].commit(wanted[at]));
+            if (at === 0) seen = await look?.();
+            return outcome;
+          };
+          const later = async (at: 0 | 1): Promise<string> => {
+            for (let turns = Math.floor(random() * 3); turns > 0; turns--) await nodes[at].get(findKey({ id: "" }));
+            return commit(at);
+          };
+          const isFirst = random() < 0.5;
+          const outcomes = await Promise.all(isFirst ? [commit(0), later(1)] : [later(0), commit(1)]);
+          await check(outcomes, seen);
+        }
+      },
+      60_000,
+    );
+  }
+});
