@@ -1,5 +1,6 @@
 // `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the
-// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network]; ends with 1 when a check failed.
+// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network] [--reads]; ends with 1 when a
+// check failed.
 // With SLIPWAY_TEST_DATABASE=postgres those that are of both databases run on the PostgreSQL of SLIPWAY_TEST_POSTGRES, in rows of their own.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -108,6 +109,8 @@ const OF_BOTH = [
   "server: failpoints",
 ];
 const onThere = (name: string): string => `${name}, on PostgreSQL`;
+const isOfCluster = (name: string): boolean => name.startsWith("cluster:");
+const withReads = (name: string): string => `${name}, reads on every node`;
 
 /** What a check answers, if anything, is one line about what was seen. */
 type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
@@ -152,16 +155,22 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     seed: { type: "string" },
     full: { type: "boolean", default: false },
-    /** As `--only cluster:`. */
+    /** Checks of clusters, in rows of their own: on nodes that all answer reads (`cluster_reads = every`). */
+    reads: { type: "boolean", default: false },
+    /** As `--only cluster:`, beside another `--only`. */
     cluster: { type: "boolean", default: false },
-    /** As `--only network:`. */
+    /** As `--only network:`, beside another `--only`. */
     network: { type: "boolean", default: false },
   },
 });
-const only = values.cluster ? "cluster:" : values.network ? "network:" : values.only;
-const wanted = PLAN.filter(({ name }) => only === undefined || name.includes(only)).filter(
-  ({ name }) => !onPostgres || OF_BOTH.includes(name),
-);
+if (values.reads) process.env.SLIPWAY_TEST_CLUSTER_READS = "every";
+const isWanted = (name: string): boolean =>
+  name.includes(values.only ?? "") &&
+  (!values.cluster || isOfCluster(name)) &&
+  (!values.network || name.startsWith("network:")) &&
+  (!values.reads || isOfCluster(name)) &&
+  (!onPostgres || OF_BOTH.includes(name));
+const wanted = PLAN.filter(({ name }) => isWanted(name));
 if (wanted.length === 0) say(`no check is called so; there are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
 
 const unplanned = CHECKS.filter(({ name }) => !PLAN.some((one) => one.name === name));
@@ -174,7 +183,8 @@ const run = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise
   const done = (outcome: Result["outcome"], said: string): Result => {
     const seconds = (performance.now() - began) / 1000;
     const date = new Date().toISOString().slice(0, 10);
-    return { name: onPostgres ? onThere(name) : name, numbers, rounds, seed, outcome, said, seconds, date };
+    const shown = values.reads ? withReads(name) : onPostgres ? onThere(name) : name;
+    return { name: shown, numbers, rounds, seed, outcome, said, seconds, date };
   };
   const check = CHECKS.find((one) => one.name === name);
   if (!check) return done("skipped", "this machine lacks what it needs");
@@ -199,7 +209,7 @@ for (const one of wanted) {
     README,
     withRows(
       readFileSync(README, "utf8"),
-      PLAN.flatMap(({ name }) => [name, onThere(name)]),
+      PLAN.flatMap(({ name }) => [name, onThere(name), withReads(name)]),
       results,
       describeMachine(),
     ),

@@ -81,7 +81,7 @@ export const tortureNetworks = async (faults: readonly string[], seed: number): 
 const serverNetworks = async (options: CheckOptions): Promise<string> => {
   const said = await tortureRounds(options, { faults: NETWORK_FAULTS, run: tortureNetworks });
   const count = options.rounds * (NETWORK_FAULTS.length + LAST.length);
-  return `${count} faults (every way cut, one way and both; nodes stopped for 2, 6 and 20 s; the standby away; ${options.rounds} primaries killed and back) on three nodes and two databases in namespaces, ${said}`;
+  return `${count} faults (ways cut, nodes stopped, standby away, ${options.rounds} primaries killed and back), ${said}`;
 };
 
 export const checks: readonly Check[] =

@@ -17,11 +17,10 @@ const STANDS_MS: Readonly<Record<string, number>> = {
   "in-commit-20": 20_000,
 };
 
-/** The node that has stopped itself; undefined while none has. */
-const stopped = ({ nodes }: Seen): number | undefined => {
-  for (const [n, { pid }] of nodes) if (stateOf(pid) === "T") return n;
-  return undefined;
-};
+/** The nodes that have stopped themselves. */
+const stopped = ({ nodes }: Seen): number[] => [...nodes].flatMap(([n, { pid }]) => (stateOf(pid) === "T" ? [n] : []));
+/** How often it is looked for nodes that stop themselves while another one stands still. */
+const LOOK_MS = 100;
 
 const stateOf = (pid: number): string => {
   try {
@@ -42,10 +41,19 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
       async fault(name, seen) {
         const stands = STANDS_MS[name];
         if (stands === undefined) return undefined;
-        const n = await until(() => stopped(seen), { what: "a node to stop itself in a commit", patience: 60_000 });
+        const goOn = (n: number): void => seen.nodes.get(n)?.signal("SIGCONT");
+        const n = await until(() => stopped(seen)[0], { what: "a node to stop itself in a commit", patience: 60_000 });
+        // The next ones come to the same place.
+        const others = setInterval(
+          () =>
+            stopped(seen)
+              .filter((one) => one !== n)
+              .forEach(goOn),
+          LOOK_MS,
+        );
         await Bun.sleep(stands);
-        seen.nodes.get(n)?.signal("SIGCONT");
-        return undefined;
+        goOn(n);
+        return { end: () => clearInterval(others) };
       },
     },
     // Whoever has stopped once is started anew, so that each node can do so again.

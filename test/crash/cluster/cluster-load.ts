@@ -1,0 +1,103 @@
+// Clients that write through all nodes without a break, note what they were told, and look whether any node shows what was acknowledged.
+import { Client } from "#src/client.ts";
+import type { NodeProcess } from "#test/support/cluster.ts";
+import type { Outcome, Write } from "./cluster-oracle.ts";
+
+const CLIENTS = 4;
+/** How long a client waits for an answer. */
+export const CLIENT_MS = 5000;
+const TOKENS = "/api/v2/users/me/keys/tokens";
+
+export class ClusterLoad {
+  readonly writes: Write[] = [];
+  /** What was answered that no fault explains. */
+  readonly wrong: string[] = [];
+  acknowledged = 0;
+  /** When the last write was acknowledged, and the longest time between two since it is watched. */
+  #acknowledged_at = performance.now();
+  #pause_ms = 0;
+  readonly #node: () => NodeProcess | undefined;
+  readonly #token: string;
+  #goes = true;
+  #clients: Promise<unknown> = Promise.resolve();
+
+  /** `node`: whom the next request goes to. */
+  constructor(node: () => NodeProcess | undefined, token: string) {
+    this.#node = node;
+    this.#token = token;
+  }
+
+  start(): void {
+    this.#clients = Promise.all(Array.from({ length: CLIENTS }, (_, i) => this.#run(i)));
+  }
+
+  async stop(): Promise<void> {
+    this.#goes = false;
+    await this.#clients;
+  }
+
+  /** Watches from now on how long writes pause. */
+  watch(): void {
+    this.#acknowledged_at = performance.now();
+    this.#pause_ms = 0;
+  }
+
+  get pause_ms(): number {
+    return this.#pause_ms;
+  }
+
+  count(outcome: Outcome): number {
+    return this.writes.filter((one) => one.outcome === outcome).length;
+  }
+
+  async #run(client: number): Promise<void> {
+    for (let i = 0; this.#goes; i++) {
+      const node = this.#node();
+      if (!node) continue;
+      const name = `w-${client}-${i}`;
+      const outcome = await this.#write(node, name);
+      this.writes.push({ name, outcome });
+      if (outcome === "done") {
+        this.#acknowledge();
+        await this.#lookFor(name);
+      } else await Bun.sleep(20);
+    }
+  }
+
+  #acknowledge(): void {
+    const now = performance.now();
+    this.#pause_ms = Math.max(this.#pause_ms, now - this.#acknowledged_at);
+    this.#acknowledged_at = now;
+    this.acknowledged++;
+  }
+
+  async #write(node: NodeProcess, token_name: string): Promise<Outcome> {
+    const status = await this.#ask(node, "POST", TOKENS, { token_name });
+    if (status === undefined) return "unknown";
+    if (status < 300) return "done";
+    // 500 says that it may have been saved; 503, that it was not.
+    if (status === 500 || status === 502 || status === 504) return "unknown";
+    if (status !== 503) this.wrong.push(`${token_name} was answered ${status} by ${node.id}`);
+    return "refused";
+  }
+
+  /** Any node shows it, by itself or by asking the active one, or says that it cannot. */
+  async #lookFor(name: string): Promise<void> {
+    const node = this.#node();
+    const status = node && (await this.#ask(node, "GET", `${TOKENS}/${name}`));
+    if (status !== undefined && status !== 200 && status < 500)
+      this.wrong.push(`${name} was acknowledged, and ${node?.id} answered ${status} to who looked for it`);
+  }
+
+  /** The status; undefined where no answer came. */
+  async #ask(node: NodeProcess, method: string, path: string, body?: unknown): Promise<number | undefined> {
+    const signal = AbortSignal.timeout(CLIENT_MS);
+    try {
+      const answer = await new Client(node.url, this.#token).fetch(method, path, body, { signal });
+      await answer.body?.cancel();
+      return answer.status;
+    } catch {
+      return undefined;
+    }
+  }
+}
