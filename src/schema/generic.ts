@@ -6,7 +6,8 @@ export const Generic = namedObject("Generic", {
   message: t.String({ description: "What happened, in one sentence." }),
   kind: t.Optional(
     t.String({
-      description: "Which of several reasons it is, for programs: hook_denied, hook_dispatch_failed, usage_limit.",
+      description:
+        "Which of several reasons it is, for programs: hook_denied, hook_dispatch_failed, usage_limit, revoked (the key has been ended; it has not merely expired).",
     }),
   ),
   detail: t.Optional(t.String({ description: "More about the cause, when there is more to say." })),

@@ -71,7 +71,6 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.goto(at("/admin/mcp-servers"));
   await page.getByRole("button", { name: "Add MCP server" }).waitFor();
   await askTest("demote");
-  await page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name: "Workers" }).click();
   await page.getByText("Your roles are others now").waitFor();
   await page.getByText("Not for this account").waitFor();
   return result;

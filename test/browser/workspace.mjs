@@ -70,12 +70,74 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("region", { name: "Starting" }).getByRole("button", { name: "Save" }).click();
   await page.getByText("Starts at 09:00").waitFor();
   await look("schedule");
+  // Another tab changes the same meanwhile: what nobody has touched follows, what one has typed is told before it is replaced.
+  const put = (what, body) =>
+    page.evaluate(
+      ([path, text]) =>
+        fetch(path, { method: "PUT", headers: { "content-type": "application/json" }, body: text }).then(
+          ({ status }) => status,
+        ),
+      [`/api/v2${new URL(base).pathname}/${what}`, JSON.stringify(body)],
+    );
+  const stopping = page.getByRole("region", { name: "Stopping" });
+  const starting = page.getByRole("region", { name: "Starting" });
+  const hours = page.getByLabel("Hours after a start");
+  await put("ttl", { ttl_ms: 3 * 3_600_000 });
+  await page.waitForFunction(() => document.querySelector("[aria-labelledby=stop] input[type=number]")?.value === "3");
+  // Its own stream has not told yet.
+  let isDeaf = true;
+  await page.routeWebSocket(/watch-ws/, (line) => {
+    const server = line.connectToServer();
+    server.onMessage((message) => !isDeaf && line.send(message));
+  });
+  await page.reload();
+  await hours.fill("5");
+  await put("ttl", { ttl_ms: 4 * 3_600_000 });
+  await stopping.getByRole("button", { name: "Save" }).click();
+  await stopping.getByRole("alert").filter({ hasText: "it stops 4 h after a start" }).waitFor();
+  await look("schedule-meanwhile");
+  await stopping.getByRole("button", { name: "Take theirs" }).click();
+  result.taken = await hours.inputValue();
+  await hours.fill("6");
+  await put("ttl", { ttl_ms: 7 * 3_600_000 });
+  await stopping.getByRole("button", { name: "Save" }).click();
+  await stopping.getByRole("alert").filter({ hasText: "it stops 7 h after a start" }).waitFor();
+  await stopping.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Stops 6 h after each start").waitFor();
+  await page.getByLabel("Time", { exact: true }).fill("08:00");
+  await put("autostart", { schedule: "CRON_TZ=Europe/Paris 30 7 * * 1-5" });
+  await starting.getByRole("button", { name: "Save" }).click();
+  await starting
+    .getByRole("alert")
+    .filter({ hasText: "it starts at 07:30 on Mon, Tue, Wed, Thu, Fri (Europe/Paris)" })
+    .waitFor();
+  await starting.getByRole("button", { name: "Take theirs" }).click();
+  result.startTime = await page.getByLabel("Time", { exact: true }).inputValue();
+  isDeaf = false;
 
   // A change of a parameter is shown before it is made, and makes a second build.
   await page.getByRole("link", { name: "Parameters" }).click();
   await page.getByLabel("Startup script").fill("echo changed");
   await page.getByRole("cell", { name: "echo changed" }).waitFor();
   await look("parameters");
+  // Another tab builds with other parameters meanwhile: what is typed here stays, and what they have chosen is told.
+  await page.evaluate(
+    ([id, body]) =>
+      fetch(`/api/v2/workspaces/${id}/restart`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      }),
+    [
+      new URL(base).pathname.split("/").at(-1),
+      JSON.stringify({ rich_parameter_values: [{ name: "startup_script", value: "echo theirs" }] }),
+    ],
+  );
+  await page.getByRole("alert").filter({ hasText: "startup_script is echo theirs" }).waitFor();
+  result.typed = await page.getByLabel("Startup script").inputValue();
+  await page.waitForFunction(
+    () => ![...document.querySelectorAll("button")].find((one) => one.textContent === "Update and restart")?.disabled,
+  );
   // The server restarts it; nobody stays on the page for that.
   const asked = page.waitForResponse((response) => response.url().endsWith("/restart"));
   await page.getByRole("button", { name: "Update and restart" }).click();
@@ -95,6 +157,19 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("button", { name: "Share", exact: true }).click();
   await page.getByLabel(/^What Everybody in/).waitFor();
   await look("sharing");
+  // Somebody else has changed that role meanwhile: it is shown, and not replaced untold.
+  await page.evaluate(
+    async (path) => {
+      const answer = await fetch(path);
+      const { group_roles } = await answer.json();
+      const body = JSON.stringify({ group_roles: { [Object.keys(group_roles)[0]]: "use" } });
+      await fetch(path, { method: "PATCH", headers: { "content-type": "application/json" }, body });
+    },
+    `/api/v2${new URL(base).pathname}/acl`,
+  );
+  await page.getByRole("button", { name: /^Take access from/ }).click();
+  await page.getByText(/Somebody else has saved this meanwhile: Everybody in .*, See it and work in it/).waitFor();
+  result.role = await page.getByLabel(/^What Everybody in/).inputValue();
   await page.getByRole("button", { name: /^Take access from/ }).click();
   await page.getByText("Only its owner and administrators see this workspace.").waitFor();
 

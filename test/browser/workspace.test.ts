@@ -6,7 +6,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
-  "[WB-4] [WB-6] a person makes a workspace from a link, reads ten thousand lines, comes back to a terminal, changes its schedule and parameters, and deletes it",
+  "[WB-87] [WB-4] [WB-6] a person makes a workspace from a link, reads ten thousand lines, comes back to a terminal, changes its schedule and parameters, and deletes it",
   async () => {
     await using server = await startTestServer();
     const given = [server.url.href, ADMIN.email, ADMIN.password];
@@ -16,7 +16,11 @@ testNeeding(
       name: "first",
       green: "a-g",
       hits: "1 of 1",
-      builds: ["Start", "Stop", "Start"],
+      builds: ["Start", "Stop", "Start", "Stop", "Start"],
+      taken: "4",
+      startTime: "07:30",
+      role: "use",
+      typed: "echo changed",
       mayNotYet: true,
     });
     expect(told.link).toContain("/new?template=local&param.startup_script=");

@@ -74,8 +74,12 @@ export const cookie = (cookies: string, name: string): string | undefined => {
   return undefined;
 };
 
-const refusal = (detail: string): AppError =>
-  new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.", { detail });
+/** `reason` is for programs. */
+const refusal = (detail: string, reason?: "revoked"): AppError =>
+  new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.", {
+    detail,
+    ...(reason && { reason }),
+  });
 
 const NOTHING = refusal("A session token must be sent in the header, a cookie or a query parameter.");
 
@@ -105,7 +109,7 @@ export const identify = async (credential: Credential | undefined, request: Requ
   const match = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{22})$/.exec(token);
   if (!match) return refusal("The format of the session token is invalid.");
   const known = await keys.find(match[1] as string);
-  if (!known || known.key.deleted) return refusal("The API key is invalid.");
+  if (!known || known.key.deleted) return refusal("The API key is invalid.", "revoked");
   if (!sameDigest(sha256(match[2] as string), known.key.secret_hash)) {
     return refusal("The secret of the API key is invalid.");
   }
@@ -137,7 +141,7 @@ const callerWith = (
 ): Identity => {
   const now = clock.now();
   if (key.expires_at <= now) return refusal(`The API key expired at ${rfc3339(key.expires_at)}.`);
-  if (key.status === "suspended") return refusal("The user is not active: suspended.");
+  if (key.status === "suspended") return refusal("The user is not active: suspended.", "revoked");
   if (key.allowed_addresses.length > 0 && !isAllowedFrom(key.allowed_addresses, addresses.of(request))) {
     return forbidden(`This token does not count from ${addresses.of(request) || "an unknown address"}.`);
   }

@@ -16,6 +16,8 @@ const ROWS = 500;
 /** And in the first of a snapshot: a page of them, so that it is there at once. */
 const FIRST_ROWS = 100;
 
+const ACCESS = JSON.stringify({ type: "access" } satisfies WorkspacesEvent);
+
 /** In place of the hash of a row that the reader has in a form that is not known here. */
 const UNSEEN = -1;
 
@@ -97,7 +99,10 @@ export class WorkspacesFollower implements ChangeListener {
       // What the rest of this turn commits is read together.
       await new Promise<void>((resolve) => setImmediate(resolve));
       const place = this.#changes.place;
-      if (this.#rolesChanged) await this.#readRoles();
+      if (this.#rolesChanged) {
+        await this.#readRoles();
+        if (!(await this.#send(ACCESS))) return;
+      }
       if (this.#isAll) await this.#sendAll(place);
       else await this.#sendChanges(place);
     }

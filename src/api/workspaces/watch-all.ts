@@ -64,7 +64,7 @@ export const watchAll = (ctx: ApiContext) => {
           summary: "Watch all workspaces one may see",
           answers: ["text/event-stream"],
           description:
-            'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of what a row shows or of who may see it, also when somebody gains or loses access. Deleted ones are in none. After a break the last `id`, if it is not empty, goes into `after_id`: only what was missed follows, or a snapshot when that is not known any more. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. Messages from the client end it.',
+            'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of what a row shows or of who may see it, also when somebody gains or loses access. Deleted ones are in none. {"type": "access"} says that one\'s own roles or memberships are others now; a snapshot follows. After a break the last `id`, if it is not empty, goes into `after_id`: only what was missed follows, or a snapshot when that is not known any more. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. Messages from the client end it.',
           sends: WorkspacesEvent,
         }),
       },

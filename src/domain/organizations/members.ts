@@ -79,7 +79,7 @@ export const listVisibleMembers = async (
 
 /** 403, 404, 409 for somebody who is one already. */
 export const addMember = async (
-  { store, clock }: DomainContext,
+  { store, clock, topics }: DomainContext,
   organization_id: string,
   user: string,
   caller: UserCaller,
@@ -99,6 +99,7 @@ export const addMember = async (
       if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
       throw conflict("This user is a member already.");
     });
+  topics.publish("access_changed", pair.user_id, {});
   return memberOf(store, pair);
 };
 

@@ -71,6 +71,14 @@ export const WorkspacesEvent = named(
       ),
       id,
     }),
+    namedObject(
+      "WorkspacesAccessEvent",
+      { type: t.Literal("access") },
+      {
+        description:
+          "The roles or memberships of whoever follows are others now; what they may see follows as a snapshot.",
+      },
+    ),
   ]),
 );
 export type WorkspacesEvent = Static<typeof WorkspacesEvent>;

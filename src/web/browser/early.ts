@@ -48,9 +48,12 @@ export const takeAnswer = (method: string, address: string, body?: string): Earl
   return found;
 };
 
+/** The answer that came with the page; whoever asks for it still takes it. */
+export const cameValue = <T>(method: string, address: string): T | undefined =>
+  early()?.answers.get(keyOf(method, address))?.value as T | undefined;
+
 /** Whether the answer came with the page. */
-export const cameWithPage = (method: string, address: string): boolean =>
-  early()?.answers.get(keyOf(method, address))?.value !== undefined;
+export const cameWithPage = (method: string, address: string): boolean => cameValue(method, address) !== undefined;
 
 /** What the stream at this path would have said first, if it came with the page. */
 export const takeHeard = (path: string): string | undefined => {

@@ -1,6 +1,7 @@
 // What every page does: find its elements, know who is signed in, send a form once, show a problem in words.
 import type { User } from "#schema/users/user.ts";
 import { call, Problem } from "./api.ts";
+import { forgetPerson } from "./kept.ts";
 
 /** The element with this id; the pages and their scripts belong together, so a missing one is a mistake. */
 export const the = <T extends HTMLElement = HTMLElement>(id: string): T => {
@@ -41,7 +42,12 @@ let isIn = false;
 /** The signed-in user, or undefined; fills the bar at the top. */
 export const signedIn = async (): Promise<User | undefined> => {
   the("sign-out").onclick = async () => {
-    await call("POST", "/users/logout").catch(() => {});
+    try {
+      await call("POST", "/users/logout");
+    } catch (error) {
+      if (!(error instanceof Problem && error.status === 401)) return showProblem(error);
+    }
+    forgetPerson();
     location.assign("/");
   };
   document.querySelector(`#nav a[href="${location.pathname}"]`)?.setAttribute("aria-current", "page");

@@ -13,10 +13,14 @@ import {
   type World,
 } from "#test/support/workspaces.ts";
 
+type OfRows = Exclude<WorkspacesEvent, { type: "access" }>;
+
 /** What a follower knows, kept as the app keeps it. */
 class Followed {
   readonly rows = new Map<string, WorkspaceSummary>();
-  readonly events: WorkspacesEvent[] = [];
+  readonly events: OfRows[] = [];
+  /** How often it was told that what one may do is another. */
+  told = 0;
   readonly socket: ClientSocket;
 
   constructor(socket: ClientSocket) {
@@ -32,10 +36,11 @@ class Followed {
     while (!done(this.rows) || this.events.length === 0) await this.next();
   }
 
-  async next(): Promise<WorkspacesEvent> {
+  async next(): Promise<OfRows> {
     for (;;) {
       const event = await this.socket.json<WorkspacesEvent | { type: "ping" }>();
-      if (event.type === "ping") continue;
+      if (event.type === "access") this.told += 1;
+      if (event.type === "ping" || event.type === "access") continue;
       this.events.push(event);
       if (event.type === "snapshot") for (const one of event.workspaces) this.rows.set(one.id, one);
       else {
@@ -82,6 +87,31 @@ test("[WS-1] a follower gets all rows, then each change once, and what is delete
       last.set(row.id, JSON.stringify(row));
     }
   }
+});
+
+test("[WS-7] whoever is given roles, or put into an organization or out of it, is told before the rows that follow; nobody else is", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const member = await memberOf(world);
+  const [followed, others] = [await follow(member.client), await follow(admin)];
+  using _socket = followed.socket;
+  using _others = others.socket;
+  await followed.next();
+  await others.next();
+  const toldBy = async (change: Promise<unknown>): Promise<number> => {
+    await change;
+    expect(await followed.next()).toMatchObject({ type: "snapshot", more: false });
+    return followed.told;
+  };
+  expect(await toldBy(admin.put(`/api/v2/users/${member.user_id}/roles`, { roles: ["auditor"] }))).toBe(1);
+  const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
+  const members = `/api/v2/organizations/${other.id}/members/${member.user_id}`;
+  expect(await toldBy(admin.post(members))).toBe(2);
+  expect(await toldBy(admin.put(`${members}/roles`, { roles: ["organization-admin"] }))).toBe(3);
+  expect(await toldBy(admin.delete(members))).toBe(4);
+  await createWorkspace(admin, (await seedTemplate(world.server)).template_id, "mine");
+  await others.next();
+  expect(others.told).toBe(0);
 });
 
 test("[WS-2] [WS-3] rows of others are in no message; sharing, taking back and roles are seen at once", async () => {

@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { AnswerOf, BodyOf, CallAt, Method, QueryOf } from "#schema/call-types.ts";
 import { Problem, call as send } from "../../browser/api.ts";
 import { forgetEarly } from "../../browser/early.ts";
+import { forgetPerson } from "../../browser/kept.ts";
 import { learnNames } from "./names.ts";
 import { readShown } from "./resource.ts";
 import type { Route, Sent } from "./sent.ts";
@@ -83,7 +84,10 @@ export const call = async <R extends Route>(
     learnNames(answer);
     return answer;
   } catch (error) {
-    if (error instanceof Problem && error.status === 401 && !isAtTheDoor()) toSignIn();
+    if (error instanceof Problem && error.status === 401 && !isAtTheDoor()) {
+      if (error.body.kind === "revoked") await dropPerson().catch(() => undefined);
+      toSignIn();
+    }
     // What one acts on was taken away meanwhile: the page shows what is there now.
     if (method !== "GET" && error instanceof Problem && (error.status === 404 || error.status === 410)) readShown();
     // What they may not see any more the server calls unknown, too.
@@ -105,6 +109,13 @@ export const onForbidden = (act: () => void): (() => void) => {
 export const callNow: typeof call = (...given) => {
   forgetEarly();
   return call(...given);
+};
+
+/** Their key was ended, and it may be somebody else who comes next: nothing of theirs stays. */
+const dropPerson = async (): Promise<void> => {
+  forgetPerson();
+  const { dropPushed } = await import("./push-here.ts");
+  await dropPushed();
 };
 
 const isAtTheDoor = (): boolean => location.pathname === "/login" || location.pathname === "/setup";

@@ -2,10 +2,13 @@
 import { computed, signal } from "@preact/signals";
 import type { Organization } from "#schema/users/organization.ts";
 import type { User } from "#schema/users/user.ts";
+import { cameValue } from "../../browser/early.ts";
+import { forgetInTab, forgetPerson, HINT, keepFor, keptOwner, OWNER } from "../../browser/kept.ts";
 import { say } from "../shell/toasts.tsx";
-import { call, onForbidden, Problem, toSignIn } from "./api.ts";
+import { call, onForbidden, Problem, toSignIn, wordsOf } from "./api.ts";
 import { onRefused } from "./live-socket.ts";
 import { readShown } from "./resource.ts";
+import { onAccess } from "./workspaces.ts";
 
 /** Undefined until it is known, null when nobody is. */
 export const me = signal<User | null | undefined>(undefined);
@@ -33,13 +36,17 @@ export const mayAdminister = computed(
 /** Who is looking: what pages are offered follows from it. */
 export const viewer = computed(() => ({ hasRoles: isAdministrator.value, mayAdminister: mayAdminister.value }));
 
-const HINT = "signed-in";
-
-/** Somebody was signed in here last: the live lists need not wait until it is known that somebody still is. */
-export const wasSignedIn = (): boolean => localStorage.getItem(HINT) !== null;
+// Before any page reads what was kept: a page that comes with its person may be another's than the last.
+const came = cameValue<User>("GET", "/users/me");
+if (came) keepFor(came.id);
 
 /** They must set up a second factor before anything else is theirs. */
 export const mustEnrol = signal(false);
+
+/** What was kept is theirs from now on; a page that has shown something of somebody else begins anew. */
+const takePlace = ({ id }: User): void => {
+  if (keepFor(id)) location.reload();
+};
 
 /** Asks once, beside the first lists. */
 export const readSession = async (): Promise<void> => {
@@ -49,6 +56,7 @@ export const readSession = async (): Promise<void> => {
       call("GET /organizations"),
       call("GET /users/me/roles"),
     ]);
+    takePlace(user);
     organizations.value = of;
     organizationRoles.value = organization_roles;
     localStorage.setItem(HINT, "");
@@ -60,53 +68,89 @@ export const readSession = async (): Promise<void> => {
       me.value = null;
     } else if (error.names("second_factor")) {
       mustEnrol.value = true;
-      me.value = await call("GET /users/me");
+      const user = await call("GET /users/me");
+      takePlace(user);
+      me.value = user;
     } else throw error;
   }
 };
 
-/** What one may do here. */
-const rights = (): string => JSON.stringify([me.value?.roles, organizationRoles.value]);
+/** What one may do here; an organization in which one has no role says nothing of it. */
+const roles = (): string =>
+  JSON.stringify([me.value?.roles, Object.entries(organizationRoles.value).filter(([, names]) => names.length > 0)]);
+/** Where one belongs, and what one sees of other places. */
+const places = (): string =>
+  JSON.stringify([Object.keys(organizationRoles.value), organizations.value.map(({ id }) => id)]);
 /** A page may ask for much that is refused; what one may do is looked at once for all of it. */
 const REST_MS = 5_000;
 
-/** Roles that were given or taken while one looks at a page count at once, when something was refused. Leads to the sign-in page, and back here, when the session has ended elsewhere: in another tab at once, else with the first stream that is refused. */
+/**
+ * Roles and memberships that were given or taken while one looks at a page count at once: the live list tells of them, and so does a
+ * refusal. Leads to the sign-in page, and back here, when the session has ended elsewhere: in another tab at once, else with the first
+ * stream that is refused.
+ */
 export const watchSession = (): (() => void) => {
   let isAsking = false;
+  let isHeard = false;
   let asked = 0;
   const look = (): void => {
-    if (isAsking || !me.value || Date.now() - asked < REST_MS) return;
+    if (isAsking || !me.value) return;
     isAsking = true;
+    isHeard = false;
     asked = Date.now();
-    const before = rights();
+    const [before, at] = [roles(), places()];
     // A call that finds that nobody is signed in leads there by itself.
     void readSession()
       .then(() => {
-        if (!me.value || rights() === before) return;
-        say("Your roles are others now");
+        const areOthers = roles() !== before;
+        if (!me.value || (!areOthers && places() === at)) return;
+        say(areOthers ? "Your roles are others now" : "Your organizations are others now");
         readShown();
       })
       .catch(() => undefined)
       .finally(() => {
         isAsking = false;
+        // Something came while it was read.
+        if (isHeard) look();
       });
+  };
+  const heard = (): void => {
+    isHeard = true;
+    look();
+  };
+  const refused = (): void => {
+    if (Date.now() - asked >= REST_MS) look();
   };
   const stored = ({ key, newValue }: StorageEvent): void => {
     if (key === HINT && newValue === null) toSignIn();
+    if (key !== OWNER) return;
+    if (newValue === null) forgetInTab();
+    else lookWhose();
   };
   addEventListener("storage", stored);
-  const stops = [onRefused(look), onForbidden(look)];
+  addEventListener("pageshow", lookWhose);
+  const stops = [onAccess(heard), onRefused(refused), onForbidden(refused)];
   return () => {
     removeEventListener("storage", stored);
+    removeEventListener("pageshow", lookWhose);
     for (const stop of stops) stop();
   };
 };
 
+/** Somebody else has signed in here, in another tab or while the browser kept this page asleep: this page is no longer theirs to see. */
+const lookWhose = (): void => {
+  if (me.value && keptOwner() !== me.value.id) location.reload();
+};
+
+/** Throws when the server has not heard of it: one is signed in still. */
 export const signOut = async (): Promise<void> => {
-  const { turnPushOff } = await import("./web-push.ts");
-  await turnPushOff().catch(() => {});
-  await call("POST /users/logout").catch(() => {});
+  const { forgetPushed } = await import("./web-push.ts");
+  await forgetPushed();
+  await call("POST /users/logout").catch((error: unknown) => {
+    if (!(error instanceof Problem && error.status === 401))
+      throw new Error(`You are still signed in. ${wordsOf(error)}`);
+  });
   // Other tabs hear of this one: by now nobody is signed in.
-  localStorage.removeItem(HINT);
+  forgetPerson();
   location.assign("/login");
 };

@@ -1,6 +1,7 @@
 // This browser pushed: what one is told shows up although no page of the app is open. The browser asks the person, once, when they press.
 import { signal } from "@preact/signals";
 import { call, Problem } from "./api.ts";
+import { dropPushed, isKnown, subscription } from "./push-here.ts";
 import { subscriptionBody } from "./push-keys.ts";
 
 /** `asleep`: the page came neither over https nor from this machine, or the browser has no such thing. */
@@ -10,13 +11,6 @@ export const pushed = signal<Pushed>("unknown");
 
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
-
-const isKnown = (): boolean => "serviceWorker" in navigator && "PushManager" in window && "Notification" in window;
-
-const subscription = async (): Promise<PushSubscription | null> => {
-  const registration = await navigator.serviceWorker.getRegistration();
-  return (await registration?.pushManager.getSubscription()) ?? null;
-};
 
 const tell = (one: PushSubscription): Promise<void> =>
   call("POST /users/me/webpush/subscription", { body: subscriptionBody(one) });
@@ -57,7 +51,12 @@ export const turnPushOn = async (): Promise<void> => {
   pushed.value = "on";
 };
 
-/** Also before somebody signs out: what is theirs is not shown to whoever comes after them. */
+/** Before somebody signs out: what is theirs is not shown to whoever comes after them, nor what was shown left there. */
+export const forgetPushed = async (): Promise<void> => {
+  await turnPushOff().catch(() => {});
+  await dropPushed().catch(() => {});
+};
+
 export const turnPushOff = async (): Promise<void> => {
   const one = isKnown() ? await subscription() : null;
   if (one) {

@@ -21,15 +21,17 @@ let lastId = "";
 /** A snapshot that is still coming in. */
 let incoming: Map<string, WorkspaceSummary> | undefined;
 let _socket: LiveSocket | undefined;
+let wasOpen = false;
 
 const take = (text: string): void => {
   const event = JSON.parse(text) as WorkspacesEvent | { type: "ping" };
   show(event);
-  if (event.type !== "ping") tellFirst();
+  if (event.type === "snapshot" || event.type === "changes") tellFirst();
 };
 
 const show = (event: WorkspacesEvent | { type: "ping" }): void => {
-  if (event.type === "snapshot") {
+  if (event.type === "access") tellAccess();
+  else if (event.type === "snapshot") {
     incoming ??= new Map();
     for (const one of event.workspaces) incoming.set(one.id, one);
     // The first rows are shown while the rest comes; each part of it would be sorted and drawn again.
@@ -49,6 +51,18 @@ const show = (event: WorkspacesEvent | { type: "ping" }): void => {
   }
 };
 
+const others = new Set<() => void>();
+
+/** Calls back when one's roles or memberships are others, or may have become so while the line was cut. */
+export const onAccess = (act: () => void): (() => void) => {
+  others.add(act);
+  return () => others.delete(act);
+};
+
+const tellAccess = (): void => {
+  for (const act of others) act();
+};
+
 /** Begins to follow; once for the app. */
 export const followWorkspaces = (): void => {
   if (_socket) return;
@@ -61,6 +75,10 @@ export const followWorkspaces = (): void => {
       return `/api/v2${PATH}${lastId === "" ? "" : `?after_id=${encodeURIComponent(lastId)}`}`;
     },
     message: take,
+    opened: () => {
+      if (wasOpen) tellAccess();
+      wasOpen = true;
+    },
     pings: true,
   });
 };

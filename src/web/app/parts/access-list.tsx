@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { call } from "../data/api.ts";
 import { useResource } from "../data/resource.ts";
 import { me } from "../data/session.ts";
+import { failed } from "../shell/toasts.tsx";
 import { Button, IconButton } from "./button.tsx";
 import { Field, Options, Select } from "./field.tsx";
 import { into } from "./handlers.ts";
@@ -36,6 +37,28 @@ export const nameOfPerson = ({ name, username }: { readonly name: string; readon
 
 type Role = { readonly value: string; readonly label: string };
 
+type Change = {
+  readonly subject: Pick<Subject, "id" | "kind" | "name">;
+  readonly role: string;
+  readonly roles: readonly Role[];
+  /** As the page shows them, and as the server has them in this moment. */
+  readonly shown: readonly Subject[];
+  readonly read: () => Promise<readonly Subject[]>;
+  /** Shows them anew. */
+  readonly again: () => Promise<void>;
+};
+
+/** Throws, and has it shown, where somebody else has given the subject another role meanwhile; who chooses again means it. */
+export const unlessChanged = async ({ subject, role, roles, shown, read, again }: Change): Promise<void> => {
+  const roleIn = (all: readonly Subject[]): string =>
+    all.find(({ id, kind }) => id === subject.id && kind === subject.kind)?.role ?? "";
+  const is = roleIn(await read());
+  if (is === roleIn(shown) || is === role) return;
+  await again();
+  const words = roles.find(({ value }) => value === is)?.label ?? "No access";
+  throw new Error(`Somebody else has saved this meanwhile: ${subject.name}, ${words}. Choose again to replace it.`);
+};
+
 type ListProps = {
   readonly heading: string;
   /** Said where nobody is on the list. */
@@ -66,7 +89,15 @@ export const AccessList = ({ heading, nobody, subjects, roles, set }: ListProps)
                 class="input"
                 aria-label={`What ${one.name} may do`}
                 value={one.role}
-                onChange={(event) => void set(one, event.currentTarget.value)}
+                data-role={one.role}
+                onChange={({ currentTarget }) =>
+                  void set(one, currentTarget.value)
+                    .catch(failed)
+                    .finally(() => {
+                      // What was not saved is not shown as if it were.
+                      currentTarget.value = currentTarget.dataset.role ?? "";
+                    })
+                }
               >
                 {roles.map(({ value, label }) => (
                   <option key={value} value={value}>

@@ -1,9 +1,10 @@
 // What the app begins with before it draws anything: who is signed in, the live lists, the code of the page. Most of it was asked for in
 // the head of the page (../early.ts) and is here by now, so that the first picture has its content.
 
+import { wasSignedIn } from "../../browser/kept.ts";
 import { toSignIn } from "../data/api.ts";
 import { followChats } from "../data/chats.ts";
-import { me, readSession, wasSignedIn } from "../data/session.ts";
+import { me, readSession } from "../data/session.ts";
 import { firstWorkspaces, followWorkspaces } from "../data/workspaces.ts";
 import { fetchCode } from "./ahead.ts";
 import { doors } from "./routes.ts";

@@ -1,8 +1,10 @@
 // Who may use a template, and who may change it.
+
 import type { Template } from "#schema/templates/template.ts";
-import { call } from "../../data/api.ts";
+import type { TemplateAcl } from "#schema/templates/template-acl.ts";
+import { call, callNow } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { AccessAdd, AccessList, nameOfGroup, type Subject } from "../../parts/access-list.tsx";
+import { AccessAdd, AccessList, nameOfGroup, type Subject, unlessChanged } from "../../parts/access-list.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
@@ -12,6 +14,11 @@ const ROLES = [
   { value: "admin", label: "Also change it" },
 ] as const;
 
+const subjectsOf = ({ users, group }: TemplateAcl): Subject[] => [
+  ...group.map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one), role: one.role })),
+  ...users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
+];
+
 export const Access = ({ template }: { template: Template }) => {
   const path = { template: template.id };
   const { state, again } = useResource(`template acl ${template.id}`, () =>
@@ -20,16 +27,15 @@ export const Access = ({ template }: { template: Template }) => {
   const { data, error } = state.value;
   if (error && !data) return <Failed what="Who may use the template cannot be read" error={error} again={again} />;
   if (!data) return <Skeleton lines={4} />;
+  const subjects = subjectsOf(data);
   const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
+    const read = async () => subjectsOf(await callNow("GET /templates/:template/acl", { path }));
+    await unlessChanged({ subject, role, roles: ROLES, shown: subjects, read, again });
     const body = { [subject.kind === "group" ? "group_perms" : "user_perms"]: { [subject.id]: role } };
     await call("PATCH /templates/:template/acl", { path, body });
     await again();
     say(role === "" ? `${subject.name} may no longer use it` : `${subject.name} may use it`);
   };
-  const subjects: Subject[] = [
-    ...data.group.map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one), role: one.role })),
-    ...data.users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
-  ];
   return (
     <div class="split">
       <AccessList

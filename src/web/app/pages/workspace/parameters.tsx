@@ -1,15 +1,17 @@
 // The parameters of a workspace: what they are, what a change would be, and the build that brings it.
-import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { DynamicParameter } from "#schema/workspaces/dynamic-parameters.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { call } from "../../data/api.ts";
+import { call, callNow } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
 import { useResource } from "../../data/resource.ts";
 import { isPassing } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
+import { Meanwhile } from "../../parts/meanwhile.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 
@@ -19,45 +21,97 @@ export const Parameters = ({ workspace, row }: { workspace: Workspace; row: Work
     call("GET /workspacebuilds/:workspacebuild/parameters", { path: { workspacebuild: latest_build.id } }),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="The parameters cannot be read" error={error} again={again} />;
-  if (!data) return <Skeleton lines={5} />;
-  const before = Object.fromEntries(data.map(({ name, value }) => [name, value]));
-  return <Form key={`${latest_build.id} ${row.template_active_version_id}`} row={row} before={before} />;
+  // While those of another build are read, the form stays.
+  const last = useRef(data);
+  last.current = data ?? last.current;
+  const values = useSignal<Values>({});
+  const touched = useSignal<ReadonlySet<string>>(new Set());
+  if (error && !last.current) return <Failed what="The parameters cannot be read" error={error} again={again} />;
+  if (!last.current) return <Skeleton lines={5} />;
+  return (
+    <Form
+      key={row.template_active_version_id}
+      workspace={workspace}
+      row={row}
+      before={valuesOf(last.current)}
+      values={values}
+      touched={touched}
+    />
+  );
+};
+
+const valuesOf = (all: readonly { readonly name: string; readonly value: string }[]): Values =>
+  Object.fromEntries(all.map(({ name, value }) => [name, value]));
+
+/** As the newest build has them in this moment. */
+const readNow = async (workspace: Workspace): Promise<Values> => {
+  const { latest_build } = await callNow("GET /workspaces/:workspace", { path: { workspace: workspace.id } });
+  return valuesOf(
+    await call("GET /workspacebuilds/:workspacebuild/parameters", { path: { workspacebuild: latest_build.id } }),
+  );
 };
 
 const FIXED = "It stays as it was chosen when the workspace was made.";
 
 type Change = { readonly name: string; readonly from: string | undefined; readonly to: string };
 
-const Form = ({ row, before }: { row: WorkspaceSummary; before: Values }) => {
-  const values = useSignal<Values>(before);
-  const touched = useSignal<ReadonlySet<string>>(new Set());
+type FormProps = {
+  readonly workspace: Workspace;
+  readonly row: WorkspaceSummary;
+  /** As the newest build has them; another build may change them while one types. */
+  readonly before: Values;
+  /** What was typed, which outlives a new build and a new version of the template. */
+  readonly values: Signal<Values>;
+  readonly touched: Signal<ReadonlySet<string>>;
+};
+
+const Form = ({ workspace, row, before, values, touched }: FormProps) => {
   // Always of the newest version: that is what an update would ask.
-  const form = useMemo(() => new FormSocket(row.template_active_version_id, before), []);
+  const form = useMemo(() => new FormSocket(row.template_active_version_id, { ...before, ...values.value }), []);
   useEffect(() => () => form.end(), []);
+  const known = useRef(before);
+  const others = useSignal<readonly Change[]>([]);
+  /** Notes what is there now; true when somebody else has changed something that is typed here, which is told first. */
+  const meet = (now: Values): boolean => {
+    const was = known.current;
+    known.current = now;
+    const isMine = (name: string): boolean => touched.value.has(name) && values.value[name] !== now[name];
+    const found = Object.keys(now).filter((name) => now[name] !== was[name] && isMine(name));
+    if (found.length > 0) others.value = found.map((name) => ({ name, from: was[name], to: now[name] ?? "" }));
+    return found.length > 0;
+  };
+  const isAs = JSON.stringify(before);
+  useEffect(() => {
+    meet(before);
+    form.ask({ ...before, ...values.value });
+  }, [isAs]);
   const parameters = form.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral);
-  const changes = useComputed((): Change[] =>
-    (form.answer.value?.parameters ?? [])
-      .filter(({ ephemeral }) => !ephemeral)
-      .map((one) => ({
-        name: one.name,
-        from: before[one.name],
-        to: values.value[one.name] ?? (one.value.valid ? one.value.value : ""),
-      }))
-      .filter(({ from, to }) => from !== to),
-  );
+  const valueIn = (one: DynamicParameter): string =>
+    values.value[one.name] ?? before[one.name] ?? (one.value.valid ? one.value.value : "");
+  const changes = (parameters ?? [])
+    .map((one): Change => ({ name: one.name, from: before[one.name], to: valueIn(one) }))
+    .filter(({ from, to }) => from !== to);
   if (!parameters) return <Skeleton lines={5} />;
   const isWrong = parameters.some(({ diagnostics }) => diagnostics.some(({ severity }) => severity === "error"));
   const set = (name: string, value: string): void => {
     touched.value = new Set(touched.value).add(name);
     values.value = { ...values.value, [name]: value };
-    form.ask(values.value);
+    form.ask({ ...before, ...values.value });
   };
-  const apply = (): Promise<void> =>
-    actions.update(
+  const apply = async (): Promise<void> => {
+    if (meet(await readNow(workspace))) return;
+    others.value = [];
+    await actions.update(
       row,
-      changes.value.map(({ name, to }) => ({ name, value: to })),
+      changes.map(({ name, to }) => ({ name, value: to })),
     );
+  };
+  const take = (): void => {
+    const theirs = others.value.map(({ name, to }) => [name, to]);
+    values.value = { ...values.value, ...Object.fromEntries(theirs) };
+    others.value = [];
+    form.ask({ ...before, ...values.value });
+  };
   return (
     <div class="split">
       <div class="stack loose">
@@ -66,7 +120,7 @@ const Form = ({ row, before }: { row: WorkspaceSummary; before: Values }) => {
           <Parameter
             key={one.name}
             parameter={one}
-            value={values.value[one.name] ?? (one.value.valid ? one.value.value : "")}
+            value={valueIn(one)}
             touched={touched.value.has(one.name) || before[one.name] === undefined}
             fixed={one.mutable || before[one.name] === undefined ? undefined : FIXED}
             onValue={(value) => set(one.name, value)}
@@ -78,9 +132,15 @@ const Form = ({ row, before }: { row: WorkspaceSummary; before: Values }) => {
           <h2>What changes</h2>
         </header>
         <div class="body stack">
+          {others.value.length > 0 && (
+            <Meanwhile
+              words={others.value.map(({ name, to }) => `${name} is ${to || "empty"}`).join(", ")}
+              take={take}
+            />
+          )}
           {row.outdated && <p class="small">The workspace moves to the newest version of its template.</p>}
-          {changes.value.length === 0 && !row.outdated && <p class="dim small">Nothing yet.</p>}
-          {changes.value.length > 0 && (
+          {changes.length === 0 && !row.outdated && <p class="dim small">Nothing yet.</p>}
+          {changes.length > 0 && (
             <div class="scroll" role="region" aria-label="Changed parameters" tabIndex={0}>
               <table class="table fields">
                 <thead>
@@ -91,7 +151,7 @@ const Form = ({ row, before }: { row: WorkspaceSummary; before: Values }) => {
                   </tr>
                 </thead>
                 <tbody>
-                  {changes.value.map(({ name, from, to }) => (
+                  {changes.map(({ name, from, to }) => (
                     <tr key={name}>
                       <td>{name}</td>
                       <td>{from === undefined ? <span class="dim">new</span> : <del>{from || "empty"}</del>}</td>
@@ -108,7 +168,7 @@ const Form = ({ row, before }: { row: WorkspaceSummary; before: Values }) => {
         <footer>
           <Button
             look="primary"
-            disabled={isWrong || isPassing(row) || (changes.value.length === 0 && !row.outdated)}
+            disabled={isWrong || isPassing(row) || (changes.length === 0 && !row.outdated)}
             onPress={apply}
           >
             {row.status === "running" ? "Update and restart" : "Update and start"}

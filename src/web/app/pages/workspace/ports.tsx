@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { PortShare, ShareLevel } from "#schema/workspaces/port-share.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { call } from "../../data/api.ts";
+import { call, callNow } from "../../data/api.ts";
 import { type Place, portAddress } from "../../data/open.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
@@ -55,6 +55,15 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
   ].sort((a, b) => a.port - b.port);
   const setLevel = async (port: number, share_level: ShareLevel, protocol: "http" | "https"): Promise<void> => {
     const path = { workspace: workspace.id };
+    const levelIn = (all: readonly PortShare[]): ShareLevel =>
+      all.find((one) => one.agent_name === agent.name && one.port === port)?.share_level ?? "owner";
+    const is = levelIn((await callNow("GET /workspaces/:workspace/port-share", { path })).shares);
+    if (is !== levelIn(shares) && is !== share_level) {
+      await changed();
+      throw new Error(
+        `Somebody else has saved this meanwhile: port ${port}, ${LEVELS[is]}. Choose again to replace it.`,
+      );
+    }
     if (share_level === "owner") {
       await call("DELETE /workspaces/:workspace/port-share", { path, body: { agent_name: agent.name, port } });
     } else {

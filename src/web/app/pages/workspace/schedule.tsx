@@ -2,11 +2,13 @@
 import { useSignal } from "@preact/signals";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { call } from "../../data/api.ts";
+import { call, callNow } from "../../data/api.ts";
+import { useMeanwhile } from "../../data/meanwhile.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field, Switch } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
+import { Meanwhile } from "../../parts/meanwhile.tsx";
 import { say } from "../../shell/toasts.tsx";
 import { cronOf, DAYS, readCron } from "./cron.ts";
 
@@ -19,14 +21,30 @@ export const Schedule = ({ workspace, row }: { workspace: Workspace; row: Worksp
   </div>
 );
 
+/** What the server has in this moment. */
+const readNow = ({ id }: Workspace): Promise<Workspace> =>
+  callNow("GET /workspaces/:workspace", { path: { workspace: id } });
+
 const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => {
   const on = useSignal(workspace.ttl_ms !== undefined);
   const hours = useSignal(String((workspace.ttl_ms ?? 8 * HOUR_MS) / HOUR_MS));
+  const typed = on.value ? Number(hours.value) * HOUR_MS : undefined;
+  const meanwhile = useMeanwhile({
+    now: workspace.ttl_ms,
+    typed,
+    read: async () => (await readNow(workspace)).ttl_ms,
+    fill: (ttl_ms) => {
+      on.value = ttl_ms !== undefined;
+      if (ttl_ms !== undefined) hours.value = String(ttl_ms / HOUR_MS);
+    },
+  });
   const save = async (): Promise<void> => {
-    const ttl_ms = on.value ? Number(hours.value) * HOUR_MS : null;
+    if (!(await meanwhile.mayReplace())) return;
+    const ttl_ms = typed ?? null;
     await call("PUT /workspaces/:workspace/ttl", { path: { workspace: workspace.id }, body: { ttl_ms } });
     say(on.value ? `Stops ${hours.value} h after each start` : "Stops no more by itself");
   };
+  const other = meanwhile.other.value;
   return (
     <section class="panel" aria-labelledby="stop">
       <header>
@@ -46,6 +64,16 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
             onInput={textInto(hours)}
           />
         )}
+        {other && (
+          <Meanwhile
+            words={
+              other.value === undefined
+                ? "it does not stop by itself"
+                : `it stops ${other.value / HOUR_MS} h after a start`
+            }
+            take={meanwhile.take}
+          />
+        )}
       </div>
       <footer>
         <Button look="primary" disabled={on.value && !(Number(hours.value) > 0)} onPress={save}>
@@ -59,14 +87,41 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
   );
 };
 
+/** As this form would write it, so that what means the same is the same. */
+const written = (schedule = ""): string => {
+  const known = readCron(schedule);
+  return known ? cronOf(known) : schedule;
+};
+
+const wordsOf = (schedule: string): string => {
+  const known = readCron(schedule);
+  if (!known) return schedule === "" ? "it does not start by itself" : `it starts by the schedule ${schedule}`;
+  return `it starts at ${known.time} on ${known.days.map((day) => DAYS[day]).join(", ")} (${known.zone})`;
+};
+
 const Start = ({ workspace }: { workspace: Workspace }) => {
   const known = readCron(workspace.autostart_schedule);
   const on = useSignal(workspace.autostart_schedule !== undefined);
   const time = useSignal(known?.time ?? "09:00");
   const days = useSignal<readonly number[]>(known?.days ?? [1, 2, 3, 4, 5]);
   const zone = useSignal(known?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const schedule = on.value ? cronOf({ time: time.value, days: days.value, zone: zone.value }) : "";
+  const meanwhile = useMeanwhile({
+    now: written(workspace.autostart_schedule),
+    typed: schedule,
+    read: async () => written((await readNow(workspace)).autostart_schedule),
+    fill: (value) => {
+      const found = readCron(value);
+      on.value = value !== "";
+      if (!found) return;
+      time.value = found.time;
+      days.value = found.days;
+      zone.value = found.zone;
+    },
+  });
+  const other = meanwhile.other.value;
   const save = async (): Promise<void> => {
-    const schedule = on.value ? cronOf({ time: time.value, days: days.value, zone: zone.value }) : "";
+    if (!(await meanwhile.mayReplace())) return;
     await call("PUT /workspaces/:workspace/autostart", { path: { workspace: workspace.id }, body: { schedule } });
     say(on.value ? `Starts at ${time.value}` : "Starts no more by itself");
   };
@@ -107,6 +162,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
             />
           </>
         )}
+        {other && <Meanwhile words={wordsOf(other.value)} take={meanwhile.take} />}
       </div>
       <footer>
         <Button look="primary" disabled={on.value && days.value.length === 0} onPress={save}>

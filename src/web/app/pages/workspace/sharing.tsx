@@ -1,8 +1,9 @@
 // With whom a workspace is shared: people and groups of its organization.
+import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { call, Problem, wordsOf } from "../../data/api.ts";
+import { call, callNow, Problem, wordsOf } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { AccessAdd, AccessList, nameOfGroup, type Subject } from "../../parts/access-list.tsx";
+import { AccessAdd, AccessList, nameOfGroup, type Subject, unlessChanged } from "../../parts/access-list.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
@@ -11,6 +12,11 @@ const ROLES = [
   { value: "use", label: "See it and work in it" },
   { value: "admin", label: "Also start, stop and change it" },
 ] as const;
+
+const subjectsOf = ({ users, groups }: WorkspaceAcl): Subject[] => [
+  ...groups.map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one), role: one.role })),
+  ...users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
+];
 
 export const Sharing = ({ workspace }: { workspace: Workspace }) => {
   const { id } = workspace;
@@ -21,16 +27,15 @@ export const Sharing = ({ workspace }: { workspace: Workspace }) => {
     return <Empty icon="user" title="Nothing is shared here" text={wordsOf(error)} />;
   if (error && !data) return <Failed what="The sharing cannot be read" error={error} again={again} />;
   if (!data) return <Skeleton lines={4} />;
+  const subjects = subjectsOf(data);
   const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
+    const read = async () => subjectsOf(await callNow("GET /workspaces/:workspace/acl", { path }));
+    await unlessChanged({ subject, role, roles: ROLES, shown: subjects, read, again });
     const body = { [subject.kind === "group" ? "group_roles" : "user_roles"]: { [subject.id]: role } };
     await call("PATCH /workspaces/:workspace/acl", { path, body });
     await again();
     say(role === "" ? `No longer shared with ${subject.name}` : `Shared with ${subject.name}`);
   };
-  const subjects: Subject[] = [
-    ...data.groups.map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one), role: one.role })),
-    ...data.users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
-  ];
   return (
     <div class="split">
       <AccessList

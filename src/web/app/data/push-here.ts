@@ -1,0 +1,17 @@
+// What this browser itself has of being pushed: its subscription, and what it shows.
+
+export const isKnown = (): boolean =>
+  "serviceWorker" in navigator && "PushManager" in window && "Notification" in window;
+
+export const subscription = async (): Promise<PushSubscription | null> => {
+  const registration = await navigator.serviceWorker.getRegistration();
+  return (await registration?.pushManager.getSubscription()) ?? null;
+};
+
+/** Once nobody is signed in: the server learns of it from the browser's push service. */
+export const dropPushed = async (): Promise<void> => {
+  if (!isKnown()) return;
+  await (await subscription())?.unsubscribe();
+  const registration = await navigator.serviceWorker.getRegistration();
+  for (const one of (await registration?.getNotifications()) ?? []) one.close();
+};

@@ -1,0 +1,14 @@
+// Says what somebody else has saved while one was changing the same.
+import { Button } from "./button.tsx";
+
+/** `words` say how it is now; `take` goes on with that. */
+export const Meanwhile = ({ words, take }: { words: string; take: () => void }) => (
+  <div class="banner box attn" role="alert">
+    <span>Somebody else has saved this meanwhile: {words}. Save again to replace it.</span>
+    <span class="push">
+      <Button small onPress={take}>
+        Take theirs
+      </Button>
+    </span>
+  </div>
+);

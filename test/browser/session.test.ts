@@ -1,0 +1,45 @@
+// Whose browser it is, in a real one: signing out, expiring, being signed out, and rights that change while one looks on.
+import { expect } from "bun:test";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+import { runStory } from "./story.ts";
+
+const GRACE = { email: "grace@example.com", username: "grace", password: "nine grey herons at noon" };
+const ADA = { email: "ada@example.com", username: "ada", password: "four wet ponies at dusk" };
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-89][WB-90] what a person keeps in the browser goes with them, in every tab, and what they may do shows as it changes",
+  async () => {
+    await using world = await openWorld();
+    const { admin } = world;
+    const { id } = await admin.post<{ id: string }>("/api/v2/users", GRACE);
+    await admin.post("/api/v2/users", ADA);
+    const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
+    const roles = (...names: string[]) => admin.put(`/api/v2/users/${id}/roles`, { roles: names });
+    const member = `/api/v2/organizations/${other.id}/members/${id}`;
+    const acts = {
+      end: () => admin.put(`/api/v2/users/${id}/status/suspend`),
+      back: () => admin.put(`/api/v2/users/${id}/status/activate`),
+      promote: () => roles("auditor"),
+      demote: () => roles(),
+      join: () => admin.post(member),
+      lead: () => admin.put(`${member}/roles`, { roles: ["organization-admin"] }),
+      leave: () => admin.delete(member),
+    };
+    const given = [world.server.url.href, ADA.email, ADA.password, GRACE.email, GRACE.password];
+    const told = await runStory<{ slowest: number }>("session.mjs", given, acts);
+    expect(told).toMatchObject({
+      wrong: [],
+      left: [],
+      found: "",
+      afterExpiry: "",
+      ofOther: false,
+      leftByEnd: [],
+      before: 0,
+    });
+    expect(told.slowest).toBeLessThan(2_000);
+  },
+  240_000,
+);
