@@ -1,9 +1,9 @@
 // Numbers that ascend and are never used twice, handed out from blocks that are reserved on disk first. What a crash leaves of a
-// block is skipped (PERFORMANCE section 3, rule 4).
+// block is skipped (PERFORMANCE section 3, rule 4). Several nodes take their blocks from one row: whoever loses the race for one takes the next.
 import { sql } from "drizzle-orm";
 import { sequences } from "../schema/core.ts";
-import { build, findBy, insertInto, statement } from "./sql.ts";
-import type { SequenceName, Store } from "./store.ts";
+import { build, findBy, insertInto, type Statement, statement } from "./sql.ts";
+import { CommitError, type SequenceName, type Store } from "./store.ts";
 
 /** Numbers reserved at a time: at 400,000 log lines a second this is ten small writes a second. */
 const BLOCK = 40_000;
@@ -43,20 +43,51 @@ export class Sequences {
     }
   }
 
+  /**
+   * Gives up what is left of every block: what is reserved from now on is above all that any node has had. For who goes on with the actors of
+   * another node, whose blocks may be above those at hand.
+   */
+  giveUp(): void {
+    this.#blocks.clear();
+    // Also those that are on their way, which may have been taken before the other node's.
+    this.#refilling.clear();
+  }
+
   #refill(name: SequenceName, size: number): Promise<void> {
     let running = this.#refilling.get(name);
     if (!running) {
-      running = this.#load(name, size).finally(() => this.#refilling.delete(name));
+      const made = this.#load(name, size)
+        .then((block) => {
+          if (this.#refilling.get(name) === made) this.#blocks.set(name, block);
+        })
+        .finally(() => {
+          if (this.#refilling.get(name) === made) this.#refilling.delete(name);
+        });
+      running = made;
       this.#refilling.set(name, running);
     }
     return running;
   }
 
-  async #load(name: SequenceName, size: number): Promise<void> {
-    const row = await this.#store.get(nextOf({ name }));
-    const next = row?.next ?? 1;
-    if (!row) await this.#store.commit([begin({ name, next })]);
-    await this.#store.commit([advance({ name, from: next, to: next + size })]);
-    this.#blocks.set(name, { next, end: next + size });
+  async #load(name: SequenceName, size: number): Promise<Block> {
+    for (;;) {
+      const row = await this.#store.get(nextOf({ name }));
+      const next = row?.next ?? 1;
+      const begun = row || (await this.#isMine([begin({ name, next })]));
+      if (begun && (await this.#isMine([advance({ name, from: next, to: next + size })]))) {
+        return { next, end: next + size };
+      }
+    }
+  }
+
+  /** False: another node was first. */
+  async #isMine(batch: readonly Statement[]): Promise<boolean> {
+    try {
+      await this.#store.commit(batch);
+      return true;
+    } catch (error) {
+      if (error instanceof CommitError && (error.reason === "stale" || error.reason === "constraint")) return false;
+      throw error;
+    }
   }
 }

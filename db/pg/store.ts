@@ -87,6 +87,11 @@ export class PgStore extends PgReads implements Store {
     return this.#sequences.reserve(sequence, count);
   }
 
+  /** From now on this node's numbers are above all that any other has had: called before it goes on with another's actors. */
+  giveUpNumbers(): void {
+    this.#sequences.giveUp();
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.writer.stop().then(() => this.primary.close());
     this.endReads();

@@ -289,3 +289,32 @@ describe("[PQ-14] two nodes want what cannot be both", () => {
     );
   }
 });
+
+testNeeding(
+  [needs.postgres],
+  `[PQ-15] no number is given out twice, and those of a chat rise while it goes from node to node (seed ${SEED})`,
+  async () => {
+    const random = randomFrom(SEED);
+    const ranges: [number, number][] = [];
+    /** What each chat had last, and the node it is on. */
+    const chats = Array.from({ length: 8 }, () => ({ last: 0, at: 0 as 0 | 1 }));
+    const work = async (chat: (typeof chats)[number]): Promise<void> => {
+      for (let i = 0; i < 40; i++) {
+        if (random() < 0.2) {
+          chat.at = chat.at === 0 ? 1 : 0;
+          nodes[chat.at].giveUpNumbers();
+        }
+        // Blocks hold 40,000, so that nodes meet at the row often.
+        const count = 1 + Math.floor(random() * 30_000);
+        const first = await nodes[chat.at].reserve("messages", count);
+        expect(first).toBeGreaterThan(chat.last);
+        chat.last = first + count - 1;
+        ranges.push([first, chat.last]);
+      }
+    };
+    await Promise.all(chats.map(work));
+    const sorted = ranges.toSorted(([one], [other]) => one - other);
+    expect(sorted.filter(([first], i) => first <= (sorted[i - 1]?.[1] ?? 0))).toEqual([]);
+  },
+  60_000,
+);
