@@ -223,14 +223,23 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handle((state) => this.#late(state, { type: "fail", now: this.#deps.clock.now(), ...args }));
   }
 
-  /** Replaces what a build has left behind. 409 while the workspace has an active build, which may be told it just now. */
-  putBuildState(args: { readonly build_id: string; readonly state: string | null }): Promise<void> {
+  /**
+   * Replaces what a build has left behind, which was `before`. 409 while the workspace has an active build, which may be told it just now, and when
+   * it is not that any more.
+   */
+  putBuildState(args: {
+    readonly build_id: string;
+    readonly before: string | null;
+    readonly state: string | null;
+  }): Promise<void> {
     return this.handle((state) => {
       const { build_id } = args;
       if (isActive(state.job)) throw conflict("A build of the workspace is active.");
+      const isLatest = build_id === state.build.id;
+      if (isLatest && state.build.state !== args.before) throw conflict("The state has been replaced meanwhile.");
       const patch = { state: args.state, updated_at: this.#deps.clock.now() };
       const pushed = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
-      if (build_id !== state.build.id) return { state, writes: pushed, reply: undefined };
+      if (!isLatest) return { state, writes: pushed, reply: undefined };
       // Whoever pushes it knows what is there: no worker has to be waited for.
       const tags = tagsHeard(state.tags);
       return {

@@ -1452,7 +1452,7 @@ export interface Routes {
       };
       readonly state: {
         readonly GET: Route<unknown, undefined, never>;
-        readonly PUT: Route<undefined, { state: string }, never>;
+        readonly PUT: Route<undefined, { state: string }, "force">;
       };
       readonly timings: {
         readonly GET: Route<WorkspaceBuildTimings, undefined, never>;

@@ -1,18 +1,19 @@
 // What a build has left behind for the next one to be told (process ids, containers): reading it, and putting something else in its
 // place after a repair by hand. Only for those who look after templates: it may hold secrets (rules BD-5 and BD-6).
 import { t } from "elysia";
-import { forbidden, invalidField } from "#base/errors.ts";
+import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { openState, sealState } from "#db/workspaces/build-state.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { mayManageTemplates } from "#domain/access.ts";
 import { buildAt } from "#domain/builds/find.ts";
-import { STATE_LIMIT, stateFrom } from "#domain/builds/state-text.ts";
+import { checkPushed, STATE_LIMIT, stateFrom } from "#domain/builds/state-text.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
+import { flagOf, flagQuery } from "../http/query-flag.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
@@ -49,26 +50,38 @@ export const buildState = (ctx: ApiContext) =>
     )
     .put(
       "/:workspacebuild/state",
-      async ({ caller, params, body, status }) => {
+      async ({ caller, params, query, body, status }) => {
         const { build, workspace, job } = await managed(ctx, params.workspacebuild, caller);
         const state = stateFrom(body.state);
         if (state === undefined) throw invalidField("state", "must be base64 of UTF-8 text");
+        const isForced = flagOf("force", query.force);
         const { provisioner = "" } = (await ctx.store.get(findJob({ id: job.id }))) ?? {};
+        const row = await ctx.store.get(findBuild({ id: build.id }));
+        if (!row) throw notFound();
+        checkPushed(ctx.encryption, { provisioner, text: state, before: row, isForced });
         const place = { workspace_id: workspace.id, provisioner };
         const sealed = sealState(ctx.encryption, place, state || null);
-        await ctx.workspaces.ask(workspace.id, "putBuildState", { build_id: build.id, state: sealed });
+        await ctx.workspaces.ask(workspace.id, "putBuildState", {
+          build_id: build.id,
+          before: row.state,
+          state: sealed,
+        });
         return status(204, undefined);
       },
       {
         user,
         params,
+        query: t.Object({
+          force: flagQuery("Also forget what the state of Terraform that is there holds, instead of 409."),
+        }),
         body: t.Object({ state: t.String({ maxLength: STATE_LIMIT, description: "Base64; empty for none." }) }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
         detail: operation({
           tags,
           operationId: "replaceBuildState",
           summary: "Replace the state of a build",
-          description: "For repairs by hand: the next build of the workspace is told it. 409 while a build is active.",
+          description:
+            "For repairs by hand: the next build of the workspace is told it. 409 while a build is active. That of a template of Terraform must be a state of Terraform (400), of the lineage of the one that is there and newer, or empty where that holds nothing (409).",
           limit: STATE_LIMIT + 4_096,
           audit: target.writes(target.workspaceBuild),
         }),

@@ -16,7 +16,7 @@ import { mayDeleteWorkspace, mayManageTemplate, mayManageTemplates, maySeeWorksp
 import type { DomainContext } from "../context.ts";
 import { newBuild, usableManifest, versionOf } from "./new-build.ts";
 import { presentBuilds } from "./present.ts";
-import { stateFrom } from "./state-text.ts";
+import { checkPushed, stateFrom } from "./state-text.ts";
 
 /** Hundreds may be asked for at once. */
 const pace = new Pace();
@@ -105,7 +105,7 @@ const planned = async (
       owner_id: workspace.owner_id,
       initiator_id: caller.user_id,
       reason: reasonOf(body),
-      ...stateOverride(ctx, workspace.id, manifest.provisioner, body),
+      ...stateOverride(ctx, last, manifest.provisioner, body),
     },
     previous,
   );
@@ -136,12 +136,14 @@ const checkInput = (body: CreateBuild): void => {
 /** The state that takes the place of what the build before has left. Its name is stored with builds that are to follow. */
 const stateOverride = (
   { encryption }: Pick<DomainContext, "encryption">,
-  workspace_id: string,
+  last: BuildRow,
   provisioner: string,
   { state }: CreateBuild,
 ): { told?: string } => {
   const text = state ? stateFrom(state) : undefined;
-  const sealed = text === undefined ? null : sealState(encryption, { workspace_id, provisioner }, text);
+  if (text === undefined) return {};
+  checkPushed(encryption, { provisioner, text, before: last });
+  const sealed = sealState(encryption, { workspace_id: last.workspace_id, provisioner }, text);
   return sealed === null ? {} : { told: sealed };
 };
 

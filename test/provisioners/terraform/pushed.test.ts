@@ -1,0 +1,166 @@
+// States that people push, after a repair by hand or by mistake: what Terraform could not go on from, or what would forget something, is
+// refused before it takes the place of a good one.
+import { afterAll, beforeAll, expect } from "bun:test";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
+import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const wanted = [needs.terraform];
+let world: TerraformWorld;
+let template_id: string;
+beforeAll(async () => {
+  if (!needs.terraform.found) return;
+  world = await openTerraformWorld();
+  const { template } = await makeTerraformTemplate(world.admin, { "main.tf": MAIN }, "pushed");
+  template_id = template.id;
+}, 60_000);
+afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+
+const MAIN = `terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+resource "terraform_data" "first" {
+  input = "first"
+}
+resource "terraform_data" "second" {
+  input = "second"
+}
+`;
+
+type State = { serial: number; lineage: string; resources: { name: string }[] };
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+/** A workspace that runs, and its state. */
+const running = async (name: string) => {
+  const { admin } = world;
+  const { id } = await createWorkspace(admin, template_id, name);
+  const { latest_build } = await awaitBuild(admin, id);
+  expect(latest_build.status).toBe("running");
+  const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
+  const text = async (): Promise<string> => (await admin.fetch("GET", at)).text();
+  const state = await text();
+  /** The status, and what is wrong with the state. */
+  const push = async (pushed: string | object, query = ""): Promise<string> => {
+    const body = { state: base64(typeof pushed === "string" ? pushed : JSON.stringify(pushed)) };
+    const answer = await admin.fetch("PUT", `${at}${query}`, body);
+    const told = answer.ok ? {} : ((await answer.json()) as { message?: string; validations?: { detail: string }[] });
+    return `${answer.status} ${told.validations?.[0]?.detail ?? told.message ?? ""}`.trim();
+  };
+  return { id, text, state, good: JSON.parse(state) as State, push };
+};
+
+const deleted = async (client: Client, id: string): Promise<Workspace> => {
+  const build = await createBuild(client, id, "delete");
+  using socket = await client.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow`);
+  for await (const _ of socket);
+  return client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+};
+
+testNeeding(
+  wanted,
+  "[TF-45] what is no state of Terraform is refused by PUT and by a build, and a delete still removes everything",
+  async () => {
+    const { admin } = world;
+    const { id, text, state, good, push } = await running("garbage");
+    const newer = { ...good, serial: good.serial + 1 };
+    const bad: Record<string, string | object> = {
+      words: "garbage",
+      "a text": '""',
+      "a list": "[]",
+      nothing: "null",
+      "an empty object": {},
+      "six megabytes": "x".repeat(6 * 1024 * 1024),
+      "a cut off one": state.slice(0, -20),
+      "another version": { ...newer, version: 3 },
+      "no version": { ...newer, version: undefined },
+      "no lineage": { ...newer, lineage: undefined },
+      "an empty lineage": { ...newer, lineage: "" },
+      "no serial": { ...newer, serial: undefined },
+      "half a serial": { ...newer, serial: 1.5 },
+      "no resources": { ...newer, resources: undefined },
+      "resources that are none": { ...newer, resources: {} },
+      "a resource that is none": { ...newer, resources: [...good.resources, "first"] },
+      "a resource without instances": {
+        ...newer,
+        resources: [{ mode: "managed", type: "a", name: "b", provider: "c" }],
+      },
+      "an encrypted one": {
+        serial: 99,
+        lineage: good.lineage,
+        meta: {},
+        encrypted_data: "AAAA",
+        encryption_version: "v0",
+      },
+    };
+    const said: Record<string, string> = {};
+    for (const [what, pushed] of Object.entries(bad)) said[what] = await push(pushed, "?force=true");
+    expect(said).toEqual(
+      Object.fromEntries(Object.keys(bad).map((what) => [what, expect.stringMatching(/^400 must be a state /)])),
+    );
+    expect(await text()).toBe(state);
+    const path = `/api/v2/workspaces/${id}/builds`;
+    for (const pushed of ["garbage", "[]", "{}"]) {
+      const answer = await admin.fetch("POST", path, { transition: "stop", state: base64(pushed) });
+      expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('"field":"state"')]);
+    }
+    const gone = await deleted(admin, id);
+    expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
+  },
+  60_000,
+);
+
+testNeeding(
+  wanted,
+  "[TF-45] a state of another lineage, an older one, and an empty one where something is there need force; a newer one does not",
+  async () => {
+    const { admin } = world;
+    const { id, text, state, good, push } = await running("replaced");
+    expect(await push({ ...good, lineage: "other", serial: 99 })).toMatch(/^409 .*another workspace's/);
+    expect(await push({ ...good, serial: good.serial - 1 })).toMatch(/^409 .*it is older/);
+    expect(await push({ ...good, resources: [] })).toMatch(/^409 .*must be higher/);
+    expect(await push("")).toMatch(/^409 .*holds 2 things, terraform_data\.first first/);
+    const older = { transition: "stop", state: base64(JSON.stringify({ ...good, serial: 0 })) };
+    expect((await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, older)).status).toBe(409);
+    expect(await text()).toBe(state);
+    // What was pulled may be pushed again.
+    expect(await push(state)).toBe("204");
+    const without = {
+      ...good,
+      serial: good.serial + 1,
+      resources: good.resources.filter(({ name }) => name !== "first"),
+    };
+    expect(await push(without)).toBe("204");
+    expect(JSON.parse(await text())).toEqual(without);
+    expect(await push(state, "?force=true")).toBe("204");
+    expect(await push("", "?force=true")).toBe("204");
+    expect(await text()).toBe("");
+    // Where nothing is stored, whatever is a state is taken.
+    expect(await push(state)).toBe("204");
+    await createBuild(admin, id, "start");
+    expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
+    expect((await deleted(admin, id)).latest_build.job.error).toBeUndefined();
+  },
+  60_000,
+);
+
+testNeeding(
+  wanted,
+  "[TF-45] of two states that are pushed at once over the same one, one is stored",
+  async () => {
+    const { id, text, good, push } = await running("at-once");
+    const next = [1, 2, 3].map((n) => ({ ...good, serial: good.serial + n }));
+    const said = await Promise.all(next.map((one) => push(one)));
+    expect(said.filter((words) => words === "204").length).toBeGreaterThan(0);
+    for (const words of said) expect(words).toMatch(/^(204$|409 )/);
+    const { serial } = JSON.parse(await text()) as State;
+    const last = Math.max(...next.filter((_, i) => said[i] === "204").map((one) => one.serial));
+    expect(serial).toBe(last);
+    expect((await deleted(world.admin, id)).latest_build.job.error).toBeUndefined();
+  },
+  60_000,
+);
