@@ -130,7 +130,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   const columns = () => page.locator(".foot .num").textContent();
   const before = await columns();
   await page.getByRole("button", { name: "Splits, files and letters" }).click();
-  await page.getByRole("button", { name: "Letters of 18 pixels" }).click();
+  await page.getByRole("button", { name: "Font size 18" }).click();
   await page.waitForFunction((was) => document.querySelector(".foot .num").textContent !== was, before);
 
   // A tab of its own; then all of it again after a reload, and after the server was killed.
