@@ -161,7 +161,9 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   // On a phone one at a time, with the keys that its keyboard lacks.
   await page.setViewportSize({ width: 390, height: 844 });
   const keys = page.getByRole("toolbar", { name: "Keys" });
-  await type("sleep 1000");
+  // The key is for the program, so it must be in front.
+  await type("sh -c 'echo be\"gun\"; exec sleep 1000'");
+  await shows(1, "begun");
   await keys.getByRole("button", { name: "Ctrl" }).click();
   await keys.getByRole("button", { name: "Ctrl", pressed: true }).waitFor();
   await page.keyboard.type("c");
