@@ -206,6 +206,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
       return {
         state: { ...state, version: { ...version, ...changed } },
         writes: [updateTemplateVersion(this.id, changed, { expect: 1 })],
+        after: () => this.#deps.topics.publish("shown_changed", this.id, {}),
         reply: undefined,
       };
     });

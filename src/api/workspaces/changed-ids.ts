@@ -4,6 +4,8 @@ import { INACTIVE_MS } from "#actors/agent/status.ts";
 import type { Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
 import { listWorkspacesShowing, listWorkspacesSilentSince } from "#db/workspaces/summaries.ts";
 import type { ApiContext } from "../context.ts";
 
@@ -16,6 +18,8 @@ export interface ChangeListener {
   changed(id: string): void;
   /** What the person with this id may see may be another set now. */
   accessChanged(user_id: string): void;
+  /** It, or one of its versions, is another now; it may have been deleted. */
+  templateChanged(template: TemplateRow): void;
 }
 
 const all = new WeakMap<ApiContext, ChangedIds>();
@@ -47,7 +51,10 @@ export class ChangedIds {
       this.#note(id);
       for (const one of [...this.#listeners]) one.accessChanged(id);
     });
-    ctx.topics.subscribeAll("shown_changed", (id) => void this.#noteShowing(id));
+    ctx.topics.subscribeAll("shown_changed", (id) => {
+      void this.#noteShowing(id);
+      void this.#noteTemplate(id);
+    });
   }
 
   /** Tells of every change from now on until the returned function is called. */
@@ -99,6 +106,19 @@ export class ChangedIds {
       for (const one of await this.#ctx.store.scan(listWorkspacesShowing(id))) this.#note(one);
     } catch (error) {
       log("watch").warn("the workspaces that show {id} cannot be read: {error}", { id, error });
+    }
+  }
+
+  /** Looked up once for all listeners; most of what shows elsewhere is no template. */
+  async #noteTemplate(id: string): Promise<void> {
+    if (this.#listeners.size === 0) return;
+    const { store } = this.#ctx;
+    try {
+      const version = await store.get(findTemplateVersion({ id }));
+      const template = await store.get(findTemplateEvenDeleted({ id: version?.template_id ?? id }));
+      if (template) for (const one of [...this.#listeners]) one.templateChanged(template);
+    } catch (error) {
+      log("watch").warn("the template {id} cannot be read: {error}", { id, error });
     }
   }
 

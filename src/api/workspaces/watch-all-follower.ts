@@ -1,9 +1,11 @@
 // One follower of all workspaces a person may see: a snapshot or what was missed, then each change once, with the access of that
 // moment, since every row is read through it. Only ids wait, each once (rules WS-1 to WS-6).
 import { log } from "#base/log.ts";
+import type { TemplateRow } from "#db/templates/templates.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { readMemberships } from "#db/users/members.ts";
 import { listSeenWorkspaces, listWorkspaceSummaries, type SummaryRow } from "#db/workspaces/summaries.ts";
+import { mayReadTemplate } from "#domain/access.ts";
 import { scopeOf } from "#domain/workspaces/search.ts";
 import { presentSummary } from "#domain/workspaces/summary.ts";
 import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
@@ -39,6 +41,8 @@ export class WorkspacesFollower implements ChangeListener {
   readonly #waiting = new Set<string>();
   /** What somebody who comes back has missed, until it is told. */
   #missed: ReadonlySet<string> | undefined;
+  /** Templates to tell of, each once. */
+  readonly #templates = new Set<string>();
   #isAll = false;
   #rolesChanged = false;
   #working = false;
@@ -79,6 +83,17 @@ export class WorkspacesFollower implements ChangeListener {
     this.#wake();
   }
 
+  templateChanged(template: TemplateRow): void {
+    if (!mayReadTemplate(this.#caller, template)) return;
+    this.#templates.add(template.id);
+    this.#wake();
+  }
+
+  /** Something waits to be told. */
+  get #isDue(): boolean {
+    return this.#isAll || this.#waiting.size > 0 || this.#templates.size > 0;
+  }
+
   #wake(): void {
     if (this.#working || this.#gone) return;
     this.#working = true;
@@ -90,12 +105,12 @@ export class WorkspacesFollower implements ChangeListener {
       .finally(() => {
         this.#working = false;
         // A change may have come between the last look and this.
-        if (this.#isAll || this.#waiting.size > 0) this.#wake();
+        if (this.#isDue) this.#wake();
       });
   }
 
   async #work(): Promise<void> {
-    while (!this.#gone && (this.#isAll || this.#waiting.size > 0)) {
+    while (!this.#gone && this.#isDue) {
       // What the rest of this turn commits is read together.
       await new Promise<void>((resolve) => setImmediate(resolve));
       const place = this.#changes.place;
@@ -104,7 +119,11 @@ export class WorkspacesFollower implements ChangeListener {
         if (!(await this.#send(ACCESS))) return;
       }
       if (this.#isAll) await this.#sendAll(place);
-      else await this.#sendChanges(place);
+      else if (this.#waiting.size > 0) await this.#sendChanges(place);
+      const changed = [...this.#templates];
+      this.#templates.clear();
+      if (changed.length > 0)
+        await this.#send(JSON.stringify({ type: "templates", changed } satisfies WorkspacesEvent));
     }
   }
 

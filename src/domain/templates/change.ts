@@ -155,4 +155,5 @@ export const removeTemplate = async (ctx: DomainContext, template: TemplateRow):
       detail: `Delete its ${count} workspace${count === 1 ? "" : "s"} first.`,
     });
   }
+  ctx.topics.publish("shown_changed", id, {});
 };

@@ -71,6 +71,12 @@ export const WorkspacesEvent = named(
       ),
       id,
     }),
+    namedObject("WorkspacesTemplatesEvent", {
+      type: t.Literal("templates"),
+      changed: t.Unsafe<readonly string[]>(
+        t.Array(uuid(), { description: "Templates that were changed or deleted, or a version of which was." }),
+      ),
+    }),
     namedObject(
       "WorkspacesAccessEvent",
       { type: t.Literal("access") },

@@ -4,16 +4,18 @@ import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/works
 import type { Client, ClientSocket } from "#src/client.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
 import { seedUser } from "#test/support/seed.ts";
+import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import {
   awaitBuild,
   createBuild,
   createWorkspace,
+  ECHO,
   openWorld,
   seedTemplate,
   type World,
 } from "#test/support/workspaces.ts";
 
-type OfRows = Exclude<WorkspacesEvent, { type: "access" }>;
+type OfRows = Extract<WorkspacesEvent, { type: "snapshot" | "changes" }>;
 
 /** What a follower knows, kept as the app keeps it. */
 class Followed {
@@ -36,11 +38,19 @@ class Followed {
     while (!done(this.rows) || this.events.length === 0) await this.next();
   }
 
+  /** The templates that it is told of next. */
+  async template(): Promise<readonly string[]> {
+    for (;;) {
+      const event = await this.socket.json<WorkspacesEvent | { type: "ping" }>();
+      if (event.type === "templates") return event.changed;
+    }
+  }
+
   async next(): Promise<OfRows> {
     for (;;) {
       const event = await this.socket.json<WorkspacesEvent | { type: "ping" }>();
       if (event.type === "access") this.told += 1;
-      if (event.type === "ping" || event.type === "access") continue;
+      if (event.type === "ping" || event.type === "access" || event.type === "templates") continue;
       this.events.push(event);
       if (event.type === "snapshot") for (const one of event.workspaces) this.rows.set(one.id, one);
       else {
@@ -112,6 +122,36 @@ test("[WS-7] whoever is given roles, or put into an organization or out of it, i
   await createWorkspace(admin, (await seedTemplate(world.server)).template_id, "mine");
   await others.next();
   expect(others.told).toBe(0);
+});
+
+test("[WS-8] a template that is changed, gets another active version, has one archived or is deleted is named to those who may see it, and to nobody else", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const one = await makeTemplate(admin, JSON.stringify(ECHO));
+  const hidden = await makeTemplate(admin, JSON.stringify(ECHO));
+  const organization = hidden.organization_id;
+  await admin.patch(`/api/v2/templates/${hidden.id}/acl`, { group_perms: { [organization]: "" } });
+  const member = await memberOf(world);
+  const [followed, all] = [await follow(member.client), await follow(admin)];
+  using _socket = followed.socket;
+  using _all = all.socket;
+  await followed.next();
+  await all.next();
+  const archived = await importVersion(admin, JSON.stringify(ECHO), { template_id: one.id });
+  const second = await importVersion(admin, JSON.stringify(ECHO), { template_id: one.id });
+  for (const change of [
+    () => admin.patch(`/api/v2/templates/${one.id}`, { display_name: "One" }),
+    () => admin.patch(`/api/v2/templates/${one.id}/versions`, { id: second.id }),
+    () => admin.post(`/api/v2/templateversions/${archived.id}/archive`),
+    () => admin.delete(`/api/v2/templates/${one.id}`),
+  ]) {
+    // What is hidden comes first, so that it would be told of first.
+    await admin.patch(`/api/v2/templates/${hidden.id}`, { display_name: crypto.randomUUID() });
+    expect(await all.template()).toEqual([hidden.id]);
+    await change();
+    expect(await followed.template()).toEqual([one.id]);
+    expect(await all.template()).toEqual([one.id]);
+  }
 });
 
 test("[WS-2] [WS-3] rows of others are in no message; sharing, taking back and roles are seen at once", async () => {

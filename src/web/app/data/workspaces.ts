@@ -31,6 +31,7 @@ const take = (text: string): void => {
 
 const show = (event: WorkspacesEvent | { type: "ping" }): void => {
   if (event.type === "access") tellAccess();
+  else if (event.type === "templates") tellTemplates(event.changed);
   else if (event.type === "snapshot") {
     incoming ??= new Map();
     for (const one of event.workspaces) incoming.set(one.id, one);
@@ -63,6 +64,18 @@ const tellAccess = (): void => {
   for (const act of others) act();
 };
 
+const ofTemplates = new Set<(id: string | undefined) => void>();
+
+/** Calls back when a template, or a version of it, was changed or deleted; without an id when that may have happened while the line was cut. */
+export const onTemplate = (act: (id: string | undefined) => void): (() => void) => {
+  ofTemplates.add(act);
+  return () => ofTemplates.delete(act);
+};
+
+const tellTemplates = (ids: readonly (string | undefined)[]): void => {
+  for (const id of ids) for (const act of ofTemplates) act(id);
+};
+
 /** Begins to follow; once for the app. */
 export const followWorkspaces = (): void => {
   if (_socket) return;
@@ -76,7 +89,10 @@ export const followWorkspaces = (): void => {
     },
     message: take,
     opened: () => {
-      if (wasOpen) tellAccess();
+      if (wasOpen) {
+        tellAccess();
+        tellTemplates([undefined]);
+      }
       wasOpen = true;
     },
     pings: true,

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { wordsOf } from "../data/api.ts";
+import { Problem, wordsOf } from "../data/api.ts";
 import { say } from "../shell/toasts.tsx";
 import { Button } from "./button.tsx";
 import { textInto } from "./handlers.ts";
@@ -49,6 +49,13 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
     </dialog>
   );
 };
+
+/** The server knows nothing at this address any more; what was typed and is unknown it names as a field. `call` reads the lists anew. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof Problem && (error.status === 404 || error.status === 410) && !error.body.validations?.length;
+
+export const sayGone = (thing: string): void =>
+  say(`${thing} is gone: somebody else has deleted it meanwhile, or you may no longer see it`);
 
 type Question = {
   readonly title: string;
@@ -99,7 +106,10 @@ const Asked = ({ asked }: { asked: Question }) => {
       await asked.act();
       close();
     } catch (error) {
-      problem.current.value = wordsOf(error);
+      if (isGone(error)) {
+        close();
+        sayGone(asked.typed ?? "It");
+      } else problem.current.value = wordsOf(error);
     } finally {
       isActing.current = false;
     }

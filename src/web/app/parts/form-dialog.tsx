@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 import { Problem, wordsOf } from "../data/api.ts";
 import { Button } from "./button.tsx";
-import { Dialog } from "./dialog.tsx";
+import { Dialog, isGone, sayGone } from "./dialog.tsx";
 import { textsOf } from "./form-texts.ts";
 import { submits } from "./handlers.ts";
 
@@ -13,13 +13,15 @@ type FormDialogProps = {
   /** The verb and the thing: Add user. */
   readonly submit: string;
   readonly onClose: () => void;
+  /** What is changed, by its name: once that is gone the dialog closes and says so. Without it: something new. */
+  readonly thing?: string | undefined;
   /** Gets the texts of the form by name; the dialog closes when it resolves. */
   readonly act: (values: Readonly<Record<string, string>>) => Promise<unknown>;
   /** The fields; `problems` are what the server says of each, by name. */
   readonly children: (problems: Readonly<Record<string, string>>) => ComponentChildren;
 };
 
-export const FormDialog = ({ title, submit, onClose, act, children }: FormDialogProps) => {
+export const FormDialog = ({ title, submit, onClose, thing, act, children }: FormDialogProps) => {
   const id = useId();
   const problem = useSignal("");
   const problems = useSignal<Readonly<Record<string, string>>>({});
@@ -34,6 +36,11 @@ export const FormDialog = ({ title, submit, onClose, act, children }: FormDialog
       await act(textsOf(form));
       onClose();
     } catch (error) {
+      if (thing !== undefined && isGone(error)) {
+        onClose();
+        sayGone(thing);
+        return;
+      }
       problem.value = wordsOf(error);
       if (error instanceof Problem) {
         problems.value = Object.fromEntries((error.body.validations ?? []).map(({ field, detail }) => [field, detail]));

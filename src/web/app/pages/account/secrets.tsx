@@ -93,6 +93,7 @@ const placesOf = ({ env_name, file_path }: UserSecret): string => {
 const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClose: () => void }) => (
   <FormDialog
     title={secret ? `Change ${secret.name}` : "Add secret"}
+    thing={secret?.name}
     submit={secret ? "Save secret" : "Add secret"}
     onClose={onClose}
     act={async ({ name = "", value = "", ...places }) => {

@@ -91,6 +91,7 @@ export const Skills = () => {
 const SkillForm = ({ skill, onClose }: { skill: UserSkill | undefined; onClose: () => void }) => (
   <FormDialog
     title={skill ? `Edit ${skill.name}` : "Write skill"}
+    thing={skill?.name}
     submit={skill ? "Save skill" : "Write skill"}
     onClose={onClose}
     act={async ({ name = "", description = "", content = "" }) => {

@@ -74,6 +74,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
   return (
     <FormDialog
       title={server ? `Change ${server.display_name}` : "Add MCP server"}
+      thing={server?.display_name}
       submit={server ? "Save and try" : "Add and try"}
       onClose={onClose}
       act={save}

@@ -1,7 +1,7 @@
 // What is asked for when a provider or a model is added, or a key replaced.
 import { useSignal } from "@preact/signals";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
-import { call } from "../../data/api.ts";
+import { call, Problem } from "../../data/api.ts";
 import { Field, NameField, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { say } from "../../shell/toasts.tsx";
@@ -79,11 +79,20 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
   );
 };
 
+/** A provider that is gone and one that is disabled are refused alike. */
+const unlessGone =
+  ({ id }: ModelProvider) =>
+  async (error: unknown): Promise<never> => {
+    const known = await call("GET /chats/providers");
+    throw error instanceof Problem && known.every((one) => one.id !== id) ? new Problem(404, error.body) : error;
+  };
+
 export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClose: () => void }) => {
   const kind = KINDS.find(({ value }) => value === provider.provider);
   return (
     <FormDialog
       title={`Add a model of ${provider.display_name}`}
+      thing={provider.display_name}
       submit="Add and try model"
       onClose={onClose}
       act={async ({ model = "", display_name = "", context_limit = "" }) => {
@@ -94,7 +103,7 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
             ...(display_name ? { display_name } : {}),
             ...(context_limit ? { context_limit: Number(context_limit) } : {}),
           },
-        });
+        }).catch(unlessGone(provider));
         void tried(made);
       }}
     >
@@ -127,6 +136,7 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
 export const ReplaceKey = ({ provider, onClose }: { provider: ModelProvider; onClose: () => void }) => (
   <FormDialog
     title={`Key of ${provider.display_name}`}
+    thing={provider.display_name}
     submit="Replace key"
     onClose={onClose}
     act={async ({ api_key = "" }) => {

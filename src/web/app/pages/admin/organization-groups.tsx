@@ -82,6 +82,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
       {shown?.form === "change" && group && (
         <FormDialog
           title={`Change ${nameOfGroup(group)}`}
+          thing={nameOfGroup(group)}
           submit="Save group"
           onClose={close}
           act={async (values) => {
@@ -191,6 +192,7 @@ const Members = ({ group, again, onClose }: MembersProps) => {
   return (
     <FormDialog
       title={`Members of ${nameOfGroup(group)}`}
+      thing={nameOfGroup(group)}
       submit="Add to the group"
       onClose={onClose}
       act={({ user = "" }) => change({ add_users: [user.trim()] })}

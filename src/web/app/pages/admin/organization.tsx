@@ -105,6 +105,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
       {open.value?.form === "rename" && (
         <FormDialog
           title={`Rename ${shown}`}
+          thing={shown}
           submit="Save names"
           onClose={close}
           act={async ({ name = "", display_name = "", description = "" }) => {
@@ -197,6 +198,7 @@ const MemberRoles = ({ member, roles, organization, onClose }: RolesProps) => {
   return (
     <FormDialog
       title={`Roles of ${member.username}`}
+      thing={member.username}
       submit="Set roles"
       onClose={onClose}
       act={async (values) => {

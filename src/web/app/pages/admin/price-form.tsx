@@ -18,6 +18,7 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
   return (
     <FormDialog
       title={`Price of ${model.display_name}`}
+      thing={model.display_name}
       submit="Save price"
       onClose={onClose}
       act={async (values) => {

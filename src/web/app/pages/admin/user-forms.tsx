@@ -62,6 +62,7 @@ export const Roles = ({ user, onClose }: { user: User; onClose: () => void }) =>
   return (
     <FormDialog
       title={`Roles of ${user.username}`}
+      thing={user.username}
       submit="Set roles"
       onClose={onClose}
       act={async (values) => {
@@ -90,6 +91,7 @@ export const Roles = ({ user, onClose }: { user: User; onClose: () => void }) =>
 export const Password = ({ user, onClose }: { user: User; onClose: () => void }) => (
   <FormDialog
     title={`Password of ${user.username}`}
+    thing={user.username}
     submit="Set password"
     onClose={onClose}
     act={async ({ password = "" }) => {

@@ -1,5 +1,5 @@
 // The files of the active version, to be read and changed. What is changed becomes a new version, which is tried before it counts.
-import { useComputed, useSignal } from "@preact/signals";
+import { type Signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
@@ -21,6 +21,7 @@ import { upload } from "../templates/pack.ts";
 import type { CodeEditor } from "./code-editor.ts";
 import { type Draft, keepDraft, readDraft } from "./draft.ts";
 import rules from "./editor.css" with { type: "text" };
+import { OtherActive } from "./other-active.tsx";
 import { Trial } from "./trial.tsx";
 
 adoptSheet(rules);
@@ -31,17 +32,45 @@ type EditorProps = {
   readonly again: () => Promise<void>;
 };
 
-export default function Editor({ template, active, again }: EditorProps) {
+export default function Editor({ template, active: newest, again }: EditorProps) {
+  const isChanged = useSignal(false);
+  // What is typed stays with the version it was typed for, though another is made the active one meanwhile.
+  const held = useRef(newest);
+  if (!isChanged.value) held.current = newest;
+  const active = held.current;
   const { state, again: readAgain } = useResource(active && `files ${active.job.file_id}`, () =>
     readVersionFiles(active?.job.file_id ?? ""),
   );
   const { data, error } = state.value;
   if (error && !data) return <Failed what="The files cannot be read" error={error} again={readAgain} />;
   if (!data || !active) return <Skeleton lines={8} />;
-  return <Files key={active.id} template={template} active={active} files={data} again={again} />;
+  /** The same changes, put over the files of the version that is the active one now. */
+  const move = (): void => {
+    if (newest) keepDraft(newest.id, readDraft(active.id));
+    keepDraft(active.id, {});
+    isChanged.value = false;
+  };
+  return (
+    <>
+      {newest && newest.id !== active.id && (
+        <OtherActive template={template} held={active} active={newest}>
+          <Button small onPress={move}>
+            Put my changes on {newest.name}
+          </Button>
+        </OtherActive>
+      )}
+      <Files key={active.id} template={template} active={active} files={data} isChanged={isChanged} again={again} />
+    </>
+  );
 }
 
-type FilesProps = { template: Template; active: TemplateVersion; files: VersionFiles; again: () => Promise<void> };
+type FilesProps = {
+  template: Template;
+  active: TemplateVersion;
+  files: VersionFiles;
+  isChanged: Signal<boolean>;
+  again: () => Promise<void>;
+};
 
 const encoder = new TextEncoder();
 
@@ -57,7 +86,7 @@ const drafted = (files: VersionFiles, draft: Draft): VersionFiles => {
 
 const FIRST = ["template.yaml", "main.tf"];
 
-const Files = ({ template, active, files, again }: FilesProps) => {
+const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
   const draft = useSignal<Draft>(readDraft(active.id));
   const all = useComputed(() => drafted(files, draft.value));
   const chosen = useSignal(FIRST.find((path) => files.has(path)) ?? [...files.keys()][0] ?? "");
@@ -72,6 +101,9 @@ const Files = ({ template, active, files, again }: FilesProps) => {
     keepDraft(active.id, draft.value);
   };
   const changedCount = Object.keys(draft.value).length;
+  useEffect(() => {
+    isChanged.value = changedCount > 0;
+  }, [changedCount]);
   const file = all.value.get(chosen.value);
   const open = (path: string): void => {
     chosen.value = path;
@@ -198,7 +230,10 @@ const Files = ({ template, active, files, again }: FilesProps) => {
           onClose={(activated) => {
             begun.value = undefined;
             // What became the active version is no draft any more; what did not is still to be mended.
-            if (activated) keepDraft(active.id, {});
+            if (activated) {
+              keepDraft(active.id, {});
+              isChanged.value = false;
+            }
             void again();
           }}
         />

@@ -89,7 +89,27 @@ type SettingsProps = {
   readonly deleted: () => void;
 };
 
-export const Settings = ({ template, again, deleted }: SettingsProps) => {
+/** Filled in anew when the template has changed, unless something is typed: that is told of when it is saved. */
+export const Settings = ({ template, ...rest }: SettingsProps) => {
+  const isTyped = useRef(false);
+  const shown = useRef(template);
+  if (!isTyped.current) shown.current = template;
+  const again = async (): Promise<void> => {
+    isTyped.current = false;
+    await rest.again();
+  };
+  return (
+    <div
+      onInput={() => {
+        isTyped.current = true;
+      }}
+    >
+      <Form key={shown.current.updated_at} {...rest} template={shown.current} again={again} />
+    </div>
+  );
+};
+
+const Form = ({ template, again, deleted }: SettingsProps) => {
   const problem = useSignal("");
   const problems = useSignal<Readonly<Record<string, string>>>({});
   const path = { template: template.id };

@@ -1,13 +1,15 @@
 // One template: what it is, its versions, and how its workspaces live.
 
+import { useEffect } from "preact/hooks";
 import lazy from "preact-iso/lazy";
 import { useLocation, useRoute } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { call, Problem } from "../../data/api.ts";
 import { face } from "../../data/face.ts";
-import { useResource } from "../../data/resource.ts";
+import { readShown, useResource } from "../../data/resource.ts";
 import { isAdministrator } from "../../data/session.ts";
+import { onTemplate } from "../../data/workspaces.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
@@ -45,6 +47,8 @@ export default function TemplatePage() {
   const { route } = useLocation();
   const id = params.template ?? "";
   const { state, again } = useResource(`template ${id}`, () => read(id));
+  // Somebody else may change it, promote or archive a version, or delete it.
+  useEffect(() => onTemplate((changed) => (changed ?? id) === id && readShown()), [id]);
   const { data, error } = state.value;
   const isGone = error instanceof Problem && [400, 404, 410].includes(error.status);
   // What is shown stays when it cannot be read again: there may be an edit in it.
@@ -121,7 +125,7 @@ export default function TemplatePage() {
           ) : tab === "access" && mayChange ? (
             <Access template={template} />
           ) : tab === "settings" && mayChange ? (
-            <Settings key={template.updated_at} template={template} again={again} deleted={() => route("/templates")} />
+            <Settings key={template.id} template={template} again={again} deleted={() => route("/templates")} />
           ) : (
             <Empty icon="search" title="No such section" text="The address names none of these." />
           )}

@@ -1,6 +1,7 @@
 // The variables of the active version. Other values are another version, of the same files.
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVariable, TemplateVersion } from "#schema/templates/template-version.ts";
 import { call, wordsOf } from "../../data/api.ts";
@@ -11,6 +12,7 @@ import { Field, Options } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
+import { OtherActive } from "./other-active.tsx";
 import { Trial } from "./trial.tsx";
 
 type VariablesProps = {
@@ -19,7 +21,12 @@ type VariablesProps = {
   readonly again: () => Promise<void>;
 };
 
-export const Variables = ({ template, active, again }: VariablesProps) => {
+export const Variables = ({ template, active: newest, again }: VariablesProps) => {
+  const changed = useSignal<Readonly<Record<string, string>>>({});
+  // What is typed stays with the version it was typed for, though another is made the active one meanwhile.
+  const held = useRef(newest);
+  if (Object.keys(changed.value).length === 0) held.current = newest;
+  const active = held.current;
   const { state, again: readAgain } = useResource(active && `variables ${active.id}`, () =>
     call("GET /templateversions/:templateversion/variables", { path: { templateversion: active?.id ?? "" } }),
   );
@@ -35,18 +42,23 @@ export const Variables = ({ template, active, again }: VariablesProps) => {
       />
     );
   }
-  return <Form key={active.id} template={template} active={active} variables={data} again={again} />;
+  return (
+    <>
+      {newest && newest.id !== active.id && <OtherActive template={template} held={active} active={newest} />}
+      <Form key={active.id} template={template} active={active} variables={data} changed={changed} again={again} />
+    </>
+  );
 };
 
 type FormProps = {
   template: Template;
   active: TemplateVersion;
   variables: readonly TemplateVariable[];
+  changed: Signal<Readonly<Record<string, string>>>;
   again: () => Promise<void>;
 };
 
-const Form = ({ template, active, variables, again }: FormProps) => {
-  const changed = useSignal<Readonly<Record<string, string>>>({});
+const Form = ({ template, active, variables, changed, again }: FormProps) => {
   const problem = useSignal("");
   const begun = useSignal<TemplateVersion | undefined>(undefined);
   const save = async (): Promise<void> => {
@@ -64,6 +76,11 @@ const Form = ({ template, active, variables, again }: FormProps) => {
     } catch (error) {
       problem.value = wordsOf(error);
     }
+  };
+  const close = (isActivated: boolean): void => {
+    begun.value = undefined;
+    if (isActivated) changed.value = {};
+    void again();
   };
   return (
     <form class="stack" onSubmit={submits(save)}>
@@ -89,16 +106,7 @@ const Form = ({ template, active, variables, again }: FormProps) => {
           Save as new version
         </Button>
       </div>
-      {begun.value && (
-        <Trial
-          template={template}
-          begun={begun.value}
-          onClose={() => {
-            begun.value = undefined;
-            void again();
-          }}
-        />
-      )}
+      {begun.value && <Trial template={template} begun={begun.value} onClose={close} />}
     </form>
   );
 };

@@ -5,7 +5,8 @@ import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
-import { useResource } from "../../data/resource.ts";
+import { readShown, useResource } from "../../data/resource.ts";
+import { onTemplate } from "../../data/workspaces.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
@@ -22,6 +23,7 @@ import { packDropped } from "./pack.ts";
 export default function TemplatesPage() {
   const { route } = useLocation();
   const { state, again } = useResource("templates", () => call("GET /templates"));
+  useEffect(() => onTemplate(() => readShown()), []);
   const isImporting = useSignal(false);
   const dropped = useSignal<Blob | undefined>(undefined);
   const drop = async (items: DataTransferItemList): Promise<void> => {

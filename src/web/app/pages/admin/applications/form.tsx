@@ -14,6 +14,7 @@ type FormProps = {
 export const ApplicationForm = ({ app, onSaved, onClose }: FormProps) => (
   <FormDialog
     title={app ? `Change ${app.name}` : "Add application"}
+    thing={app?.name}
     submit={app ? "Save application" : "Add application"}
     onClose={onClose}
     act={async ({ name = "", callback_url = "", icon = "" }) => {

@@ -1,0 +1,32 @@
+// Says that another version was made the active one while one was changing something of the version before.
+import type { ComponentChildren } from "preact";
+import type { Template } from "#schema/templates/template.ts";
+import type { TemplateVersion } from "#schema/templates/template-version.ts";
+
+type OtherProps = {
+  readonly template: Template;
+  /** What one goes on from. */
+  readonly held: TemplateVersion;
+  readonly active: TemplateVersion;
+  readonly children?: ComponentChildren;
+};
+
+export const OtherActive = ({ template, held, active, children }: OtherProps) => (
+  <div class="banner box attn" role="status">
+    <span>
+      Meanwhile {active.created_by.username}'s {active.name} was made the active version. What you change goes on from{" "}
+      {held.name}.
+    </span>
+    <span class="push line">
+      <a
+        class="btn sm"
+        href={`/templates/${template.id}/versions?${new URLSearchParams({ from: held.id, to: active.id })}`}
+        target="_blank"
+        rel="noreferrer"
+      >
+        Compare
+      </a>
+      {children}
+    </span>
+  </div>
+);

@@ -1,0 +1,142 @@
+// Dialogs of the administration over things that somebody else deletes while they are open: each closes, says so, and its list is as it is.
+// node gone.mjs CHROMIUM URL TOKEN MODELS
+import { inApp } from "./app-page.mjs";
+
+const [file, url, token, models] = process.argv.slice(2);
+
+await inApp({ file, url, token }, async ({ page, result, at }) => {
+  const dialog = page.getByRole("dialog");
+  await page.goto(at("/admin"));
+  const api = async (method, path, body) => {
+    const { status, text } = await page.evaluate(
+      async ([how, where, what]) => {
+        const headers = { "content-type": "application/json" };
+        const answer = await fetch(`/api/v2${where}`, { method: how, headers, body: what && JSON.stringify(what) });
+        return { status: answer.status, text: await answer.text() };
+      },
+      [method, path, body],
+    );
+    if (status >= 400) throw new Error(`${method} ${path}: ${status} ${text}`);
+    return text === "" ? undefined : JSON.parse(text);
+  };
+  const user = (username) =>
+    api("POST", "/users", { username, email: `${username}@example.com`, password: "four quiet harbours at night" });
+  const menu = async (name, item) => {
+    const more = page.getByRole("button", { name: `More for ${name}` });
+    // What has three dots is in the menu, the rest beside it.
+    if (item.endsWith("…")) await more.click();
+    const of = item.endsWith("…") ? page : page.getByRole("listitem").filter({ has: more });
+    await of.getByRole("button", { name: item }).click();
+    await dialog.waitFor();
+  };
+  result.gone = [];
+  /** Opens the dialog at the page, has its thing deleted meanwhile, and presses. */
+  const meet = async ({ where, name, item, fill = async () => {}, remove, press }) => {
+    await page.goto(at(where));
+    await menu(name, item);
+    await fill();
+    await remove();
+    await dialog.getByRole("button", { name: press }).click();
+    await page
+      .getByRole("status")
+      .filter({ hasText: /is gone: somebody else has deleted it/ })
+      .waitFor();
+    await dialog.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: `More for ${name}` }).waitFor({ state: "detached" });
+    result.gone.push(`${name} ${item}`);
+  };
+
+  for (const [name, item, press, fill] of [
+    ["ada", "Roles…", "Set roles"],
+    [
+      "ben",
+      "Set password…",
+      "Set password",
+      () => dialog.getByLabel("New password").fill("four quiet harbours at night"),
+    ],
+    ["cy", "Delete…", "Delete user"],
+  ]) {
+    const { id } = await user(name);
+    await meet({ where: "/admin", name, item, fill, press, remove: () => api("DELETE", `/users/${id}`) });
+  }
+
+  const groups = "/organizations/default/groups";
+  for (const [name, item, press] of [
+    ["crew", "Change…", "Save group"],
+    ["deck", "Delete…", "Delete group"],
+  ]) {
+    const { id } = await api("POST", groups, { name });
+    const where = "/admin/organizations/default";
+    await meet({ where, name, item, press, remove: () => api("DELETE", `/groups/${id}`) });
+  }
+
+  const provider = (display_name) =>
+    api("POST", "/chats/providers", { provider: "openai-compat", display_name, base_url: `${models}/v1` });
+  const { id } = await provider("Kept");
+  const model = (display_name) =>
+    api("POST", "/chats/model-configs", { provider_id: id, model: "qwen3-coder:30b", display_name });
+  for (const [name, item, press] of [
+    ["Priced", "Price…", "Save price"],
+    ["Old", "Remove…", "Remove model"],
+  ]) {
+    const made = await model(name);
+    const fill = async () => {
+      if (item !== "Price…") return;
+      await dialog.getByLabel("A million tokens in", { exact: true }).fill("1");
+      await dialog.getByLabel("A million tokens out", { exact: true }).fill("2");
+    };
+    const remove = () => api("DELETE", `/chats/model-configs/${made.id}`);
+    await meet({ where: "/admin/models", name, item, fill, press, remove });
+  }
+  for (const [name, item, press, fill] of [
+    ["Keyed", "Replace key…", "Replace key"],
+    ["Fed", "Add model", "Add and try model", () => dialog.getByLabel("Model", { exact: true }).fill("one")],
+  ]) {
+    const made = await provider(name);
+    const remove = () => api("DELETE", `/chats/providers/${made.id}`);
+    await meet({ where: "/admin/models", name, item, fill, press, remove });
+  }
+
+  const [{ id: organization }] = await api("GET", "/organizations");
+  const servers = `/organizations/${organization}/mcp-servers`;
+  for (const [name, item, press] of [
+    ["Tide", "Change…", "Save and try"],
+    ["Moon", "Remove…", "Remove MCP server"],
+  ]) {
+    const body = {
+      slug: name.toLowerCase(),
+      display_name: name,
+      url: "https://mcp.example.com/",
+      transport: "streamable_http",
+      auth_type: "none",
+    };
+    const made = await api("POST", servers, body);
+    await meet({
+      where: "/admin/mcp-servers",
+      name,
+      item,
+      press,
+      remove: () => api("DELETE", `${servers}/${made.id}`),
+    });
+  }
+
+  for (const [name, item, press] of [["Board", "Change…", "Save application"]]) {
+    const made = await api("POST", "/oauth2-provider/apps", { name, callback_url: "https://boards.example.com/back" });
+    await meet({
+      where: "/admin/applications",
+      name,
+      item,
+      press,
+      remove: () => api("DELETE", `/oauth2-provider/apps/${made.id}`),
+    });
+  }
+
+  // What is typed and unknown is another matter: the dialog stays, with what was typed.
+  await page.goto(at("/admin/organizations/default"));
+  await page.getByRole("button", { name: "Add member" }).click();
+  await dialog.getByLabel("Username").fill("nobody-here");
+  await dialog.getByRole("button", { name: "Add member" }).click();
+  await dialog.locator(".error, [role=alert]").first().waitFor();
+  result.typed = await dialog.getByLabel("Username").inputValue();
+});
+process.exit(0);

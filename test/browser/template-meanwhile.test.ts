@@ -1,0 +1,26 @@
+// A template that several people work on, in a real browser.
+import { expect } from "bun:test";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { importVersion } from "#test/support/templates.ts";
+import { ECHO, openWorld } from "#test/support/workspaces.ts";
+import { runStory } from "./story.ts";
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-91] [WB-4] [WB-6] what others promote, archive and delete shows on an idle page of a template, and what is typed stays",
+  async () => {
+    await using world = await openWorld();
+    const { admin } = world;
+    const files = { "template.yaml": `${JSON.stringify(ECHO)}\n` };
+    const one = await importVersion(admin, files, { name: "one" });
+    const { id } = await admin.post<{ id: string }>("/api/v2/organizations/default/templates", {
+      name: "shared",
+      template_version_id: one.id,
+    });
+    const two = await importVersion(admin, files, { name: "two", template_id: id });
+    const given = [world.server.url.href, admin.token ?? "", id, one.id, two.id];
+    const told = await runStory("template-meanwhile.mjs", given);
+    expect(told).toMatchObject({ wrong: [], kept: 1, typed: "Mine" });
+  },
+  180_000,
+);
