@@ -58,6 +58,10 @@ export class AgentActor extends Actor<AgentState> {
     this.#deps = deps;
   }
 
+  protected part({ agent }: AgentState): number {
+    return agent.part;
+  }
+
   protected override about({ agent }: AgentState): string {
     return agent.workspace_id;
   }

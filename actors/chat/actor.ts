@@ -58,6 +58,10 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     this.#deps = deps;
   }
 
+  protected part({ part }: ChatState): number {
+    return part;
+  }
+
   protected async load(): Promise<ChatState | undefined> {
     const state = await readChat(this.#deps.store, this.id);
     // A turn that is owed but not running: after a start, and after a commit that could not be confirmed.

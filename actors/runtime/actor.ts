@@ -38,6 +38,9 @@ export abstract class Actor<State> {
   /** Reads the state from the store; undefined when there is no such thing (answered 404). */
   protected abstract load(): Promise<State | undefined>;
 
+  /** Of which part it is (src/base/parts.ts): the node that has the part writes for it, and no other. */
+  protected abstract part(state: State): number | undefined;
+
   /** What the audit log tells of a turn that writes: it goes into the same batch. `before` is undefined for what was just made (AU-1). */
   protected entries(_before: State | undefined, _outcome: Outcome<State, unknown>): readonly AuditEntry[] {
     return NONE;
@@ -103,7 +106,7 @@ export abstract class Actor<State> {
       try {
         const more = [...entries.map(audited), ...notices];
         const writes = more.length === 0 ? outcome.writes : [...outcome.writes, ...more];
-        await this.#store.commit(writes, this.about(outcome.state));
+        await this.#store.commit(writes, this.about(outcome.state), this.part(outcome.state));
       } catch (error) {
         this.#state = undefined;
         throw error;

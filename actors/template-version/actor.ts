@@ -70,6 +70,10 @@ export class TemplateVersionActor extends Actor<VersionState> {
     this.#deps = deps;
   }
 
+  protected part({ version }: VersionState): number {
+    return version.part;
+  }
+
   protected async load(): Promise<VersionState | undefined> {
     const { store } = this.#deps;
     const row = await store.get(findTemplateVersion({ id: this.id }));

@@ -49,6 +49,11 @@ export class DryRunActor extends Actor<JobRow> {
     this.#deps = deps;
   }
 
+  /** Undefined for one that an older version has made. */
+  protected part({ input }: JobRow): number | undefined {
+    return input.part;
+  }
+
   protected async load(): Promise<JobRow | undefined> {
     const job = await this.#deps.store.get(findJob({ id: this.id }));
     return job?.type === "template_version_dry_run" ? job : undefined;

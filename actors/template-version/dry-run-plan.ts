@@ -18,6 +18,8 @@ import { PENDING } from "../job/state.ts";
 
 export type NewDryRun = {
   readonly template_version_id: string;
+  /** Of the version. */
+  readonly part: number;
   readonly organization_id: string;
   readonly initiator_id: string;
   readonly file_id: string;
@@ -41,6 +43,7 @@ export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key:
   file_id: input.file_id,
   input: {
     template_version_id: input.template_version_id,
+    part: input.part,
     workspace_name: input.workspace_name,
     parameters: { ...input.parameters },
   },

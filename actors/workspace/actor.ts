@@ -63,6 +63,10 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return super.handle<Reply>(async (state) => this.#times.timed(state, await decide(state)));
   }
 
+  protected part({ workspace }: WorkspaceState): number {
+    return workspace.part;
+  }
+
   protected async load(): Promise<WorkspaceState | undefined> {
     const { store } = this.#deps;
     const workspace = await store.get(findWorkspace({ id: this.id }));

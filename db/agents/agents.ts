@@ -42,8 +42,10 @@ export const findAgentFacts = query(
       disconnected_at: agents.disconnected_at,
       logs_length: agents.logs_length,
       logs_overflowed: agents.logs_overflowed,
+      part: workspaces.part,
     })
     .from(agents)
+    .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .where(given(agents.id)),
 );
 

@@ -5,6 +5,8 @@ export type Pending = {
   readonly batch: readonly Statement[];
   readonly rows: number;
   readonly bytes: number;
+  /** Of a cluster: of which part it is. */
+  readonly part?: number | undefined;
   resolve(): void;
   reject(error: unknown): void;
 };

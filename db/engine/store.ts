@@ -56,9 +56,10 @@ export interface Store {
   versionOf?(workspace_id: string): number;
   /**
    * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once.
-   * `about`: the workspace to which all rows of agents in it belong, where that is known (for `versionOf`).
+   * `about`: the workspace to which all rows of agents in it belong, where that is known (for `versionOf`). `part`: of which part it is
+   * (src/base/parts.ts), where it is of one: a node that does not have the part writes nothing of it.
    */
-  commit(batch: readonly Statement[], about?: string): Promise<void>;
+  commit(batch: readonly Statement[], about?: string, part?: number): Promise<void>;
   /** Tells the other nodes of a cluster of this event of a topic, soon. */
   tell?(kind: string, id: string, event: object): void;
   /** The first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */

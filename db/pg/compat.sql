@@ -63,3 +63,14 @@ create or replace function expect_rows(have bigint, want bigint) returns void la
 -- Every group of commits asks whether its node is still the owner. FOR SHARE, because FOR KEY SHARE would not wait for a takeover.
 create or replace function own_epoch(e bigint) returns void language plpgsql as $$
   begin perform 1 from epoch where id = 1 and value = e for share; if not found then raise exception 'fenced' using errcode = 'SW002'; end if; end $$;
+--> statement-breakpoint
+-- The same for the node's own epoch and for the parts that the group's batches are of.
+create or replace function own_parts(n text, e bigint, wanted bigint[]) returns void language plpgsql as $$
+  declare lost text; begin
+    perform 1 from fences where node = n and epoch = e for share;
+    if not found then raise exception 'fenced' using errcode = 'SW002'; end if;
+    if wanted = '{}' then return; end if;
+    with held as materialized (select part from parts where part = any(wanted) and node = n and epoch = e order by part for share)
+      select string_agg(one::text, ',') into lost from unnest(wanted) as one where one not in (select part from held);
+    if lost is not null then raise exception 'another node has these parts' using errcode = 'SW003', detail = lost; end if;
+  end $$;

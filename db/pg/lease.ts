@@ -1,6 +1,7 @@
 // Which node of a cluster is the active one. The lease says who may serve; that an older node writes nothing is the work of the epoch,
 // which rises in the same transaction in which the lease changes hands (PERFORMANCE section 3, points 2 and 12).
 import type { ReservedSQL } from "bun";
+import { inTransaction, takeEverything } from "./parts.ts";
 
 export type NodeRow = {
   readonly id: string;
@@ -61,28 +62,18 @@ export const viewCluster = async (sql: ReservedSQL): Promise<ClusterView> => {
  * and every later one of it is refused.
  */
 export const takeLease = async (sql: ReservedSQL, node: string, ms: number): Promise<number | undefined> => {
-  await sql.unsafe("begin");
-  try {
+  return await inTransaction(sql, async () => {
     // Of two that want it the second waits here, and then looks at what the first has written.
     const [free] = await sql.unsafe(
       `update lease set node = $1 where id = 1 and (node in ('', $1) or expires_at <= clock_timestamp()) returning id`,
       [node],
     );
-    if (!free) {
-      await sql.unsafe("rollback");
-      return undefined;
-    }
-    const [{ value }] = await sql.unsafe(
-      "insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = epoch.value + 1 returning value",
-    );
-    // Last, since raising the epoch may have waited.
+    if (!free) return undefined;
+    const epoch = await takeEverything(sql, node);
+    // Last, since taking the rest may have waited.
     await sql.unsafe("update lease set expires_at = clock_timestamp() + $1 * interval '1 ms' where id = 1", [ms]);
-    await sql.unsafe("commit");
-    return Number(value);
-  } catch (error) {
-    await sql.unsafe("rollback").catch(() => {});
-    throw error;
-  }
+    return epoch;
+  });
 };
 
 /** False: another node has it, or another process of this node's name. */

@@ -163,7 +163,7 @@ export class ClusterNode {
     if (this.#role !== "active") throw new CommitError("closed", "this node is not the active one");
     const { fatal, tells = false } = this.#options;
     const primary = new Primary(this.#options.url);
-    this.#store = new PgStore(primary, this.#epoch, {
+    this.#store = new PgStore(primary, this.id, this.#epoch, {
       fatal,
       tells,
       ...(queueBytes === undefined ? {} : { queueBytes }),

@@ -30,6 +30,12 @@ export const isAnswer = (error: unknown): boolean => {
   return state !== "" && state !== STOOD_STILL && !/^(08|57)/.test(state);
 };
 
+/** Of a guard: which of the parts it has asked for are another node's. */
+export const lostParts = (error: unknown): number[] => {
+  const { detail = "" } = (error ?? {}) as PostgresError;
+  return sqlState(error) === "SW003" ? detail.split(",").map(Number) : [];
+};
+
 /** What PostgreSQL said, as one of our reasons. */
 export const refusalOf = (error: unknown): CommitError => {
   if (error instanceof CommitError) return error;
@@ -37,6 +43,7 @@ export const refusalOf = (error: unknown): CommitError => {
   const { message = String(error) } = (error ?? {}) as PostgresError;
   if (state === "SW001") return new CommitError("stale", "the row has changed meanwhile", { cause: error });
   if (state === "SW002") return new CommitError("closed", "another node has taken over", { cause: error });
+  if (state === "SW003") return new CommitError("overloaded", "another node does this now", { cause: error });
   if (state.startsWith("23")) {
     const constraint = constraintOf(error as PostgresError);
     return new CommitError("constraint", "a rule of the database refused the change", { constraint, cause: error });

@@ -5,6 +5,7 @@ import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
 import { Versions } from "../engine/versions.ts";
 import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
+import { guardOf, inTransaction, takeEverything } from "./parts.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
 import { PgWriter } from "./writer.ts";
@@ -21,6 +22,9 @@ export type PgStoreOptions = {
   fatal(error: Error): void;
 };
 
+/** What has the parts where no node of a cluster does. */
+const NO_NODE = "";
+
 /** Connects, checks the database, migrates it and raises its epoch. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
 export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => {
   const primary = new Primary(options.url);
@@ -28,10 +32,8 @@ export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => 
     const connection = await primary.writer();
     await checkDatabase(connection);
     await migratePostgres(connection, options);
-    const [{ value }] = await connection.unsafe(
-      "insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = epoch.value + 1 returning value",
-    );
-    return new PgStore(primary, Number(value), options);
+    const epoch = await inTransaction(connection, () => takeEverything(connection, NO_NODE));
+    return new PgStore(primary, NO_NODE, epoch, options);
   } catch (error) {
     await primary.close();
     throw error;
@@ -47,6 +49,7 @@ export class PgStore extends PgReads implements Store {
 
   constructor(
     primary: Primary,
+    node: string,
     epoch: number,
     { fatal, queueBytes, tells }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "tells">,
   ) {
@@ -57,7 +60,7 @@ export class PgStore extends PgReads implements Store {
       fatal,
       queueBytes,
       tellsAs: tells ? epoch : undefined,
-      guard: { text: "select own_epoch($1)", params: [epoch] },
+      guard: guardOf(node, epoch),
     });
     this.#sequences = new Sequences(this);
   }
@@ -74,8 +77,8 @@ export class PgStore extends PgReads implements Store {
     return this.#versions.of(workspace_id);
   }
 
-  commit(batch: readonly Statement[], about?: string): Promise<void> {
-    return this.#versions.around(batch, about, () => this.writer.submit(batch));
+  commit(batch: readonly Statement[], about?: string, part?: number): Promise<void> {
+    return this.#versions.around(batch, about, () => this.writer.submit(batch, part));
   }
 
   tell(kind: string, id: string, event: object): void {

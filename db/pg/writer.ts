@@ -14,7 +14,7 @@ import { type Sent, sentOf } from "./bind.ts";
 import { outgoingOf } from "./gather.ts";
 import { noticeOf, sentNotice, type Word } from "./notice.ts";
 import type { Primary } from "./primary.ts";
-import { isAnswer, isWorthRepeating, refusalOf } from "./refusal.ts";
+import { isAnswer, isWorthRepeating, lostParts, refusalOf } from "./refusal.ts";
 
 const GROUP_ROWS = 500;
 const QUEUE_BYTES = 64 * 1024 * 1024;
@@ -31,8 +31,8 @@ type Refused = { readonly pending: Pending; readonly error: unknown };
 
 export type WriterOptions = {
   readonly primary: Primary;
-  /** Sent first in each transaction; raises SW002 where another node has taken over. */
-  readonly guard: Sent;
+  /** Sent first in each transaction, with the parts of its batches in order; raises SW002 where another node has taken over. */
+  guard(parts: readonly number[]): Sent;
   /** Bytes of batches that may wait before new ones are refused as `overloaded`; default 64 MiB. */
   readonly queueBytes?: number | undefined;
   /** The epoch by which other nodes know who tells them; undefined: nobody is told anything. */
@@ -59,8 +59,8 @@ export class PgWriter {
     this.#options = options;
   }
 
-  /** Resolves when the batch is committed. */
-  submit(batch: readonly Statement[]): Promise<void> {
+  /** Resolves when the batch is committed. `part`: as of `Store.commit`. */
+  submit(batch: readonly Statement[], part?: number): Promise<void> {
     if (this.#stopped) return Promise.reject(this.#stopped);
     const filled = batch.filter(({ rows }) => rows.length > 0);
     if (filled.length === 0) return Promise.resolve();
@@ -69,7 +69,7 @@ export class PgWriter {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
     return new Promise((resolve, reject) => {
-      const pending = { batch: filled, rows, bytes, resolve, reject };
+      const pending = { batch: filled, rows, bytes, part, resolve, reject };
       if (tracing()) this.#trace.submitted(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
@@ -154,6 +154,13 @@ export class PgWriter {
         failed = await this.#inOneGo(connection, left, words, isGathered);
       } catch (error) {
         if (!isAnswer(error)) this.#options.primary.lost();
+        const lost = lostParts(error);
+        const without = left.filter(({ part }) => part === undefined || !lost.includes(part));
+        if (without.length < left.length) {
+          for (const pending of left) if (!without.includes(pending)) refused.push({ pending, error });
+          left = without;
+          continue;
+        }
         if (!isWorthRepeating(error) || ++repeats > REPEATS) throw error;
         this.counts.repeats++;
         continue;
@@ -204,7 +211,7 @@ export class PgWriter {
         answer: (params.length === 0 ? connection.unsafe(text) : connection.unsafe(text, params as never[])).execute(),
       });
     send(BEGIN);
-    send(this.#options.guard);
+    send(this.#options.guard(partsOf(group)));
     if (isArmed("after_guard")) {
       await Promise.allSettled(sent.map(({ answer }) => answer));
       failpoint("after_guard");
@@ -254,7 +261,8 @@ export class PgWriter {
     const refused: Refused[] = [];
     await connection.unsafe(BEGIN.text);
     try {
-      await connection.unsafe(this.#options.guard.text, this.#options.guard.params as never[]);
+      const guard = this.#options.guard(partsOf(group));
+      await connection.unsafe(guard.text, guard.params as never[]);
       const locks = locksOf(group);
       if (locks) await connection.unsafe(locks.text);
       for (const pending of group) {
@@ -282,6 +290,10 @@ export class PgWriter {
 
 const BEGIN: Sent = { text: "begin", params: [] };
 const COMMIT: Sent = { text: "commit", params: [] };
+
+/** Of a group, each once and in order: every group takes its rows in the same order, so none waits for another in a ring. */
+const partsOf = (group: readonly Pending[]): number[] =>
+  [...new Set(group.map(({ part }) => part).filter((part) => part !== undefined))].sort((a, b) => a - b);
 
 /** COMMIT of a transaction that met an error is answered with ROLLBACK. */
 const checkCommitted = ({ command }: { command?: string }): void => {

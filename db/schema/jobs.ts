@@ -43,6 +43,8 @@ export const jobs = sqliteTable(
 export type JobInput = {
   template_version_id?: string;
   workspace_build_id?: string;
+  /** Of a dry run: the part of its version. */
+  part?: number;
   /** Of a dry run: the name and the complete parameter values of a workspace that is never made. */
   workspace_name?: string;
   parameters?: Record<string, string>;

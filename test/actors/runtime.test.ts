@@ -43,6 +43,7 @@ test("[AC-2] a turn that waits for its own mailbox is refused at once; an effect
 
 class Counter extends Actor<number> {
   static loads = 0;
+  protected part(): undefined {}
   protected load(): Promise<number> {
     Counter.loads += 1;
     return Promise.resolve(0);

@@ -1,6 +1,7 @@
 // The torture of a cluster in its short form, and whether its oracle sees what it is there to see.
 import { afterEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
+import { guardOf } from "#db/pg/parts.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { PgWriter } from "#db/pg/writer.ts";
@@ -39,14 +40,16 @@ describe("on a real database", () => {
   afterEach(() => database?.remove());
 
   /** An older node that writes on after a newer one has begun; its writer has this guard. */
-  const twoNodes = async (guardOf: (epoch: number) => { text: string; params: unknown[] }): Promise<string[]> => {
+  const twoNodes = async (
+    guardFor: (epoch: number) => (parts: readonly number[]) => { text: string; params: unknown[] },
+  ): Promise<string[]> => {
     database = await createDatabase();
     const { url } = database;
     await using sql = new SQL(url, { max: 1 });
     await sql.unsafe("create table written (number bigserial primary key, name text not null, epoch bigint not null)");
     const primary = new Primary(url);
     const first = await openPgStore({ url, now: 0, fatal: () => {} });
-    const older = new PgWriter({ primary, fatal: () => {}, guard: guardOf(first.epoch) });
+    const older = new PgWriter({ primary, fatal: () => {}, guard: guardFor(first.epoch) });
     const told: Write[] = [];
     const write = async (writer: Pick<PgWriter, "submit">, name: string, epoch: number): Promise<void> => {
       const batch = [{ sql: "insert into written (name, epoch) values (?, ?)", rows: [[name, epoch]] }];
@@ -72,16 +75,25 @@ describe("on a real database", () => {
     [needs.postgres],
     "[CL-7] [PQ-5] the guard keeps an older node from writing, and without it the oracle sees that",
     async () => {
-      expect(await twoNodes((epoch) => ({ text: "select own_epoch($1)", params: [epoch] }))).toEqual([]);
+      expect(await twoNodes((epoch) => guardOf("", epoch))).toEqual([]);
       await database?.remove();
-      const seen = await twoNodes(() => ({ text: "select 1", params: [] }));
+      // The two halves of it, each by itself.
+      const text = "select own_parts('', $1, '{}')";
+      expect(await twoNodes((epoch) => () => ({ text, params: [epoch] }))).toEqual([]);
+      await database?.remove();
+      expect(await twoNodes((epoch) => () => ({ text: "select own_epoch($1)", params: [epoch] }))).toEqual([]);
+      await database?.remove();
+      const seen = await twoNodes(() => () => ({ text: "select 1", params: [] }));
       expect(seen.map((one) => one.replace(/\d+/g, "N"))).toEqual(["c was written by epoch N after one of epoch N"]);
     },
   );
 });
 
+/** The rows that a guard takes. */
+const GUARDED = { epoch: "id = 1", fences: "node = ''", parts: "part = 7" };
+
 /** What an older node writes that has passed its guard when a newer one begins; the guard takes its row in this way. */
-const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
+const pastItsGuard = async (lock: "share" | "key share", row: keyof typeof GUARDED): Promise<string[]> => {
   const database = await createDatabase();
   const { url } = database;
   const sql = new SQL(url, { max: 2 });
@@ -89,7 +101,7 @@ const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   const first = await openPgStore({ url, now: 0, fatal: () => {} });
   const older = await sql.reserve();
   await older.unsafe("begin");
-  await older.unsafe(`select 1 from epoch where id = 1 and value = ${first.epoch} for ${lock}`);
+  expect(await older.unsafe(`select 1 from ${row} where ${GUARDED[row]} for ${lock}`)).toHaveLength(1);
   let second: PgStore | undefined;
   const opened = openPgStore({ url, now: 0, fatal: () => {} }).then((store) => {
     second = store;
@@ -115,14 +127,16 @@ const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   return judge([], [...rows]).map((one) => one.replace(/\d+/g, "N"));
 };
 
-testNeeding(
-  [needs.postgres],
-  "[CL-7] [PQ-5] a guard that takes its row for sharing holds the next node up, and with a weaker lock the oracle sees what happens",
-  async () => {
-    expect(await pastItsGuard("share")).toEqual([]);
-    expect(await pastItsGuard("key share")).toEqual(["older was written by epoch N after one of epoch N"]);
-  },
-);
+for (const row of ["epoch", "fences", "parts"] as const) {
+  testNeeding(
+    [needs.postgres],
+    `[CL-7] [PQ-5] a guard that takes its row of ${row} for sharing holds the next node up, and with a weaker lock the oracle sees what happens`,
+    async () => {
+      expect(await pastItsGuard("share", row)).toEqual([]);
+      expect(await pastItsGuard("key share", row)).toEqual(["older was written by epoch N after one of epoch N"]);
+    },
+  );
+}
 
 testNeeding(
   [needs.postgres],

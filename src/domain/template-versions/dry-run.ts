@@ -57,6 +57,7 @@ export const createDryRun = async (
   const id = uuid();
   await ctx.dryRuns.ask(id, "create", {
     template_version_id: version.id,
+    part: row.part,
     organization_id,
     initiator_id: caller.user_id,
     file_id: version.file_id,

@@ -10,6 +10,7 @@ const fresh = (): AgentState => ({
   agent: {
     key: 1,
     id: "a",
+    part: 0,
     workspace_id: "w",
     token_hash: null,
     connection_timeout_seconds: 120,

@@ -41,7 +41,7 @@ beforeAll(async () => {
   database = await createDatabase();
   const opened = await openPgStore({ url: database.url, now: 0, fatal: () => {} });
   // One more of the same epoch, so that neither fences the other: it is the database alone that keeps them apart.
-  nodes = [opened, new PgStore(new Primary(database.url), opened.epoch, { fatal: () => {} })];
+  nodes = [opened, new PgStore(new Primary(database.url), "", opened.epoch, { fatal: () => {} })];
   await opened.commit([insertOrganization(organization("org"))]);
 });
 afterAll(async () => {

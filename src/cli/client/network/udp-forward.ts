@@ -25,11 +25,7 @@ export class UdpForward {
       const socket = await Bun.udpSocket({
         hostname: bind,
         port: local,
-        socket: {
-          data: (from, data, port, address) => this.#send({ socket: from, port, address }, remote, data),
-          // A sender that had gone before its answer came: without this, an error of the socket that ends the process.
-          error: () => {},
-        },
+        socket: { data: (from, data, port, address) => this.#send({ socket: from, port, address }, remote, data) },
       });
       this.#sockets.push(socket);
       return socket.port;

@@ -13,7 +13,6 @@ type DialogProps = {
   /** Escape, the way out, or the end of the work. */
   readonly onClose: () => void;
   readonly class?: string;
-  /** Without it, a button that closes. */
   readonly footer?: ComponentChildren;
   readonly children: ComponentChildren;
 };
@@ -45,7 +44,7 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
         <h2>{title}</h2>
       </header>
       <div class="body">{children}</div>
-      <footer>{footer ?? <Button onPress={onClose}>Close</Button>}</footer>
+      {footer && <footer>{footer}</footer>}
     </dialog>
   );
 };

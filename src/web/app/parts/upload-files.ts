@@ -28,9 +28,7 @@ export const uploadFiles = async (
 ): Promise<void> => {
   for (const file of files) {
     const bring = async (replace: boolean): Promise<void> => {
-      const path = await send(agent, target, file, replace);
-      // The page shows the folder that was chosen; which one a terminal is in is news.
-      say(`Uploaded ${"folder" in target ? file.name : path}`);
+      say(`Uploaded ${await send(agent, target, file, replace)}`);
       done();
     };
     try {

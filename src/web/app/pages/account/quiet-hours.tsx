@@ -70,7 +70,7 @@ const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> })
         onPick={into(zone)}
         error={problem.value}
       />
-      <div class="line wrap">
+      <div class="line">
         <Button look="primary" type="submit">
           Save quiet hours
         </Button>

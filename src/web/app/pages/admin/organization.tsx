@@ -101,7 +101,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
           ))}
         </ul>
       </section>
-      <OrganizationGroups organization={organization} members={data.members.length} />
+      <OrganizationGroups organization={organization} />
       {open.value?.form === "rename" && (
         <FormDialog
           title={`Rename ${shown}`}

@@ -13,8 +13,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
 
 const MICROS = 1_000_000;
-const MONEY = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
-const dollars = (micros: number): string => MONEY.format(micros / MICROS);
+const dollars = (micros: number): string => `${(micros / MICROS).toFixed(2)} $`;
 const PERIODS = [
   { value: "day", label: "A day" },
   { value: "week", label: "A week" },

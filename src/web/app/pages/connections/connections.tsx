@@ -54,7 +54,7 @@ export default function ConnectionsPage() {
         valuesOf={valuesOf}
         href="/connections"
         q={q}
-        nouns={["connection", "connections"]}
+        noun="connections"
         count={data}
         retention={retention}
         Form={Retention}

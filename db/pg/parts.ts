@@ -1,0 +1,39 @@
+// Who has which parts of the deployment, in the database: each group of commits asks it, and it changes hands in transactions that wait for
+// groups that have asked (docs/cluster-nodes.md, stage 5).
+import type { ReservedSQL } from "bun";
+import type { Sent } from "./bind.ts";
+
+/** What a node's group begins with: the newest epoch is the node's, and so are all parts of the group's batches. */
+export const guardOf =
+  (node: string, epoch: number) =>
+  (parts: readonly number[]): Sent => ({
+    text: "select own_epoch($1), own_parts($2, $1, $3::text::bigint[])",
+    params: [epoch, node, `{${parts.join(",")}}`],
+  });
+
+/** Gives all parts to this node, which alone may write from then on; answers its epoch. Part of a transaction. */
+export const takeEverything = async (sql: ReservedSQL, node: string): Promise<number> => {
+  // In the order in which a guard takes its rows. Each waits for a group of the node before that is under way.
+  const [{ value }] = await sql.unsafe(
+    "insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = epoch.value + 1 returning value",
+  );
+  await sql.unsafe("delete from fences where node <> $1", [node]);
+  await sql.unsafe(
+    "insert into fences (node, epoch) values ($1, $2) on conflict (node) do update set epoch = excluded.epoch",
+    [node, value],
+  );
+  await sql.unsafe("update parts set node = $1, epoch = $2", [node, value]);
+  return Number(value);
+};
+
+export const inTransaction = async <T>(sql: ReservedSQL, work: () => Promise<T>): Promise<T> => {
+  await sql.unsafe("begin");
+  try {
+    const answer = await work();
+    await sql.unsafe("commit");
+    return answer;
+  } catch (error) {
+    await sql.unsafe("rollback").catch(() => {});
+    throw error;
+  }
+};

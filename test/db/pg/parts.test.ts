@@ -1,0 +1,81 @@
+// What a group of commits asks about parts, on a real PostgreSQL.
+import { afterEach, expect } from "bun:test";
+import { SQL } from "bun";
+import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { until } from "#test/support/until.ts";
+import { allSettings, upsertSetting } from "../batches.ts";
+import { outcomeOf } from "../contract.ts";
+
+let database: TestDatabase | undefined;
+let store: PgStore | undefined;
+afterEach(async () => {
+  await store?.close();
+  await database?.remove();
+});
+
+const fatal: Error[] = [];
+const open = async () => {
+  database = await createDatabase();
+  const { url } = database;
+  const opened = await openPgStore({ url, now: 0, fatal: (error) => fatal.push(error) });
+  store = opened;
+  const commit = (key: string, part?: number) =>
+    outcomeOf(opened.commit([upsertSetting({ key, value: "" })], undefined, part));
+  const keys = async () => (await opened.all(allSettings())).map(({ key }) => key);
+  return { url, commit, keys };
+};
+
+testNeeding([needs.postgres], "[CP-3] all parts are those of the one node that writes", async () => {
+  const { commit, keys } = await open();
+  const outcomes = await Promise.all([commit("a", 0), commit("b", 255), commit("c"), commit("d", 7), commit("e", 7)]);
+  expect(outcomes).toEqual(["done", "done", "done", "done", "done"]);
+  // There is no such part.
+  expect(await commit("f", 256)).toBe("overloaded");
+  expect(await keys()).toEqual(["a", "b", "c", "d", "e"]);
+});
+
+testNeeding(
+  [needs.postgres],
+  "[CP-3] of another node's parts nothing is written, of all others everything",
+  async () => {
+    const { url, commit, keys } = await open();
+    await using sql = new SQL(url, { max: 1 });
+    await sql.unsafe("update parts set node = 'other' where part in (7, 8)");
+    const outcomes = await Promise.all([
+      ...[commit("a", 7), commit("b", 6), commit("c"), commit("d", 8), commit("e", 7), commit("f", 9)],
+    ]);
+    expect(outcomes).toEqual(["overloaded", "done", "done", "overloaded", "overloaded", "done"]);
+    expect(await keys()).toEqual(["b", "c", "f"]);
+    // The same node by an epoch before this one has it, not this process.
+    await sql.unsafe("update parts set node = '', epoch = 0 where part = 7");
+    expect(await commit("g", 7)).toBe("overloaded");
+    expect(fatal).toEqual([]);
+  },
+);
+
+testNeeding([needs.postgres], "[CP-3] whoever takes a part waits for the group that has asked for it", async () => {
+  const { url, commit } = await open();
+  await using sql = new SQL(url, { max: 3 });
+  const isWaiting = async (what: string): Promise<boolean> => {
+    const waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    return (await sql.unsafe(`${waiting} and query like $1`, [what])).length > 0;
+  };
+  expect(await commit("held", 7)).toBe("done");
+  // The group stands still behind a row that somebody holds, between its guard and its COMMIT.
+  const holder = await sql.reserve();
+  await holder.unsafe("begin");
+  await holder.unsafe("select 1 from settings where key = 'held' for update");
+  const waits = commit("held", 7);
+  await until(() => isWaiting("insert into%settings%"), { what: "the group to stand still" });
+  const order: string[] = [];
+  const taken = sql.unsafe("update parts set node = 'other' where part = 7").then(() => order.push("taken"));
+  await until(() => isWaiting("update parts%"), { what: "the part's taker to wait" });
+  await holder.unsafe("commit");
+  holder.release();
+  order.push(await waits);
+  await taken;
+  expect(order.sort()).toEqual(["done", "taken"]);
+  expect(await commit("late", 7)).toBe("overloaded");
+});
