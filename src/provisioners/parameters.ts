@@ -10,6 +10,8 @@ const VALUE_LIMIT = 65_536;
 /** Characters of a value that has a pattern to match. */
 const PATTERN_VALUE_LIMIT = 4_096;
 const LIST_LIMIT = 256;
+/** Characters of a number. */
+const NUMBER_LIMIT = 32;
 
 /** The type of a parameter or variable; `string` when none is given. */
 export const typeOf = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
@@ -38,11 +40,21 @@ export const checkValue = (parameter: ManifestParameter, value: string, previous
 };
 
 const NUMBER = /^-?\d+(?:\.\d+)?$/;
+const WHOLE = /^-?\d+$/;
+const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
+
+/** What a rule for numbers is about: whole ones of 64 bits, as the provider of Terraform reads them (facts/terraform 4.7). */
+const wholeOf = (value: string | undefined): bigint | undefined => {
+  if (value === undefined || value.length > NUMBER_LIMIT || !WHOLE.test(value)) return undefined;
+  const number = BigInt(value);
+  return number >= LEAST && number <= MOST ? number : undefined;
+};
 
 const checkType = (parameter: ManifestParameter, value: string): string | undefined => {
   switch (typeOf(parameter)) {
     case "number":
-      return NUMBER.test(value) && value.length <= 32 ? undefined : "must be a number";
+      if (!NUMBER.test(value) || value.length > NUMBER_LIMIT) return "must be a number";
+      return parameter.validation && wholeOf(value) === undefined ? "must be a whole number" : undefined;
     case "bool":
       return value === "true" || value === "false" ? undefined : "must be true or false";
     case "list(string)":
@@ -83,7 +95,8 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
       return validation.error ?? `must match ${validation.regex}`;
   }
   const { min, max, monotonic } = validation;
-  const number = Number(value);
+  const number = wholeOf(value);
+  if (number === undefined) return undefined;
   const fill = (text: string): string =>
     (validation.error ?? text)
       .replaceAll("{min}", String(min ?? ""))
@@ -91,8 +104,9 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
       .replaceAll("{value}", value);
   if (min !== undefined && number < min) return fill(`must be at least ${min}`);
   if (max !== undefined && number > max) return fill(`must be at most ${max}`);
-  if (monotonic === undefined || previous === undefined || !NUMBER.test(previous)) return undefined;
-  const wrongWay = monotonic === "increasing" ? number < Number(previous) : number > Number(previous);
+  const before = wholeOf(previous);
+  if (monotonic === undefined || before === undefined) return undefined;
+  const wrongWay = monotonic === "increasing" ? number < before : number > before;
   return wrongWay ? `can only ${monotonic === "increasing" ? "grow" : "shrink"}; it was ${previous}` : undefined;
 };
 

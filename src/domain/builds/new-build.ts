@@ -53,7 +53,7 @@ export const valuesOf = async (
   const inputs = { ...previous, ...Object.fromEntries([...named, ...chosen]) };
   const asked = await askedFor(deps, row, manifest, inputs, owner_id);
   if (asked === manifest) return { manifest, values: resolveParameters({ manifest, given, previous, preset }) };
-  const wanted = known(manifest, asked, Object.fromEntries(named));
+  const wanted = known(manifest, asked, Object.fromEntries(named), previous);
   const fitting = given.filter(({ name }) => Object.hasOwn(wanted, name));
   const isAsked = (name: string): boolean => asked.parameters?.some((one) => one.name === name) === true;
   const parameters = Object.fromEntries(chosen.filter(([name]) => isAsked(name)));

@@ -8,6 +8,7 @@ import type { Diagnostic, DynamicParameters } from "#schema/workspaces/dynamic-p
 import { evaluate } from "#src/provisioners/dynamic.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { FormAnswer, FormVersion } from "#src/provisioners/terraform/forms.ts";
+import { labelOf } from "#src/provisioners/terraform/mapping/address.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import { filesOf, ownerOf } from "../builds/terraform-work.ts";
 import type { DomainContext } from "../context.ts";
@@ -29,9 +30,9 @@ export const formFor = async (
   signal: AbortSignal,
 ): Promise<Omit<DynamicParameters, "id">> => {
   if (!isPlanned(manifest)) return evaluate(manifest, inputs);
-  let answer: FormAnswer;
+  let answer: Answer;
   try {
-    answer = await answerFor(deps, version, manifest, inputs, user_id, signal);
+    answer = await answerWithFaulty(deps, version, manifest, inputs, user_id, signal);
   } catch (error) {
     if (signal.aborted || !(error instanceof ProvisionError)) throw error;
     const { parameters } = evaluate(manifest, known(manifest, manifest, inputs));
@@ -39,20 +40,14 @@ export const formFor = async (
   }
   const asked = withFaulty(manifest, answer);
   const shown = evaluate(asked, known(manifest, asked, inputs));
-  const names = new Map((asked.parameters ?? []).map(({ name, address = "" }) => [name, address]));
-  const about = (address: string): Diagnostic[] =>
-    answer.faults.filter((one) => one.address === address).map((one) => fault(one.summary, one.detail));
+  const about = new Map((asked.parameters ?? []).map((one) => [one.name, answer.faults.filter(isAbout(one))]));
+  const others = answer.faults.filter((one) => ![...about.values()].flat().includes(one));
   return {
     parameters: shown.parameters.map((one) => {
-      const own = about(names.get(one.name) ?? "");
+      const own = (about.get(one.name) ?? []).map(({ summary, detail }) => fault(summary, detail));
       return { ...one, diagnostics: own.length > 0 ? own : one.diagnostics };
     }),
-    diagnostics: [
-      ...shown.diagnostics,
-      ...answer.faults
-        .filter(({ address }) => ![...names.values()].includes(address))
-        .map((one) => fault(one.summary, one.detail)),
-    ],
+    diagnostics: [...shown.diagnostics, ...others.map(({ summary, detail }) => fault(summary, detail))],
   };
 };
 
@@ -69,36 +64,76 @@ export const askedFor = async (
 ): Promise<Manifest> => {
   if (!isPlanned(manifest)) return manifest;
   const { signal } = new AbortController();
-  const answer = await answerFor(deps, version, manifest, inputs, user_id, signal).catch((error) => {
+  const answer = await answerWithFaulty(deps, version, manifest, inputs, user_id, signal).catch((error) => {
     throw error instanceof ProvisionError ? new AppError("invalid", error.message) : error;
   });
   if (answer.faults.length === 0) {
     const terraform = manifest.terraform && { ...manifest.terraform, workspace_tags: answer.tags };
     return { ...manifest, parameters: [...answer.parameters], ...(terraform ? { terraform } : {}) };
   }
-  const byAddress = new Map((withFaulty(manifest, answer).parameters ?? []).map((one) => [one.address, one.name]));
+  const { parameters = [] } = withFaulty(manifest, answer);
   throw new AppError("invalid", "Parameter values are invalid.", {
-    validations: answer.faults.map(({ address, summary, detail }) => ({
-      field: byAddress.get(address) ?? address,
-      detail: `${summary} ${detail}`.trim().slice(0, 1000),
-    })),
+    validations: answer.faults.map((one) => {
+      const name = parameters.find((parameter) => isAbout(parameter)(one))?.name;
+      return {
+        field: name ?? answer.names.get(labelOf(one.address)) ?? (one.address || "rich_parameter_values"),
+        detail: `${one.summary} ${one.detail}`.trim().slice(0, 1000),
+      };
+    }),
   });
 };
 
-/** Values for parameters that are asked, and for names that the template does not have at all: those are told of. */
-export const known = (manifest: Manifest, asked: Manifest, inputs: Inputs): Record<string, string> => {
+/**
+ * Values for parameters that are asked, and for names that the template does not have at all: those are told of. One that is asked for other
+ * values only, or that the build before had, is left out without a word and not kept: whoever sends back all that a workspace had, with one
+ * value changed, cannot know which questions that takes away.
+ */
+export const known = (
+  manifest: Manifest,
+  asked: Manifest,
+  inputs: Inputs,
+  previous: Inputs = {},
+): Record<string, string> => {
   const isAsked = new Set((asked.parameters ?? []).map(({ name }) => name));
-  const isSometimes = new Set(manifest.terraform?.names ?? []);
+  const isSometimes = new Set([...(manifest.terraform?.names ?? []), ...Object.keys(previous)]);
   return Object.fromEntries(Object.entries(inputs).filter(([name]) => isAsked.has(name) || !isSometimes.has(name)));
 };
 
-/** A plan leaves out what is wrong; the import knows what it is. */
-const withFaulty = (manifest: Manifest, { parameters, faults }: FormAnswer): Manifest => {
-  const wrong = new Set(faults.map(({ address }) => address));
+/** `faulty`: parameters that the plan has left out, as they are without the values that were refused. */
+type Answer = FormAnswer & { readonly faulty: readonly ManifestParameter[] };
+
+/** A diagnostic without an index is about the first that has the address with one. */
+const isAbout =
+  ({ address = "" }: ManifestParameter) =>
+  (one: { readonly address: string }): boolean =>
+    one.address !== "" && (one.address === address || one.address === labelOf(address));
+
+/**
+ * A plan leaves out what is wrong. The import knows what that is, unless it was not asked there: then a plan without the values that were
+ * refused does.
+ */
+const answerWithFaulty = async (...asked: Parameters<typeof answerFor>): Promise<Answer> => {
+  const [deps, version, manifest, inputs, user_id, signal] = asked;
+  const answer = await answerFor(...asked);
+  const wrong = answer.faults.filter(({ address }) => address.includes(PARAMETER));
+  const isKnown = (one: { readonly address: string }): boolean =>
+    (manifest.parameters ?? []).some((parameter) => isAbout(parameter)(one));
+  if (wrong.every(isKnown)) return { ...answer, faulty: manifest.parameters ?? [] };
+  const well = new Set(answer.parameters.map(({ name }) => name));
+  const rest = Object.fromEntries(Object.entries(inputs).filter(([name]) => well.has(name)));
+  const { parameters } = await answerFor(deps, version, manifest, rest, user_id, signal);
+  const names = new Set(parameters.map(({ name }) => name));
+  return { ...answer, faulty: [...parameters, ...(manifest.parameters ?? []).filter(({ name }) => !names.has(name))] };
+};
+
+const PARAMETER = "data.coder_parameter.";
+
+/** The parameters that are asked, with those that the plan has left out where they belong. */
+const withFaulty = (manifest: Manifest, { parameters, faulty, faults }: Answer): Manifest => {
   const there = new Set(parameters.map(({ name }) => name));
-  const added = (manifest.parameters ?? []).filter(({ name, address }) => !there.has(name) && wrong.has(address ?? ""));
+  const added = faulty.filter((one) => !there.has(one.name) && faults.some(isAbout(one)));
   if (added.length === 0) return { ...manifest, parameters: [...parameters] };
-  const order = (manifest.parameters ?? []).map(({ name }) => name);
+  const order = faulty.map(({ name }) => name);
   const place = ({ name }: ManifestParameter): number => (order.includes(name) ? order.indexOf(name) : order.length);
   return { ...manifest, parameters: [...parameters, ...added].sort((a, b) => place(a) - place(b)) };
 };

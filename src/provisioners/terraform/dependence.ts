@@ -21,12 +21,16 @@ const askedIn = (module: ConfiguredModule | undefined, at = ""): Asked[] => [
 export const formTargets = (module: ConfiguredModule | undefined): string[] =>
   askedIn(module).map(({ address }) => address);
 
-/** Names of parameters, as far as they are written as constants. */
-export const parameterNames = (module: ConfiguredModule | undefined): string[] =>
-  askedIn(module)
-    .filter(({ address }) => address.includes("data.coder_parameter."))
-    .map(({ expressions }) => (expressions.name as { constant_value?: unknown } | undefined)?.constant_value)
-    .filter((name): name is string => typeof name === "string");
+/** Names of parameters, as far as they are written as constants, by their addresses without indices. */
+export const parameterNames = (module: ConfiguredModule | undefined): Map<string, string> =>
+  new Map(
+    askedIn(module)
+      .filter(({ address }) => address.includes("data.coder_parameter."))
+      .flatMap(({ address, expressions }) => {
+        const name = (expressions.name as { constant_value?: unknown } | undefined)?.constant_value;
+        return typeof name === "string" ? [[address, name] as const] : [];
+      }),
+  );
 
 /** True unless every expression of what is asked is made of constants and variables alone. */
 export const isDynamic = (module: ConfiguredModule | undefined): boolean =>

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import type { ManifestParameter } from "#schema/templates/manifest.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { killedWords, runCommand } from "./command.ts";
+import { parameterNames } from "./dependence.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
 import { parameterVariables, plainVariables, quiet } from "./environment.ts";
 import { initScript } from "./init-script.ts";
 import { parameterIn } from "./manifest.ts";
-import { labelOf } from "./mapping/address.ts";
 import { instancesOfPlan, type PlanDocument } from "./mapping/document.ts";
 import { parametersOf, tagsOf } from "./mapping/questions.ts";
 import { Mask } from "./mask.ts";
@@ -40,8 +40,10 @@ export type FormAnswer = {
   /** Those that are well, in order. */
   readonly parameters: readonly ManifestParameter[];
   readonly tags: Readonly<Record<string, string>>;
-  /** What is wrong, with the address of the parameter it is about where it says so. */
+  /** What is wrong, with the address of the parameter it is about where it says so: a plan leaves that one out. */
   readonly faults: readonly Diagnostic[];
+  /** Names of parameters that are written as constants, by their addresses without indices. */
+  readonly names: ReadonlyMap<string, string>;
 };
 
 /** Milliseconds of one command, and until what was interrupted is killed. */
@@ -194,14 +196,15 @@ export class Forms {
       signal.throwIfAborted();
       if (shown.killedBy) throw new ProvisionError(killedWords(`${program.name} show`, shown.killedBy));
       if (shown.code !== 0) throw new ProvisionError("What was planned of the template's questions cannot be read.");
-      const instances = instancesOfPlan(JSON.parse(shown.output) as PlanDocument);
+      const document = JSON.parse(shown.output) as PlanDocument;
+      const instances = instancesOfPlan(document);
       const faults = progress.errors.map((one) => ({
         ...one,
         summary: mask.hide(one.summary),
         detail: mask.hide(one.detail),
-        address: labelOf(one.address),
       }));
-      return { parameters: parametersOf(instances).map(parameterIn), tags: tagsOf(instances), faults };
+      const names = parameterNames(document.configuration?.root_module);
+      return { parameters: parametersOf(instances).map(parameterIn), tags: tagsOf(instances), faults, names };
     } finally {
       this.#busy.set(version.id, (this.#busy.get(version.id) ?? 1) - 1);
       await rm(folder, { recursive: true, force: true });

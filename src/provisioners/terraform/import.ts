@@ -116,7 +116,7 @@ const manifestOf = async (
       is_dynamic: isDynamic(plan.configuration?.root_module) || parameters.some(isOnlyReadByGo),
       has_external_agent: start.has_external_agent,
       needs: await needsOf(session),
-      names: parameterNames(plan.configuration?.root_module),
+      names: [...parameterNames(plan.configuration?.root_module).values()],
       targets: formTargets(plan.configuration?.root_module),
       workspace_tags: start.tags,
     },

@@ -124,7 +124,8 @@ export const parameterIn = (one: MappedParameter): ManifestParameter => {
       ephemeral: one.ephemeral,
       address: one.address,
       options: options.map((option) => ({ ...lean<Full>(option), name: option.name, value: option.value })),
-      validation: Object.keys(validation).length > 0 ? validation : undefined,
+      // A rule that says nothing says that the number is a whole one.
+      validation: Object.keys(validation).length > 0 || one.is_whole ? validation : undefined,
       styling: Object.keys(one.styling).length > 0 ? one.styling : undefined,
     }),
     ...(required ? {} : { default: default_value }),

@@ -39,4 +39,4 @@ export const compared = (resources: readonly MappedResource[], known: string): u
   }));
 
 export const comparedParameters = (parameters: readonly MappedParameter[]): unknown =>
-  parameters.map(({ styling: _styling, value: _value, address: _address, ...rest }) => rest);
+  parameters.map(({ styling: _styling, value: _value, address: _address, is_whole: _is_whole, ...rest }) => rest);

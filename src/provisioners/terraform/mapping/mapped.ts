@@ -117,6 +117,8 @@ export type MappedParameter = {
     readonly monotonic: string;
     readonly error: string;
   };
+  /** A rule of its own, whatever that says, makes a number a whole one (facts/terraform 4.7). */
+  readonly is_whole: boolean;
   /** What it has in this plan. */
   readonly value: string;
   /** Its address, as diagnostics name it. */

@@ -44,6 +44,7 @@ const parameterOf = ({ values, address }: Instance): MappedParameter => {
       monotonic: text(rule?.monotonic),
       error: text(rule?.error),
     },
+    is_whole: rule !== undefined && text(values.type) === "number",
     value: text(values.value),
     address,
   };

@@ -112,6 +112,8 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
     <Field
       {...input}
       type={type === "number" ? "number" : "text"}
+      // Only a rule makes a number a whole one.
+      step={type === "number" && !range ? "any" : undefined}
       onInput={(event) => onValue(event.currentTarget.value)}
     />
   );

@@ -1,0 +1,237 @@
+// One reading of numbers, and one name in every refusal, wherever values come in: a new workspace, a build, the live form, the command line;
+// of a template of Terraform whose questions are planned, of one whose are not, and of a template.yaml.
+import { afterAll, beforeAll, expect } from "bun:test";
+import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { programCommand } from "#test/support/program.ts";
+import { importVersion } from "#test/support/templates.ts";
+import { makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const wanted = [needs.terraform];
+let world: TerraformWorld;
+beforeAll(async () => {
+  if (needs.terraform.found) world = await openTerraformWorld();
+}, 60_000);
+afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+
+const HEAD = `terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+`;
+const RULED = `
+data "coder_parameter" "ruled" {
+  name    = "cpu count"
+  type    = "number"
+  default = 2
+  mutable = true
+  validation {
+    min = 1
+    max = 16
+  }
+}
+data "coder_parameter" "growing" {
+  name    = "growing"
+  type    = "number"
+  default = 2
+  mutable = true
+  validation {
+    monotonic = "increasing"
+  }
+}
+data "coder_parameter" "bare" {
+  name    = "bare"
+  type    = "number"
+  default = 2
+  mutable = true
+  validation {}
+}
+data "coder_parameter" "free" {
+  name    = "free"
+  type    = "number"
+  default = 0.5
+  mutable = true
+}
+`;
+const PLANNED = `${RULED}
+data "coder_parameter" "gpu" {
+  name    = "gpu"
+  type    = "bool"
+  default = false
+  mutable = true
+}
+data "coder_parameter" "gpu_kind" {
+  count   = data.coder_parameter.gpu.value == "true" ? 1 : 0
+  name    = "Kind of GPU"
+  type    = "number"
+  default = 1
+  mutable = true
+  order   = 9
+  validation {
+    min = 1
+    max = 4
+  }
+}
+data "coder_parameter" "zones" {
+  name    = "zones"
+  type    = "list(string)"
+  default = "[]"
+  mutable = true
+}
+data "coder_parameter" "zone" {
+  for_each = toset(jsondecode(data.coder_parameter.zones.value))
+  name     = "size of \${each.key}"
+  type     = "number"
+  default  = 1
+  mutable  = true
+  validation {
+    min = 1
+    max = 4
+  }
+}
+`;
+const YAML = `provisioner: echo
+parameters:
+  - { name: cpu count, type: number, default: 2, mutable: true, validation: { min: 1, max: 16 } }
+  - { name: growing, type: number, default: 2, mutable: true, validation: { monotonic: increasing } }
+  - { name: bare, type: number, default: 2, mutable: true, validation: {} }
+  - { name: free, type: number, default: 0.5, mutable: true }
+resources:
+  - name: main
+`;
+
+const BAD = ["5.5", "1e1", "99999999999999999999", "two", "", " 3", "0x3"];
+const values = (given: Record<string, string>) => Object.entries(given).map(([name, value]) => ({ name, value }));
+
+/** The status and the names of what is refused. */
+const refused = async (path: string, body: object): Promise<[number, string[]]> => {
+  const answer = await world.admin.fetch("POST", path, body);
+  const { validations = [] } = (await answer.json()) as { validations?: { field: string }[] };
+  return [answer.status, validations.map(({ field }) => field)];
+};
+
+const templateOf = async (kind: string, name = kind.replace(/\W/g, "")) => {
+  if (kind !== "template.yaml") {
+    const main = HEAD + (kind === "planned" ? PLANNED : RULED);
+    const { template, version } = await makeTerraformTemplate(world.admin, { "main.tf": main }, name);
+    return { template_id: template.id, version_id: version.id };
+  }
+  const { id } = await importVersion(world.admin, YAML);
+  const path = "/api/v2/organizations/default/templates";
+  const template = await world.admin.post<{ id: string }>(path, { name, template_version_id: id });
+  return { template_id: template.id, version_id: id };
+};
+
+for (const kind of ["static", "planned", "template.yaml"]) {
+  testNeeding(
+    wanted,
+    `[TF-46] a number with a rule is a whole one wherever it is given, for a ${kind === "template.yaml" ? kind : `${kind} template of Terraform`}`,
+    async () => {
+      const { admin, server } = world;
+      const { template_id, version_id } = await templateOf(kind);
+      const form = `/api/v2/templateversions/${version_id}/dynamic-parameters/evaluate`;
+      const name = kind.replace(/\W/g, "");
+      const { id, latest_build } = await createWorkspace(admin, template_id, name, {
+        rich_parameter_values: values({ free: "5.5", growing: "3" }),
+      });
+      await awaitBuild(admin, id);
+      for (const bad of BAD) {
+        const given = { "cpu count": bad, growing: bad, bare: bad };
+        const names = Object.keys(given);
+        const rich_parameter_values = values(given);
+        const make = { name: `${name}-no`, template_id, rich_parameter_values };
+        const [status, fields] = await refused("/api/v2/users/me/workspaces", make);
+        expect([bad, status, fields.sort()]).toEqual([bad, 400, names.toSorted()]);
+        const path = `/api/v2/workspaces/${id}/builds`;
+        const again = await refused(path, { transition: "start", rich_parameter_values });
+        expect([bad, again[0], again[1].sort()]).toEqual([bad, 400, names.toSorted()]);
+        const answer = await admin.post<DynamicParameters>(form, { inputs: given });
+        const faulty = answer.parameters.filter(({ diagnostics }) => diagnostics.length > 0);
+        expect([bad, faulty.map((one) => one.name).sort(), answer.diagnostics]).toEqual([bad, names.toSorted(), []]);
+      }
+      const args = [`${name}-cli`, "--template", name, "--parameter", "cpu count=5.5"];
+      const env = {
+        PATH: process.env.PATH,
+        HOME: world.folder,
+        SLIPWAY_URL: server.url.href,
+        SLIPWAY_TOKEN: admin.token,
+      };
+      const child = Bun.spawn([...programCommand(), "workspaces", "create", ...args], { env, stderr: "pipe" });
+      expect([await new Response(child.stderr).text(), await child.exited]).toEqual([
+        expect.stringContaining("cpu count"),
+        1,
+      ]);
+      const { workspaces } = await admin.get<{ workspaces: Workspace[] }>("/api/v2/workspaces");
+      expect(workspaces.filter((one) => one.template_id === template_id).map((one) => one.name)).toEqual([name]);
+      expect((await admin.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.id).toBe(latest_build.id);
+    },
+    120_000,
+  );
+}
+
+testNeeding(
+  wanted,
+  "[TF-46] what is refused of a question that the import has not asked is named as people know it, and stays in the form",
+  async () => {
+    const { template_id, version_id } = await templateOf("planned", "kinds");
+    const given = { gpu: "true", "Kind of GPU": "5.5", zones: '["a","b"]', "size of b": "9" };
+    const path = "/api/v2/users/me/workspaces";
+    const body = { name: "kinds", template_id, rich_parameter_values: values(given) };
+    const [status, fields] = await refused(path, body);
+    expect([status, fields.sort()]).toEqual([400, ["Kind of GPU", "size of b"]]);
+    const form = `/api/v2/templateversions/${version_id}/dynamic-parameters/evaluate`;
+    const answer = await world.admin.post<DynamicParameters>(form, { inputs: given });
+    expect(answer.diagnostics).toEqual([]);
+    const shown = answer.parameters.map(
+      (one) => `${one.name}: ${one.value.value} ${one.diagnostics.map(({ detail }) => detail)}`,
+    );
+    expect(shown.filter((words) => /GPU|size/.test(words))).toEqual([
+      "size of a: 1 ",
+      "size of b: 9 value 9 is more than the maximum 4",
+      'Kind of GPU: 5.5 value "5.5" is not a number',
+    ]);
+  },
+  120_000,
+);
+
+testNeeding(
+  wanted,
+  "[TF-47] a value for a question that is not asked is left out without a word and not kept; a name that the template never asks is refused",
+  async () => {
+    const { admin } = world;
+    const { template_id } = await templateOf("planned", "conditional");
+    const { id } = await createWorkspace(admin, template_id, "conditional", {
+      rich_parameter_values: values({ gpu: "true", "Kind of GPU": "3", zones: '["a"]', "size of a": "2" }),
+    });
+    await awaitBuild(admin, id);
+    type Value = { name: string; value: string };
+    const kept = async (): Promise<Value[]> => {
+      const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
+      return admin.get<Value[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
+    };
+    const before = await kept();
+    expect(before.filter(({ name }) => /GPU|size/.test(name))).toEqual([
+      { name: "Kind of GPU", value: "3" },
+      { name: "size of a", value: "2" },
+    ]);
+    // All that the build before had, with one value changed, as clients send it.
+    const path = `/api/v2/workspaces/${id}/builds`;
+    const change = (given: Record<string, string>) =>
+      before.map(({ name, value }) => ({ name, value: given[name] ?? value }));
+    const off = { transition: "start", rich_parameter_values: change({ gpu: "false", zones: "[]" }) };
+    expect((await admin.fetch("POST", path, off)).status).toBe(201);
+    await awaitBuild(admin, id);
+    expect((await kept()).filter(({ name }) => /GPU|size/.test(name))).toEqual([]);
+    // Asked again it has its default, since nothing was kept of it.
+    const on = { transition: "start", rich_parameter_values: values({ gpu: "true" }) };
+    expect((await admin.fetch("POST", path, on)).status).toBe(201);
+    await awaitBuild(admin, id);
+    expect((await kept()).find(({ name }) => name === "Kind of GPU")?.value).toBe("1");
+    const strange = { transition: "start", rich_parameter_values: values({ "Kind of CPU": "1" }) };
+    expect(await refused(path, strange)).toEqual([400, ["Kind of CPU"]]);
+  },
+  120_000,
+);
