@@ -112,8 +112,8 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("No tokens yet").waitFor();
   await tab.getByRole("button", { name: "Delete readme-bot" }).click();
   await tab.getByRole("button", { name: "Delete token" }).click();
-  await tab.getByRole("dialog").getByRole("alert").waitFor();
-  await tab.keyboard.press("Escape");
+  await tab.getByRole("status").filter({ hasText: "is gone: somebody else has deleted it" }).waitFor();
+  await tab.getByRole("dialog").waitFor({ state: "detached" });
   await tab.getByText("No tokens yet").waitFor();
   await page.evaluate(async () => {
     await fetch("/api/v2/users/logout", { method: "POST" });

@@ -1,6 +1,7 @@
 // Buttons: a verb, and what it does. While its work goes on it cannot be pressed again; what goes wrong is said in a toast.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import type { IconName } from "../icons.ts";
 import { failed } from "../shell/toasts.tsx";
 import { Icon } from "./icon.tsx";
@@ -94,9 +95,15 @@ export const IconButton = ({
   disabled?: boolean;
   pressed?: boolean;
 }) => {
+  const isBusy = useRef(false);
   const press = (event: MouseEvent): void => {
+    if (isBusy.current) return;
     const result = onPress?.(event);
-    if (result instanceof Promise) void result.catch(failed);
+    if (!(result instanceof Promise)) return;
+    isBusy.current = true;
+    void result.catch(failed).finally(() => {
+      isBusy.current = false;
+    });
   };
   return (
     <button

@@ -27,6 +27,9 @@ export const focusAgain = (before: Element | null): void => {
 /** Open as long as it is drawn. */
 export const Dialog = ({ title, onClose, class: more, footer, children }: DialogProps) => {
   const ref = useRef<HTMLDialogElement>(null);
+  // A press beside it closes it; not one that began inside, such as choosing words, and not with something typed.
+  const isPressedBeside = useRef(false);
+  const isTyped = useRef(false);
   useEffect(() => {
     const before = document.activeElement;
     ref.current?.showModal();
@@ -38,7 +41,15 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
       class={["dialog", more].filter(Boolean).join(" ")}
       aria-label={title}
       onClose={onClose}
-      onClick={(event) => event.target === ref.current && ref.current?.close()}
+      onPointerDown={({ target }) => {
+        isPressedBeside.current = target === ref.current;
+      }}
+      onInput={() => {
+        isTyped.current = true;
+      }}
+      onClick={({ target }) =>
+        target === ref.current && isPressedBeside.current && !isTyped.current && ref.current?.close()
+      }
     >
       <header>
         <h2>{title}</h2>

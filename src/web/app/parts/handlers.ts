@@ -1,5 +1,6 @@
 // Handlers that only write a signal, for the controls of pages.
 import type { Signal } from "@preact/signals";
+import { failed } from "../shell/toasts.tsx";
 
 /** Gives the signal this value, whatever happened. */
 export const sets =
@@ -22,10 +23,21 @@ export const textInto =
     target.value = currentTarget.value;
   };
 
-/** Sends a form by `send` in place of the browser. */
+const sending = new WeakSet<HTMLFormElement>();
+
+/** Sends a form by `send` in place of the browser; once, however often it is pressed until that is over. */
 export const submits =
   (send: (form: HTMLFormElement) => unknown) =>
   (event: Event & { readonly currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
-    void send(event.currentTarget);
+    const form = event.currentTarget;
+    if (sending.has(form)) return;
+    sending.add(form);
+    form.ariaBusy = "true";
+    void Promise.resolve(send(form))
+      .catch(failed)
+      .finally(() => {
+        sending.delete(form);
+        form.ariaBusy = null;
+      });
   };

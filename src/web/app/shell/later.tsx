@@ -6,6 +6,8 @@ import { Button } from "../parts/button.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Frame } from "./frame.tsx";
 
+const PAUSE_MS = 500;
+
 const NotLoaded = () => (
   <Frame title="Not loaded">
     <div class="page" role="alert">
@@ -30,7 +32,14 @@ export const here = (page: AnyComponent): Later => Object.assign(page, { fetchAh
 
 /** Fetches a page by `load` when it is shown first. */
 export const later = (load: () => Promise<{ default: AnyComponent }>): Later => {
-  const page = lazy<AnyComponent>(() => load().catch(() => ({ default: NotLoaded as AnyComponent })));
+  // On a bad line the second try often works.
+  const again = (): Promise<{ default: AnyComponent }> =>
+    new Promise((resolve) => setTimeout(resolve, PAUSE_MS)).then(load);
+  const page = lazy<AnyComponent>(() =>
+    load()
+      .catch(again)
+      .catch(() => ({ default: NotLoaded as AnyComponent })),
+  );
   // What cannot be had ahead is asked for again when it is needed.
   const fetchAhead = (): Promise<unknown> => load().then(page.preload, () => undefined);
   return Object.assign(page, { fetchAhead });

@@ -9,7 +9,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { sizeOf } from "../../parts/words-of-time.ts";
 import { failed } from "../../shell/toasts.tsx";
 import { COMPOSER_ID } from "./actions.ts";
-import { contentOf, draftOf, isEmptyDraft, NO_DRAFT, setDraft, upload } from "./draft.ts";
+import { contentOf, draftOf, isEmptyDraft, joined, NO_DRAFT, setDraft, upload } from "./draft.ts";
 import { type Command, commandIn, offersFor } from "./suggest.ts";
 
 type ComposerProps = {
@@ -73,14 +73,16 @@ export const Composer = (props: ComposerProps) => {
     const now = draftOf(draftKey).value;
     if (isEmptyDraft(now) || uploading.value > 0) return;
     const command = commandIn(now.text, commands);
-    setDraft(draftKey, NO_DRAFT);
+    // The browser keeps it until it was taken: a reload meanwhile loses nothing.
+    draftOf(draftKey).value = NO_DRAFT;
     try {
       await (command ? command() : onSend(contentOf(now), interrupts));
     } catch (error) {
-      // Nothing was taken: it stands where it stood, unless one has gone on writing.
-      if (isEmptyDraft(draftOf(draftKey).value)) setDraft(draftKey, now);
+      // Nothing was taken: it stands before what was written since.
+      setDraft(draftKey, joined(now, draftOf(draftKey).value));
       throw error;
     }
+    setDraft(draftKey, draftOf(draftKey).value);
   };
   const take = (at: number): void => {
     const offer = offers[at];

@@ -48,6 +48,13 @@ export const setDraft = (key: string, draft: Draft): void => {
 export const isEmptyDraft = ({ text, files, references }: Draft): boolean =>
   text.trim() === "" && files.length === 0 && references.length === 0;
 
+/** One before the other. */
+export const joined = (first: Draft, then: Draft): Draft => ({
+  text: [first.text, then.text].filter((text) => text.trim() !== "").join("\n\n"),
+  files: [...first.files, ...then.files],
+  references: [...first.references, ...then.references],
+});
+
 /** What the API takes. */
 export const contentOf = ({ text, files, references }: Draft): InputPart[] => [
   ...references.map((one) => ({ type: "file-reference", ...one })),

@@ -2,10 +2,11 @@
 
 import { type Signal, useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import type { Preset } from "#schema/templates/template-version.ts";
+import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, Problem, wordsOf } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
 import { nameFor } from "../../data/names.ts";
@@ -50,6 +51,12 @@ const freeName = (template: string): string => {
   return name;
 };
 
+/** One's own of this name and template, as the live list has it. */
+const ownOf = (name: string, { id }: Template): WorkspaceSummary | undefined =>
+  [...workspaces.value.values()].find(
+    (one) => one.name === name && one.template_id === id && one.owner_id === me.value?.id,
+  );
+
 export const CreateForm = ({ template, filled, typed, crumbs, children }: FormProps) => {
   const { route } = useLocation();
   const name = useSignal(typed.value ?? (template ? freeName(template.name) : ""));
@@ -91,8 +98,19 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
     values.value[one.name] ?? (one.value.valid ? one.value.value : "");
   const unlinked = (accounts.state.value.data ?? []).filter((one) => !one.authenticated && !one.optional);
 
+  // By the button, by Enter in a field and by its keys, but once until it is answered.
+  const isCreating = useRef(false);
+  /** What was asked for and never answered: it may have been made all the same. */
+  const unanswered = useRef("");
   const create = async (): Promise<void> => {
-    if (!template) return;
+    if (!template || isCreating.current) return;
+    isCreating.current = true;
+    await send(template).finally(() => {
+      isCreating.current = false;
+    });
+  };
+  const send = async (template: Template): Promise<void> => {
+    const wanted = name.value.trim();
     problem.value = "";
     nameProblem.value = "";
     touched.value = new Set(parameters.value.map((one) => one.name));
@@ -102,7 +120,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
       const made = await call("POST /users/:user/workspaces", {
         path: { user: "me" },
         body: {
-          name: name.value.trim(),
+          name: wanted,
           template_id: template.id,
           ...(preset.value ? { template_version_preset_id: preset.value.id } : {}),
           rich_parameter_values: given.map((one) => ({ name: one.name, value: currentOf(one) })),
@@ -110,6 +128,10 @@ export const CreateForm = ({ template, filled, typed, crumbs, children }: FormPr
       });
       route(`/workspaces/${made.id}`);
     } catch (error) {
+      const made =
+        error instanceof Problem && error.status === 409 && unanswered.current === wanted && ownOf(wanted, template);
+      if (made) return route(`/workspaces/${made.id}`);
+      if (error instanceof Problem && (error.status === 0 || error.status >= 500)) unanswered.current = wanted;
       if (error instanceof Problem && error.names("name")) nameProblem.value = wordsOf(error);
       else problem.value = wordsOf(error);
     }

@@ -17,6 +17,7 @@ import { Area, Field } from "../../parts/field.tsx";
 import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
+import { failed } from "../../shell/toasts.tsx";
 import { upload } from "../templates/pack.ts";
 import type { CodeEditor } from "./code-editor.ts";
 import { type Draft, keepDraft, readDraft } from "./draft.ts";
@@ -251,7 +252,7 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
   useEffect(() => {
     let editor: CodeEditor | undefined;
     let isOver = false;
-    void import("./code-editor.ts").then(({ CodeEditor }) => {
+    const ready = import("./code-editor.ts").then(({ CodeEditor }) => {
       if (isOver || !box.current) return;
       editor = new CodeEditor(box.current, {
         path,
@@ -261,6 +262,9 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
         save: () => latest.current.save(),
       });
     });
+    ready.catch(() =>
+      failed(new Error("The editor could not be loaded. Load the page again: what you have changed is kept.")),
+    );
     return () => {
       isOver = true;
       editor?.end();

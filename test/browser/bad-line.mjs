@@ -1,0 +1,102 @@
+// A person in a hurry on a bad line: answers are late or never come, and everything is pressed twice.
+// node bad-line.mjs CHROMIUM URL TOKEN TEMPLATE
+import { inApp } from "./app-page.mjs";
+
+const [file, url, token, template] = process.argv.slice(2);
+
+await inApp({ file, url, token }, async ({ page, result, at }) => {
+  const dialog = page.getByRole("dialog");
+  /** Requests of this method and path, each held until `let` is called with what becomes of it. */
+  const hold = async (method, path) => {
+    const held = [];
+    await page.route(path, (route) => {
+      if (route.request().method() !== method) return route.fallback();
+      held.push(route);
+    });
+    return { held, end: () => page.unroute(path) };
+  };
+  const one = async ({ held }) => {
+    while (held.length === 0) await page.waitForRequest(() => true, { timeout: 250 }).catch(() => {});
+    return held[0];
+  };
+
+  // Created twice with one press after another, and the answer is lost: it is made once, and found again.
+  await page.goto(at("/new?template=shared&name=hasty"));
+  const create = page.getByRole("button", { name: "Create" });
+  const name = page.getByLabel("Name", { exact: true });
+  await name.waitFor();
+  const making = await hold("POST", "**/users/me/workspaces");
+  await create.click();
+  await name.press("Enter");
+  await name.press("Control+Enter");
+  await create.click({ force: true });
+  const asked = await one(making);
+  result.asked = making.held.length;
+  await asked.fetch();
+  await asked.abort();
+  await page.getByText("The server cannot be reached.").first().waitFor();
+  result.name = await name.inputValue();
+  await making.end();
+  await create.click();
+  await page.waitForURL("**/workspaces/*");
+
+  // What is written while a message is on its way stays behind it, and a reload meanwhile loses nothing.
+  await page.goto(at("/chats"));
+  const message = page.getByRole("textbox", { name: "Message" });
+  await message.fill("First thought");
+  let begun = await hold("POST", "**/api/v2/chats");
+  await page.getByRole("button", { name: "Begin chat" }).click();
+  const lost = await one(begun);
+  await message.fill("And another");
+  await lost.abort();
+  await page.waitForFunction(() => document.querySelector("textarea").value.includes("First"));
+  result.both = await message.inputValue();
+  await begun.end();
+  begun = await hold("POST", "**/api/v2/chats");
+  await page.getByRole("button", { name: "Begin chat" }).click();
+  await one(begun);
+  await page.reload();
+  await message.waitFor();
+  result.afterReload = await message.inputValue();
+  await begun.end();
+  await message.fill("");
+
+  // A press beside a form, or one that began in a field, does not take what was typed.
+  await page.goto(at("/admin"));
+  await page.getByRole("button", { name: "Add user" }).click();
+  const box = await dialog.getByLabel("Username").boundingBox();
+  await page.mouse.move(box.x + 20, box.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(5, 5);
+  await page.mouse.up();
+  result.dragged = await dialog.count();
+  await dialog.getByLabel("Username").fill("grace");
+  await page.mouse.click(5, 5);
+  result.username = await dialog.getByLabel("Username").inputValue();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Add user" }).click();
+  await dialog.waitFor();
+  await page.mouse.click(5, 5);
+  await dialog.waitFor({ state: "detached" });
+
+  // A form that is sent by two presses is sent once.
+  await page.goto(at(`/templates/${template}/settings`));
+  await page.getByLabel("Name for people").fill("Other");
+  const saving = await hold("PATCH", "**/api/v2/templates/*");
+  await page.getByRole("button", { name: "Save template" }).click();
+  await page.getByLabel("Name for people").press("Enter");
+  const saved = await one(saving);
+  result.busy = await page.locator("form[aria-busy=true]").count();
+  result.saves = saving.held.length;
+  await saved.continue();
+  await page.getByText("The template is saved").waitFor();
+  await saving.end();
+
+  // The code of a page that cannot be had at the first try.
+  let tries = 0;
+  await page.route(/audit-[a-z0-9]+\.js/, (route) => (++tries <= 2 ? route.abort() : route.continue()));
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).click();
+  await page.getByRole("heading", { name: "Audit" }).first().waitFor();
+  result.notLoaded = await page.getByText("This page could not be loaded").count();
+});

@@ -1,0 +1,38 @@
+// A bad line and a person in a hurry, in a real browser.
+import { expect } from "bun:test";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { importVersion } from "#test/support/templates.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+import { runStory } from "./story.ts";
+
+const YAML = "provisioner: echo\nresources:\n  - name: main\n";
+
+testNeeding(
+  [needs.chromium, needs.node],
+  "[WB-92] [CB-3] on a bad line what is pressed twice is done once, what was typed stays, and what was made without an answer is found again",
+  async () => {
+    await using world = await openWorld();
+    const { admin } = world;
+    const version = await importVersion(admin, YAML);
+    const { id } = await admin.post<{ id: string }>("/api/v2/organizations/default/templates", {
+      name: "shared",
+      template_version_id: version.id,
+    });
+    const told = await runStory("bad-line.mjs", [world.server.url.href, admin.token ?? "", id]);
+    expect(told).toMatchObject({
+      wrong: [],
+      asked: 1,
+      name: "hasty",
+      both: "First thought\n\nAnd another",
+      afterReload: "First thought\n\nAnd another",
+      dragged: 1,
+      username: "grace",
+      busy: 1,
+      saves: 1,
+      notLoaded: 0,
+    });
+    const { count } = await admin.get<{ count: number }>("/api/v2/workspaces");
+    expect(count).toBe(1);
+  },
+  180_000,
+);
