@@ -162,6 +162,8 @@ export type ServerOptions = {
 export type ReadsOptions = Pick<ServerOptions, "checkAnswers"> & {
   /** Knows what this node passes to itself: nobody else is answered. */
   readonly takeNamed: TakeNamed;
+  /** Before each request: learns what has been written, by which kept answers are right or not. */
+  ask(): Promise<void>;
 };
 
 type Handling = {
@@ -299,7 +301,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
  * Answers reads of a node that is not the active one, on a port of this machine: whatever it cannot say is answered 421, for the active one
  * to be asked. `ctx` is of src/context/open-reads.ts.
  */
-export const startReads = (ctx: Context, { takeNamed, ...options }: ReadsOptions): ReadsServer => {
+export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOptions): ReadsServer => {
   const { operations, handle, allow } = handlerOf(ctx, undefined, options);
   const tls = readTls(ctx.config, ctx.clock.now());
   const isForActive = (request: Request): boolean =>
@@ -313,7 +315,7 @@ export const startReads = (ctx: Context, { takeNamed, ...options }: ReadsOptions
       const client = takeNamed(request);
       if (client === undefined) return new Response(null, { status: 403 });
       ctx.requests.passedOnFor(request, client);
-      const read = isForActive(request) ? undefined : await readHere(() => handle(request));
+      const read = isForActive(request) ? undefined : await readHere(() => ask().then(() => handle(request)));
       const isAnswer = read !== undefined && read.status < 500;
       if (!isAnswer) await read?.body?.cancel();
       const response = isAnswer ? read : new Response(null, { status: MISDIRECTED });

@@ -53,7 +53,7 @@ export interface Store {
   /** The same for the audit log. */
   readonly auditVersion?: number;
   /** The same for what is shown of one workspace; what only agents of others have written leaves it alone. */
-  versionOf?(workspace_id: string): number;
+  versionOf?(workspace_id: string): number | undefined;
   /**
    * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once.
    * `about`: the workspace to which all rows of agents in it belong, where that is known (for `versionOf`). `part`: of which part it is

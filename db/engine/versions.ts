@@ -9,6 +9,10 @@ const WORKSPACES = 50_000;
 /** What a statement touches that says nothing of it. */
 const ALL: readonly Touch[] = ["workspaces", "callers"];
 
+/** All that these statements touch. */
+export const touchedBy = (batch: readonly Statement[]): ReadonlySet<Touch> =>
+  new Set(batch.flatMap(({ touches = ALL }) => touches));
+
 export class Versions {
   /** Raised by each batch that writes anything lists of workspaces show. */
   shown = 0;
@@ -27,7 +31,7 @@ export class Versions {
 
   /** Writes the batch and then raises what it touches, also when it is not known whether it was written. `about` as of `Store.commit`. */
   async around(batch: readonly Statement[], about: string | undefined, write: () => Promise<void>): Promise<void> {
-    const touched = new Set(batch.flatMap(({ touches = ALL }) => touches));
+    const touched = touchedBy(batch);
     if (touched.size === 0) return write();
     try {
       await write();

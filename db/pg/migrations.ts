@@ -8,6 +8,7 @@ import parts from "./migrations/0003_parts.sql" with { type: "text" };
 import partsOfNodes from "./parts.sql" with { type: "text" };
 import search from "./search.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
+import versions from "./versions.sql" with { type: "text" };
 
 export const PG_MIGRATIONS: readonly Migration[] = [
   { name: "0000_tables", sql: tables },
@@ -19,4 +20,5 @@ export const PG_MIGRATIONS: readonly Migration[] = [
   { name: "0002_agents_latency", sql: agentsLatency },
   { name: "0003_parts", sql: parts },
   { name: "0004_parts_of_nodes", sql: partsOfNodes },
+  { name: "0005_versions", sql: versions },
 ];

@@ -1,7 +1,9 @@
-// The store of a node that answers reads and writes nothing: another node is the active one. What that one writes it hears of a moment later:
-// enough for streams, and not for answers, so it has no version but the audit log's, and no answer is kept here.
+// The store of a node that answers reads and writes nothing: another node is the active one. What that one writes it hears of a moment later, which is
+// enough for streams. For answers it asks before each request (`ask`), and has versions inside of requests only.
 import type { Clock } from "#base/clock.ts";
+import { isReadHere } from "#base/network/read-here.ts";
 import type { Store } from "../engine/store.ts";
+import { KnownVersions } from "./known-versions.ts";
 import { Listener } from "./listener.ts";
 import type { Notice, Word } from "./notice.ts";
 import type { Primary } from "./primary.ts";
@@ -13,12 +15,32 @@ export class ReadStore extends PgReads implements Store {
   /** Undefined until something is heard of the active node. */
   auditVersion: number | undefined;
   readonly #refuse: () => never;
+  readonly #versions: KnownVersions;
   #listener: Listener | undefined;
 
   /** `refuse` throws what a write is answered with. */
   constructor(primary: Primary, refuse: () => never) {
     super(primary);
     this.#refuse = refuse;
+    this.#versions = new KnownVersions(primary);
+  }
+
+  get shownVersion(): number | undefined {
+    return isReadHere() ? this.#versions.shown : undefined;
+  }
+
+  get callersVersion(): number | undefined {
+    return isReadHere() ? this.#versions.callers : undefined;
+  }
+
+  /** Of all workspaces together: what agents of one have written is not counted by itself here. */
+  versionOf(): number | undefined {
+    return this.shownVersion;
+  }
+
+  /** For each request before it is answered: its versions are then those of everything that was committed before. */
+  ask(): Promise<void> {
+    return this.#versions.ask();
   }
 
   /** From now on what the active node tells is heard. `tell` gets its words, and is called without any where some may have been missed. */

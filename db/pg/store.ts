@@ -59,7 +59,7 @@ export class PgStore extends PgReads implements Store {
       primary,
       fatal,
       queueBytes,
-      tellsAs: tells ? epoch : undefined,
+      tellsAs: tells ? { node, epoch } : undefined,
       guard: guardOf(node, epoch),
     });
     this.#sequences = new Sequences(this);

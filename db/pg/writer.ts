@@ -14,6 +14,7 @@ import { type Sent, sentOf } from "./bind.ts";
 import { outgoingOf } from "./gather.ts";
 import { noticeOf, sentNotice, type Word } from "./notice.ts";
 import type { Primary } from "./primary.ts";
+import { raisedBy } from "./raised.ts";
 import { isAnswer, isWorthRepeating, lostParts, refusalOf } from "./refusal.ts";
 
 const GROUP_ROWS = 500;
@@ -35,8 +36,8 @@ export type WriterOptions = {
   guard(parts: readonly number[]): Sent;
   /** Bytes of batches that may wait before new ones are refused as `overloaded`; default 64 MiB. */
   readonly queueBytes?: number | undefined;
-  /** The epoch by which other nodes know who tells them; undefined: nobody is told anything. */
-  readonly tellsAs?: number | undefined;
+  /** By what other nodes know who tells them; undefined: nobody is told anything. */
+  readonly tellsAs?: { readonly node: string; readonly epoch: number } | undefined;
   /** Another node owns the data: the process must stop. */
   fatal(error: Error): void;
 };
@@ -220,8 +221,7 @@ export class PgWriter {
     if (locks) send(locks);
     const begun = sent.length;
     for (const { sent: one, of } of outgoingOf(group, isGathered)) send(one, of);
-    const notice = this.#noticeOf(group, words);
-    if (notice) send(notice);
+    for (const one of this.#toldOf(group, words)) send(one);
     failpoint("before_commit");
     send(COMMIT);
     const answers = await Promise.allSettled(sent.map(({ answer }) => answer));
@@ -245,15 +245,13 @@ export class PgWriter {
   }
 
   /** In the transaction: other nodes hear of it when its rows are there, and not at all when it is refused. */
-  #noticeOf(group: readonly Pending[], words: readonly Word[]): Sent | undefined {
+  #toldOf(group: readonly Pending[], words: readonly Word[]): Sent[] {
     const { tellsAs } = this.#options;
-    if (tellsAs === undefined) return undefined;
-    const notice = noticeOf(
-      tellsAs,
-      group.map(({ batch }) => batch),
-      words,
-    );
-    return notice && sentNotice(notice);
+    if (tellsAs === undefined) return [];
+    const batches = group.map(({ batch }) => batch);
+    const raised = raisedBy(tellsAs, batches);
+    const notice = noticeOf(tellsAs.epoch, batches, words);
+    return [...(raised ? [raised] : []), ...(notice ? [sentNotice(notice)] : [])];
   }
 
   /** One transaction in which each batch has its savepoint. Answers those that were refused. */
@@ -276,8 +274,7 @@ export class PgWriter {
         await connection.unsafe(error ? "rollback to savepoint batch" : "release savepoint batch");
       }
       const done = group.filter((pending) => !refused.some((one) => one.pending === pending));
-      const notice = this.#noticeOf(done, words);
-      if (notice) await connection.unsafe(notice.text, notice.params as never[]);
+      for (const { text, params } of this.#toldOf(done, words)) await connection.unsafe(text, params as never[]);
       failpoint("before_commit");
       checkCommitted((await connection.unsafe(COMMIT.text)) as { command?: string });
     } catch (error) {

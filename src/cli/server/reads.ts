@@ -15,7 +15,7 @@ export const answerReads = (
 ): AsyncDisposable & { readonly port: number } => {
   const store = node.openReads(passOn);
   const ctx = openReads({ config, clock, store, encryption });
-  const server = startReads(ctx, { takeNamed });
+  const server = startReads(ctx, { takeNamed, ask: () => store.ask() });
   hearActive(store, ctx);
   return {
     port: server.port,

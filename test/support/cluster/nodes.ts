@@ -91,7 +91,8 @@ export const startSpares = (
     const store = new ReadStore(new Primary(database), passOn);
     const { encryption } = context;
     const ctx = answers ? openReads({ config, clock, store, encryption }) : undefined;
-    const reads = ctx && startReads(ctx, { takeNamed: takerOfNames(token), checkAnswers: true });
+    const reads =
+      ctx && startReads(ctx, { takeNamed: takerOfNames(token), ask: () => store.ask(), checkAnswers: true });
     if (ctx) hearActive(store, ctx);
     const forwarder = new Forwarder({
       hostname: "127.0.0.1",

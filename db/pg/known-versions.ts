@@ -1,0 +1,63 @@
+// Versions as a node that only reads knows them. It hears of writes a moment later than a reader may come, so it asks before each request, once for
+// all that wait: what it has kept is right when nothing was counted since.
+import type { Primary } from "./primary.ts";
+import { RAISED } from "./raised.ts";
+import { isAnswer } from "./refusal.ts";
+
+type Raised = { readonly by: string; readonly shown: string; readonly callers: string };
+
+export class KnownVersions {
+  readonly #primary: Primary;
+  #raised: Raised | undefined;
+  #shown = 0;
+  #callers = 0;
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  constructor(primary: Primary) {
+    this.#primary = primary;
+  }
+
+  /** Undefined where nobody counts, or the database did not say. */
+  get shown(): number | undefined {
+    return this.#raised && this.#shown;
+  }
+
+  get callers(): number | undefined {
+    return this.#raised && this.#callers;
+  }
+
+  /** Resolves when everything is known that was committed before the call. Never rejects: what is not known is not kept. */
+  ask(): Promise<void> {
+    // A question that is on its way may have been answered before.
+    if (!this.#running) return this.#begin();
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      return this.#begin();
+    });
+    return this.#next;
+  }
+
+  #begin(): Promise<void> {
+    const running = this.#ask().finally(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      const connection = await this.#primary.writer();
+      const [row]: Raised[] = await connection.unsafe(RAISED);
+      const before = this.#raised;
+      const isSame = row !== undefined && row.by === before?.by;
+      if (!isSame || row.shown !== before.shown) this.#shown++;
+      if (!isSame || row.callers !== before.callers) this.#callers++;
+      this.#raised = row;
+    } catch (error) {
+      this.#raised = undefined;
+      if (!isAnswer(error)) this.#primary.lost();
+    }
+  }
+}

@@ -1,0 +1,128 @@
+// What a node that only reads may keep: until anything is committed that changes it, on whichever node, and nothing where nobody counts.
+import { afterEach, expect, test } from "bun:test";
+import { readHere } from "#base/network/read-here.ts";
+import { Primary } from "#db/pg/primary.ts";
+import { raisedBy } from "#db/pg/raised.ts";
+import { ReadStore } from "#db/pg/read-store.ts";
+import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { updateUser } from "#db/users/users.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { changeSetting, putSetting, putUser, userNamed } from "../batches.ts";
+import { outcomeOf } from "../contract.ts";
+
+let database: TestDatabase | undefined;
+afterEach(() => database?.remove());
+
+test("[PQ-16] a group counts what it changes of lists and of callers, once, and nothing else", () => {
+  const touching = (...touches: ("workspaces" | "agents" | "callers" | "audit" | "lines")[]) => [
+    { sql: "", rows: [[]], touches },
+  ];
+  const by = { node: "n", epoch: 7 };
+  expect(raisedBy(by, [touching("audit"), touching("lines"), touching()])).toBeUndefined();
+  expect(raisedBy(by, [touching("agents"), touching("workspaces")])?.params).toEqual(["n", 7, 1, 0]);
+  expect(raisedBy(by, [touching("lines"), touching("callers")])?.params).toEqual(["n", 7, 0, 1]);
+  // What says nothing touches everything.
+  expect(raisedBy(by, [[{ sql: "", rows: [[]] }]])?.params).toEqual(["n", 7, 1, 1]);
+});
+
+/** The versions of a request to this store. */
+const versionsOf = (store: ReadStore) =>
+  readHere(async () => {
+    await store.ask();
+    return [store.shownVersion, store.callersVersion, store.versionOf()];
+  });
+
+testNeeding(
+  [needs.postgres],
+  "[PQ-16] a node that reads asks before it gives out what it has kept, and keeps nothing where the node that writes counts nothing",
+  async () => {
+    database = await createDatabase();
+    const { url } = database;
+    const spare = new ReadStore(new Primary(url), () => {
+      throw new Error("writes nothing");
+    });
+    const open = (tells: boolean): Promise<PgStore> => openPgStore({ url, now: 0, tells, fatal: () => {} });
+    const risen = async (work: () => Promise<unknown>): Promise<boolean[]> => {
+      const before = (await versionsOf(spare)) ?? [];
+      await work();
+      return ((await versionsOf(spare)) ?? []).map((version, i) => version !== before[i]);
+    };
+    const silent = await open(false);
+    await silent.commit([putUser(userNamed("ada"))]);
+    expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
+    await silent.close();
+
+    let store = await open(true);
+    await store.commit([putSetting({ key: "a", value: "1" })]);
+    expect((await versionsOf(spare))?.every((version) => version !== undefined)).toBe(true);
+    // Outside of a request nobody has asked.
+    expect([spare.shownVersion, spare.callersVersion, spare.versionOf()]).toEqual([undefined, undefined, undefined]);
+    expect(await risen(async () => {})).toEqual([false, false, false]);
+    expect(await risen(() => store.commit([{ sql: "delete from timers", rows: [[]], touches: [] }]))).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(await risen(() => store.commit([changeSetting("a", { value: "2" })]))).toEqual([true, false, true]);
+    expect(await risen(() => store.commit([updateUser("id-of-ada", { name: "Ada" })]))).toEqual([true, true, true]);
+    const refused = { ...changeSetting("nobody", { value: "" }), expect: 1 };
+    expect(await risen(() => outcomeOf(store.commit([refused])))).toEqual([false, false, false]);
+    // Another node has become the active one: until it counts, nothing is known of it.
+    await store.close();
+    store = await open(true);
+    expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
+    expect(await risen(() => store.commit([changeSetting("a", { value: "3" })]))).toEqual([true, true, true]);
+    // What was told while the connection is gone is not missed.
+    await database.cutConnections();
+    expect(await risen(() => store.commit([changeSetting("a", { value: "4" })]).catch(() => {}))).not.toEqual([
+      false,
+      false,
+      false,
+    ]);
+    await store.close();
+    await spare.close();
+  },
+  30_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[PQ-16] whoever reads after a write was acknowledged sees it, also where others wait for the same question",
+  async () => {
+    database = await createDatabase();
+    const store = await openPgStore({ url: database.url, now: 0, tells: true, fatal: () => {} });
+    const spare = new ReadStore(new Primary(database.url), () => {
+      throw new Error("writes nothing");
+    });
+    await store.commit([putSetting({ key: "n", value: "0" })]);
+    const query = { sql: "select value from settings where key = 'n'", params: [], map: ([n]: unknown[]) => Number(n) };
+    let acknowledged = 0;
+    let going = true;
+    const kept = { version: undefined as number | undefined, value: 0 };
+    let used = 0;
+    const read = (): Promise<void> =>
+      readHere(async () => {
+        const least = acknowledged;
+        await spare.ask();
+        const version = spare.shownVersion;
+        if (version !== undefined && version === kept.version) used++;
+        const value = version !== undefined && version === kept.version ? kept.value : await spare.get(query);
+        expect(value).toBeGreaterThanOrEqual(least);
+        Object.assign(kept, { version, value });
+      }) as Promise<void>;
+    const readers = Array.from({ length: 16 }, async () => {
+      while (going) await read();
+    });
+    for (let n = 1; n <= 200; n++) {
+      await store.commit([changeSetting("n", { value: String(n) })]);
+      acknowledged = n;
+    }
+    going = false;
+    await Promise.all(readers);
+    expect(used).toBeGreaterThan(0);
+    await store.close();
+    await spare.close();
+  },
+  30_000,
+);
