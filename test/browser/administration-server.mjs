@@ -105,7 +105,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await dialog.getByLabel("Username").fill("grace");
   await dialog.getByLabel("US dollars").fill("5");
   await confirm("Add limit");
-  await page.getByText("5.00 $").waitFor();
+  await page.getByText("$5.00").waitFor();
   await look("admin-spending");
 
   await page.goto(at("/admin/hooks"));

@@ -51,6 +51,24 @@ const axeOf = async (page, rules, within = ["html"]) => {
 /** The rules whose outcome depends on colours: the others have said in light what they would say in the dark. */
 const COLOURS = ["color-contrast", "link-in-text-block"];
 
+/** In the page: what stands out of the panel, card or bar that it is in, but for what can be scrolled there. */
+const outOfBoxes = () => {
+  const found = [];
+  for (const box of document.querySelectorAll(".panel, .ask, .bulk, .item, dialog[open] .body")) {
+    const { right, width } = box.getBoundingClientRect();
+    if (width === 0) continue;
+    for (const one of box.querySelectorAll("*")) {
+      const here = one.getBoundingClientRect();
+      if (here.right <= right + 1 || here.width === 0 || !one.checkVisibility() || one.closest(".vh")) continue;
+      let isCut = false;
+      for (let at = one.parentElement; at !== box && !isCut; at = at.parentElement)
+        isCut = getComputedStyle(at).overflowX !== "visible";
+      if (!isCut) found.push(`${one.textContent.slice(0, 40) || one.tagName} stands out of its ${box.className}`);
+    }
+  }
+  return [...new Set(found)].slice(0, 5);
+};
+
 /** Looks at a page as it stands; gives what is wrong with it. */
 export const lookAt = async (page, name, folder) => {
   const wrong = [];
@@ -74,6 +92,7 @@ export const lookAt = async (page, name, folder) => {
       .map((one) => one.getAttribute("aria-label") ?? one.textContent),
   );
   wrong.push(...away.map((label) => `${name}: ${label} is off a phone's screen`));
+  wrong.push(...(await page.evaluate(outOfBoxes)).map((text) => `${name}: on a phone ${text}`));
   if (folder) await page.screenshot({ path: `${folder}/${name}-dark-390.png` });
   await page.emulateMedia({ colorScheme: "light", reducedMotion: null });
   if (folder) await page.screenshot({ path: `${folder}/${name}-light-390.png` });

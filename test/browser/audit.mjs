@@ -23,6 +23,20 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
 
   await page.reload();
   result.after = await detail.getByRole("heading").textContent();
+
+  // On a phone an entry opens over the list, wherever one is in it, and closes again.
+  await page.setViewportSize({ width: 390, height: 500 });
+  await page.goto(at("/audit"));
+  await list.getByRole("link").first().waitFor();
+  result.unasked = await detail.isVisible();
+  await list.getByRole("link").nth(1).click();
+  const close = detail.getByRole("link", { name: "Close entry" });
+  await close.waitFor();
+  result.inSight = await close.evaluate((one) => one.getBoundingClientRect().bottom < innerHeight);
+  await close.click();
+  await detail.waitFor({ state: "hidden" });
+  await page.setViewportSize({ width: 1440, height: 900 });
+
   await page.goto(at("/audit?q=username:nobody-of-this-name"));
   await page.getByText("No entry fits").waitFor();
   await look("audit-empty");

@@ -20,7 +20,13 @@ testNeeding(
     await world.admin.put("/api/v2/users/me/profile", { username: ADMIN.username, name: "Ada Lovelace" });
     const given = [world.server.url.href, world.admin.token ?? ""];
     const told = await runStory<{ fields: string[] }>("audit.mjs", given);
-    expect(told).toMatchObject({ wrong: [], address: "resource_type:user", connections: 1 });
+    expect(told).toMatchObject({
+      wrong: [],
+      address: "resource_type:user",
+      connections: 1,
+      unasked: false,
+      inSight: true,
+    });
     expect(told.fields.join("\n")).toContain("Ada Lovelace");
     expect(told.after).toContain("changed user");
   },

@@ -77,7 +77,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await folderOfWork.dispatchEvent("dragover", { dataTransfer: brought });
   await files.getByText("Drop to upload into this folder").waitFor();
   await folderOfWork.dispatchEvent("drop", { dataTransfer: brought });
-  await files.getByText(/Uploaded .*work\/brought\.txt/).waitFor();
+  await files.getByText("Uploaded brought.txt").waitFor();
   await list.getByRole("link", { name: /^brought\.txt/ }).click();
   await files.getByRole("region", { name: "File brought.txt" }).getByText("brought along").waitFor();
   await look("workspace-files", files);

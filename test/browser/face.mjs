@@ -45,7 +45,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   // Theme and letters are kept for the account.
   await page.getByText("Dark", { exact: true }).click();
-  await page.getByLabel("Letters of terminals").selectOption("fira-code");
+  await page.getByLabel("Terminal font").selectOption("fira-code");
   await page.waitForResponse(async (answer) => (await answer.request().postData())?.includes("fira-code") ?? false);
   await look("profile");
 

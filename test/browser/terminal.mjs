@@ -130,7 +130,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   const columns = () => page.locator(".foot .num").textContent();
   const before = await columns();
   await page.getByRole("button", { name: "Splits, files and letters" }).click();
-  await page.getByRole("button", { name: "Letters of 18 pixels" }).click();
+  await page.getByRole("button", { name: "Font size 18" }).click();
   await page.waitForFunction((was) => document.querySelector(".foot .num").textContent !== was, before);
 
   // A tab of its own; then all of it again after a reload, and after the server was killed.
@@ -161,7 +161,9 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   // On a phone one at a time, with the keys that its keyboard lacks.
   await page.setViewportSize({ width: 390, height: 844 });
   const keys = page.getByRole("toolbar", { name: "Keys" });
-  await type("sleep 1000");
+  // The key is for the program, so it must be in front.
+  await type("sh -c 'echo be\"gun\"; exec sleep 1000'");
+  await shows(1, "begun");
   await keys.getByRole("button", { name: "Ctrl" }).click();
   await keys.getByRole("button", { name: "Ctrl", pressed: true }).waitFor();
   await page.keyboard.type("c");

@@ -122,6 +122,22 @@ test("[CN-5] ping answers with milliseconds, speedtest with megabytes, each way"
   }
 }, 60_000);
 
+/** What comes back from a UDP port of this machine; datagrams may be lost, so it is asked again and again. */
+const askByDatagram = async (port: number, text: string): Promise<string> => {
+  const heard = Promise.withResolvers<string>();
+  const asking = await Bun.udpSocket({
+    hostname: "127.0.0.1",
+    socket: { data: (_, data) => heard.resolve(String(data)), error() {} },
+  });
+  const again = setInterval(() => asking.send(text, port, "127.0.0.1"), 200);
+  try {
+    return await heard.promise;
+  } finally {
+    clearInterval(again);
+    asking.close();
+  }
+};
+
 describe("slipway port-forward", () => {
   /** The program, and what it says of its ports. */
   const forwarding = async (...args: string[]) => {
@@ -180,19 +196,43 @@ describe("slipway port-forward", () => {
       socket: { data: (socket, data, port, address) => void socket.send(`echo ${data}`, port, address) },
     });
     await using forward = await forwarding("--udp", `0:${echo.port}`);
-    const ask = async (text: string): Promise<string> => {
-      const heard = Promise.withResolvers<string>();
-      const asking = await Bun.udpSocket({
-        hostname: "127.0.0.1",
-        socket: { data: (_, data) => heard.resolve(String(data)) },
-      });
-      const again = setInterval(() => asking.send(text, forward.ports[0] as number, "127.0.0.1"), 200);
-      const answer = await heard.promise;
-      clearInterval(again);
-      asking.close();
-      return answer;
-    };
-    expect(await Promise.all([ask("one"), ask("two")])).toEqual(["echo one", "echo two"]);
+    const [port] = forward.ports as [number];
+    expect(await Promise.all([askByDatagram(port, "one"), askByDatagram(port, "two")])).toEqual([
+      "echo one",
+      "echo two",
+    ]);
+    echo.close();
+  }, 60_000);
+
+  test("[CN-6] [WN-8] a UDP port where nobody listens, and a sender that has gone before its answer, end neither side", async () => {
+    const nobody = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {} } });
+    const { port: closed } = nobody;
+    nobody.close();
+    const late = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const echo = await Bun.udpSocket({
+      hostname: "127.0.0.1",
+      socket: {
+        async data(socket, data, port, address) {
+          asked.resolve();
+          if (String(data) === "late") await late.promise;
+          socket.send(`echo ${data}`, port, address);
+        },
+        error() {},
+      },
+    });
+    await using forward = await forwarding("--udp", `0:${closed}`, "--udp", `0:${echo.port}`);
+    const [to, alive] = forward.ports as [number, number];
+    const gone = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {}, error() {} } });
+    for (let sent = 0; sent < 20; sent++) gone.send("is anybody there?", to, "127.0.0.1");
+    const again = setInterval(() => gone.send("late", alive, "127.0.0.1"), 100);
+    await asked.promise;
+    clearInterval(again);
+    gone.close();
+    late.resolve();
+    expect(await askByDatagram(alive, "still there")).toBe("echo still there");
+    expect(forward.child.exitCode).toBe(null);
+    expect((await ssh("echo the daemon, too")).out).toBe("the daemon, too\n");
     echo.close();
   }, 60_000);
 

@@ -26,7 +26,9 @@ export class DatagramFlows {
     let flow = this.#flows.get(name);
     if (!flow) {
       if (this.#flows.size >= MAX_FLOWS) return;
-      const socket = Bun.udpSocket({ hostname: "127.0.0.1", socket: { data: (_, reply) => answer(reply) } });
+      // Without `error`, a port where nobody listens would end the process: the kernel tells of it as an error of the socket.
+      const handlers = { data: (_: unknown, reply: Buffer) => answer(reply), error: () => {} };
+      const socket = Bun.udpSocket({ hostname: "127.0.0.1", socket: handlers });
       flow = { socket, usedAt: 0 };
       this.#flows.set(name, flow);
       socket.catch(() => this.#flows.delete(name));

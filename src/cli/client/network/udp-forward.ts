@@ -25,7 +25,11 @@ export class UdpForward {
       const socket = await Bun.udpSocket({
         hostname: bind,
         port: local,
-        socket: { data: (from, data, port, address) => this.#send({ socket: from, port, address }, remote, data) },
+        socket: {
+          data: (from, data, port, address) => this.#send({ socket: from, port, address }, remote, data),
+          // A sender that had gone before its answer came: without this, an error of the socket that ends the process.
+          error: () => {},
+        },
       });
       this.#sockets.push(socket);
       return socket.port;

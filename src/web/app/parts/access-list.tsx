@@ -79,7 +79,7 @@ export const AccessList = ({ heading, nobody, subjects, roles, set }: ListProps)
     ) : (
       <ul class="panel list">
         {subjects.map((one) => (
-          <li key={one.id} class="item">
+          <li key={one.id} class="item access">
             <span class="line">
               <Icon name={one.kind === "group" ? "layers" : "user"} />
               <span class="med clip">{one.name}</span>

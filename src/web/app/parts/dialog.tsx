@@ -13,6 +13,7 @@ type DialogProps = {
   /** Escape, the way out, or the end of the work. */
   readonly onClose: () => void;
   readonly class?: string;
+  /** Without it, a button that closes. */
   readonly footer?: ComponentChildren;
   readonly children: ComponentChildren;
 };
@@ -55,7 +56,7 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
         <h2>{title}</h2>
       </header>
       <div class="body">{children}</div>
-      {footer && <footer>{footer}</footer>}
+      <footer>{footer ?? <Button onPress={onClose}>Close</Button>}</footer>
     </dialog>
   );
 };

@@ -28,7 +28,9 @@ export const uploadFiles = async (
 ): Promise<void> => {
   for (const file of files) {
     const bring = async (replace: boolean): Promise<void> => {
-      say(`Uploaded ${await send(agent, target, file, replace)}`);
+      const path = await send(agent, target, file, replace);
+      // The page shows the folder that was chosen; which one a terminal is in is news.
+      say(`Uploaded ${"folder" in target ? file.name : path}`);
       done();
     };
     try {

@@ -101,7 +101,7 @@ export const Nav = () => {
 const themeItems = (): MenuItem[] => [
   { icon: "sun", label: "Light", act: () => chooseTheme("light") },
   { icon: "moon", label: "Dark", act: () => chooseTheme("dark") },
-  { icon: "cols", label: "As the system has it", act: () => chooseTheme("system") },
+  { icon: "cols", label: "System", act: () => chooseTheme("system") },
 ];
 
 export const TabBar = () => {

@@ -11,13 +11,13 @@ import { type Theme, theme } from "../../shell/theme.ts";
 import { failed, say } from "../../shell/toasts.tsx";
 
 const THEMES = [
-  { value: "system", label: "As the system has it" },
+  { value: "system", label: "System" },
   { value: "light", label: "Light" },
   { value: "dark", label: "Dark" },
 ];
 
 const FONTS: readonly { readonly value: TerminalFont; readonly label: string }[] = [
-  { value: "", label: "As the system has them" },
+  { value: "", label: "System font" },
   { value: "fira-code", label: "Fira Code" },
   { value: "geist-mono", label: "Geist Mono" },
   { value: "ibm-plex-mono", label: "IBM Plex Mono" },
@@ -111,7 +111,7 @@ export const Profile = () => {
         onPick={(value) => void chooseTheme(value as Theme).catch(failed)}
       />
       <Select
-        label="Letters of terminals"
+        label="Terminal font"
         value={terminalFont.value}
         choices={FONTS}
         onPick={(value) => void chooseTerminalFont(value as TerminalFont).catch(failed)}

@@ -70,7 +70,7 @@ const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> })
         onPick={into(zone)}
         error={problem.value}
       />
-      <div class="line">
+      <div class="line wrap">
         <Button look="primary" type="submit">
           Save quiet hours
         </Button>

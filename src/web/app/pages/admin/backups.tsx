@@ -42,9 +42,13 @@ export const Backups = () => {
         {data.backups.length > 0 && <span class="push">{button}</span>}
       </div>
       <p class="small mut">
-        {data.interval_ms === null
-          ? "None is made by itself: the setting backup_interval says how often."
-          : `One is made every ${lengthOf(data.interval_ms)}; the newest ${data.keep} stay.`}{" "}
+        {data.interval_ms === null ? (
+          <>
+            None is made by itself: the setting <code>backup_interval</code> says how often.
+          </>
+        ) : (
+          `One is made every ${lengthOf(data.interval_ms)}; the newest ${data.keep} stay.`
+        )}{" "}
         They are in <span class="mono">{data.folder}</span> on the server, with the key that opens its secrets.
       </p>
       {work && (

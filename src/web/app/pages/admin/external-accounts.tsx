@@ -18,7 +18,12 @@ export const ExternalAccounts = () => {
       <Empty
         icon="key"
         title="No providers"
-        text="People link accounts of git hosts and other services, so that their workspaces reach them. The setting external_auth names the providers; it is read at a start."
+        text={
+          <>
+            People link accounts of git hosts and other services, so that their workspaces reach them. The setting{" "}
+            <code>external_auth</code> names the providers; it is read at a start.
+          </>
+        }
       />
     );
   }

@@ -70,7 +70,7 @@ export const Hooks = () => {
           ) : (
             <p class="mut">
               None is set up. A program of yours is told of prompts, tool calls and turns of chats and decides about
-              them; the settings hook_url and hook_secret name it.
+              them; the settings <code>hook_url</code> and <code>hook_secret</code> name it.
             </p>
           )}
         </div>

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { CreateGroup, Group } from "#schema/users/group.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import { call } from "../../data/api.ts";
-import { useResource } from "../../data/resource.ts";
+import { useChange, useResource } from "../../data/resource.ts";
 import { nameOfGroup, nameOfPerson } from "../../parts/access-list.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
@@ -19,12 +19,19 @@ type Open = { readonly form: "add" } | { readonly form: "change" | "members"; re
 
 const isEveryone = (group: Group): boolean => group.id === group.organization_id;
 
-export const OrganizationGroups = ({ organization }: { organization: Organization }) => {
+type GroupsProps = {
+  readonly organization: Organization;
+  /** How many members the organization has: who comes or goes is in groups, too. */
+  readonly members: number;
+};
+
+export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
   const path = { organization: organization.id };
   const open = useSignal<Open>(undefined);
   const { state, again } = useResource(`groups of ${organization.id}`, () =>
     call("GET /organizations/:organization/groups", { path: { organization: organization.name } }),
   );
+  useChange(String(members), again);
   const { data, error } = state.value;
   if (error && !data) return <Failed what="The groups cannot be read" error={error} again={again} />;
   if (!data) return <Skeleton lines={3} />;

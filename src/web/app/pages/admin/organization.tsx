@@ -101,7 +101,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
           ))}
         </ul>
       </section>
-      <OrganizationGroups organization={organization} />
+      <OrganizationGroups organization={organization} members={data.members.length} />
       {open.value?.form === "rename" && (
         <FormDialog
           title={`Rename ${shown}`}

@@ -13,7 +13,8 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { say } from "../../shell/toasts.tsx";
 
 const MICROS = 1_000_000;
-const dollars = (micros: number): string => `${(micros / MICROS).toFixed(2)} $`;
+const MONEY = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
+const dollars = (micros: number): string => MONEY.format(micros / MICROS);
 const PERIODS = [
   { value: "day", label: "A day" },
   { value: "week", label: "A week" },

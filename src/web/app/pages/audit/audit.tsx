@@ -70,6 +70,7 @@ export default function AuditPage() {
   const known = new Set(fresh.value.map(({ id }) => id));
   const entries = [...fresh.value, ...(data?.audit_logs ?? []).filter(({ id }) => !known.has(id)), ...older.value];
   const chosen = entries.find(({ id }) => id === query.entry) ?? entries[0];
+  const backHref = q ? `/audit?${new URLSearchParams({ q })}` : "/audit";
   const readOlder = async (): Promise<void> => {
     const after_id = entries.at(-1)?.id;
     const { audit_logs } = await call("GET /audit", { query: { q, limit: PAGE, after_id } });
@@ -112,7 +113,7 @@ export default function AuditPage() {
         valuesOf={valuesOf}
         href="/audit"
         q={q}
-        noun="entries"
+        nouns={["entry", "entries"]}
         count={data}
         retention={retention}
         Form={Retention}
@@ -146,7 +147,7 @@ export default function AuditPage() {
               </p>
             )}
           </div>
-          <Detail entry={chosen} />
+          <Detail entry={chosen} isChosen={chosen.id === query.entry} back={backHref} />
         </div>
       )}
     </Frame>

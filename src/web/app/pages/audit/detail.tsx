@@ -2,19 +2,31 @@
 import type { AuditLog } from "#schema/audit.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
 import { exactTime, Time } from "../../parts/time.tsx";
 import { hasPage } from "../../shell/places.ts";
-import { kindOf, valueText, verbOf, whoOf } from "./words.ts";
+import { kindOf, sentenceOf, valueText } from "./words.ts";
 
 const NIL = "00000000-0000-0000-0000-000000000000";
 
-export const Detail = ({ entry }: { entry: AuditLog }) => (
-  <aside class="detail" aria-label="Entry">
+type DetailProps = {
+  readonly entry: AuditLog;
+  /** Somebody has pressed it. Without, it is the first of all, which stands beside the list where there is room. */
+  readonly isChosen: boolean;
+  /** The page without a chosen entry. */
+  readonly back: string;
+};
+
+export const Detail = ({ entry, isChosen, back }: DetailProps) => (
+  <aside class={isChosen ? "detail" : "detail first"} aria-label="Entry">
     <div class="stack loose">
       <div>
-        <h2>
-          {whoOf(entry)} {verbOf(entry)} {kindOf(entry)} {entry.resource_target}
-        </h2>
+        <div class="head">
+          <h2>{sentenceOf(entry)}</h2>
+          <a class="btn icon ghost push phone" href={back} aria-label="Close entry">
+            <Icon name="x" />
+          </a>
+        </div>
         <p class="mut">{exactTime(entry.time)}</p>
         <p class="dim small">
           <Time at={entry.time} />

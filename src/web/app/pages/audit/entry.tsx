@@ -2,7 +2,7 @@
 import type { AuditLog } from "#schema/audit.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Time } from "../../parts/time.tsx";
-import { changeOf, isRefused, kindOf, verbOf, whoOf } from "./words.ts";
+import { changeOf, isRefused, thingOf, verbOf, whoOf } from "./words.ts";
 
 type EntryProps = {
   readonly entry: AuditLog;
@@ -12,6 +12,7 @@ type EntryProps = {
 
 export const Entry = ({ entry, href, chosen }: EntryProps) => {
   const isBad = isRefused(entry) || entry.action === "delete";
+  const { kind, name } = thingOf(entry);
   return (
     <li>
       <a class="entry" href={href} aria-current={chosen ? "true" : undefined}>
@@ -25,7 +26,7 @@ export const Entry = ({ entry, href, chosen }: EntryProps) => {
         </span>
         <span class="clip">
           <b class="med">{whoOf(entry)}</b> <span class={isBad ? "t-bad" : "mut"}>{verbOf(entry)}</span>{" "}
-          <span class="dim">{kindOf(entry)}</span> {entry.resource_target}
+          <span class="dim">{kind}</span> {name}
         </span>
         <span class="dim small clip x">{isRefused(entry) ? entry.status_code : changeOf(entry)}</span>
       </a>

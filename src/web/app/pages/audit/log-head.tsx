@@ -20,8 +20,8 @@ type LogHeadProps<K extends Kept> = {
   /** Where the page is, and what it searches for. */
   readonly href: string;
   readonly q: string;
-  /** What is counted: `entries`. */
-  readonly noun: string;
+  /** What is counted, one and several: `entry`, `entries`. */
+  readonly nouns: readonly [string, string];
   readonly count: { readonly count: number; readonly count_cap: number } | undefined;
   readonly retention: ReturnType<typeof useResource<K>>;
   /** The form that changes how long entries are kept. */
@@ -29,7 +29,7 @@ type LogHeadProps<K extends Kept> = {
 };
 
 export const LogHead = <K extends Kept>(props: LogHeadProps<K>) => {
-  const { label, placeholder, keys, valuesOf, href, q, noun, count, retention, Form } = props;
+  const { label, placeholder, keys, valuesOf, href, q, nouns, count, retention, Form } = props;
   const { route } = useLocation();
   const { terms, words } = parse(q);
   const typed = useSignal(words.join(" "));
@@ -54,7 +54,8 @@ export const LogHead = <K extends Kept>(props: LogHeadProps<K>) => {
       />
       {count && (
         <span class="dim small num desk">
-          {count.count > count.count_cap ? `more than ${count.count_cap}` : count.count} {noun}
+          {count.count > count.count_cap ? `more than ${count.count_cap}` : count.count}{" "}
+          {nouns[count.count === 1 ? 0 : 1]}
           {keptFor && ", "}
           {isSiteOwner.value && keptFor ? (
             <button type="button" class="link" onClick={sets(changing, true)}>

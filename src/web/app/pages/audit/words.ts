@@ -56,6 +56,19 @@ export const verbOf = (entry: AuditLog): string => {
 export const kindOf = ({ resource_type }: AuditLog): string =>
   resource_type.replace(/^ai_/, "").replaceAll("_", " ").replace("api key", "token").replace("git ssh", "SSH");
 
+/** Who signs in or out is what it is about; the key is not. As `present.ts` of the audit log has it. */
+const isOfWho = ({ action, resource_type }: AuditLog): boolean =>
+  resource_type === "api_key" && ["login", "logout", "register"].includes(action);
+
+/** What was done: the kind and the name of the thing, or nothing where the verb says it all. */
+export const thingOf = (entry: AuditLog): { readonly kind: string; readonly name: string } =>
+  isOfWho(entry) ? { kind: "", name: "" } : { kind: kindOf(entry), name: entry.resource_target };
+
+export const sentenceOf = (entry: AuditLog): string => {
+  const { kind, name } = thingOf(entry);
+  return [whoOf(entry), verbOf(entry), kind, name].filter(Boolean).join(" ");
+};
+
 /** Null is the server itself, or a stranger: those have an address. */
 export const whoOf = ({ user, ip }: AuditLog): string => user?.username ?? (ip === null ? "Slipway" : "somebody");
 

@@ -25,7 +25,7 @@ export const Plan = ({ chat, part }: { chat: LiveChat; part: ShownPart }) => {
       <div class="line">
         <Icon name="list" />
         <h3>Plan</h3>
-        <span class="push dim small mono clip" title={path}>
+        <span class="trail dim small mono clip" title={path}>
           {path.split("/").at(-1)}
         </span>
       </div>

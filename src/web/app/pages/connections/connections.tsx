@@ -54,7 +54,7 @@ export default function ConnectionsPage() {
         valuesOf={valuesOf}
         href="/connections"
         q={q}
-        noun="connections"
+        nouns={["connection", "connections"]}
         count={data}
         retention={retention}
         Form={Retention}

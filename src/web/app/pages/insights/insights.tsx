@@ -78,7 +78,10 @@ export default function InsightsPage() {
         {Part ? (
           <>
             <Part key={`${chosen?.tab} ${range.query.start_time}`} range={range} sheet={into(sheet)} />
-            <p class="dim small">Days in {range.isUtc ? "UTC" : HERE}. Counted from connections, not from sign-ins.</p>
+            <p class="dim small">
+              Days in {range.isUtc ? "UTC" : HERE}.
+              {chosen?.tab === "" && " People are counted from connections, not from sign-ins."}
+            </p>
           </>
         ) : (
           <Empty icon="search" title="No such section" text="The address names none of these." />

@@ -106,7 +106,7 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
     "line",
     ...SIZES.map(
       (pixels): MenuItem => ({
-        label: `Letters of ${pixels} pixels`,
+        label: `Font size ${pixels}`,
         ...(pixels === all.fontSize.value ? { icon: "check" as const } : {}),
         act: () => all.resize(pixels),
       }),
