@@ -8,7 +8,7 @@ import { MIGRATIONS } from "#db/engine/migrations.ts";
 export const takeBackNewestStep = (directory: string): void => {
   using db = new Database(join(directory, "slipway.db"));
   const newest = MIGRATIONS.at(-1)?.sql ?? "";
-  const statements = newest.split("--> statement-breakpoint").map((one) => one.trim());
+  const statements = newest.split("--> statement-breakpoint").map((one) => one.replace(/^--.*$/gm, "").trim());
   for (const one of statements.reverse()) {
     const back = wayBack(one);
     if (back) db.run(back);
@@ -22,6 +22,6 @@ const wayBack = (sql: string): string | undefined => {
   const [, kind, name] = /^create (?:unique )?(table|index) `(\w+)`/i.exec(sql) ?? [];
   if (name) return `drop ${kind} ${name}`;
   // Rows that were filled in go with their column.
-  if (sql === "" || /^update /i.test(sql)) return undefined;
+  if (sql === "" || /^(update|with\b[\s\S]*\bupdate) /i.test(sql)) return undefined;
   throw new Error(`no way back is known of: ${sql}`);
 };
