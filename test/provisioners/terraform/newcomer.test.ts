@@ -66,5 +66,6 @@ testNeeding(
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);
   },
-  240_000,
+  // Its commands give way to everything else that the machine does: 18 s alone, more than 240 beside a load of fifteen.
+  600_000,
 );
