@@ -223,13 +223,18 @@ const handlerOf = (
   const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });
   const handle = async (request: Request): Promise<Response> => {
     const passedOnFor = takeNamed?.(request);
+    // Nothing was begun: the spare asks the next node.
+    if (passedOnFor !== undefined && ctx.membership && (ctx.draining || isLapsed(ctx)))
+      return await ctx.membership.elsewhere(request, ctx.encryption);
     if (passedOnFor !== undefined) ctx.requests.passedOnFor(request, passedOnFor);
     const id = idOf(request);
     const response = await (id !== undefined && tracing() ? tracedAnswer(request, id, answer) : answer(request));
     const shown = id ?? madeIdOf(request);
     if (shown !== undefined) response.headers.set("x-request-id", shown);
     // A spare passes one request on each connection; the client has to know that there is no second.
-    if (passedOnFor !== undefined && !request.headers.has("upgrade")) response.headers.set("connection", "close");
+    // A node that hands over wants whoever is still connected to come again, to the next one.
+    const isLast = passedOnFor !== undefined || ctx.handingOver;
+    if (isLast && !request.headers.has("upgrade")) response.headers.set("connection", "close");
     return response;
   };
   return {
@@ -255,8 +260,8 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     fetch: countRequests(handle, ctx.metrics),
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
-    // A spare that takes over listens already, until this does.
-    reusePort: ctx.membership?.forwarder !== undefined,
+    // A spare that takes over listens already, until this does; what passes on to the next node begins before this ends.
+    reusePort: ctx.membership !== undefined,
     // Bun's own refusal has no body. The routes count for themselves and answer with the specified words.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => {
@@ -282,7 +287,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     metrics: scrapes?.url,
     url: listeningUrl(tls ? "https" : "http", host, server.port as number),
     async stop(reason) {
-      if (ctx.cluster) await closeDoor(server, ctx);
+      const closed = ctx.cluster && (await closeDoor(server, ctx));
       ctx.draining = true;
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
@@ -292,6 +297,8 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       ctx.sockets.closeAll(reason);
       await ctx.drain();
       await scrapes?.stop();
+      // Answers that are on their way still.
+      if (closed) await within(ctx.clock, LAST_ANSWERS_MS, closed.connections);
       await server.stop(true);
     },
   };
@@ -349,14 +356,21 @@ const checkDeclaredLength = ({ method, url, headers }: Request, operations: Oper
   if (length > limit) throw tooLarge(limit);
 };
 
-/** For what is on its way over connections that are there already. */
-const ON_ITS_WAY_MS = 100;
+/** For what is on its way over connections that are there already, or almost. */
+const ON_ITS_WAY_MS = 250;
+const LAST_ANSWERS_MS = 500;
 
-/** A node that hands over takes no more connections, so that who comes to the others waits for the next one and is not refused by this. */
-const closeDoor = async (server: Server<never>, { clock }: Context): Promise<void> => {
-  // Resolves when the last connection is closed, which is later than this.
-  void server.stop();
-  await pause(clock, ON_ITS_WAY_MS);
+/**
+ * A node that hands over takes no more connections: who comes is passed on to the next one, and waits for it. What comes over connections that are
+ * there is still answered, and they end with that. `connections` resolves when the last one is closed.
+ */
+const closeDoor = async (server: Server<never>, ctx: Context): Promise<{ connections: Promise<void> }> => {
+  ctx.handingOver = true;
+  const isPassedOn = ctx.membership?.standAside(server.port as number, ctx.encryption);
+  if (isPassedOn) await pause(ctx.clock, ON_ITS_WAY_MS);
+  const connections = server.stop();
+  if (!isPassedOn) await pause(ctx.clock, ON_ITS_WAY_MS);
+  return { connections };
 };
 
 /** A node of a cluster that could not renew its lease: another one may be active by now. */

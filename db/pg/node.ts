@@ -148,6 +148,8 @@ export class ClusterNode {
       await promise;
     } finally {
       signal?.removeEventListener("abort", stop);
+      // Who was told to stop wants the lease no more.
+      if (this.#waiting.includes(resolve)) this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
     }
   }
 
@@ -177,22 +179,38 @@ export class ClusterNode {
     return this.#reads;
   }
 
-  /** Gives up the lease and leaves. The store must be closed by then. */
+  /** Whether another node is alive that takes the lease when it is given up. */
+  get hasNext(): boolean {
+    const { lease_ms } = this.#options;
+    return this.#view?.nodes.some(({ id, silent_ms }) => id !== this.id && silent_ms < lease_ms) === true;
+  }
+
+  /** Gives up the lease, and stands by without wanting it again. The store must be closed by then. */
+  async giveUp(): Promise<void> {
+    if (this.#role !== "active") return;
+    this.#lapse?.cancel();
+    const release = async (): Promise<void> => {
+      await this.#within((sql) => releaseLease(sql, this.id, this.#epoch)).catch((error) => {
+        log("cluster").warn("the lease could not be given up; the next node waits for its end: {error}", { error });
+      });
+      this.#role = "spare";
+    };
+    // Behind a renewal that is under way.
+    this.#turn = this.#turn.then(release);
+    await this.#turn;
+    this.#plan(0);
+  }
+
+  /** Leaves, without the lease. The store must be closed by then. */
   async leave(): Promise<void> {
     if (this.#left) return;
+    await this.giveUp();
     this.#left = true;
     this.#timer?.cancel();
-    this.#lapse?.cancel();
     await this.#turn;
-    try {
-      await this.#within(async (sql) => {
-        if (this.#role === "active") await releaseLease(sql, this.id, this.#epoch);
-        await forgetNode(sql, this.id);
-      });
-    } catch (error) {
-      log("cluster").warn("the lease could not be given up; the next node waits for its end: {error}", { error });
-    }
-    this.#role = "spare";
+    await this.#within((sql) => forgetNode(sql, this.id)).catch(() => {
+      // It is shown for an hour, and nothing more.
+    });
     await this.#primary.close();
   }
 

@@ -12,8 +12,10 @@ export type Head = {
   readonly path: string;
   /** The value of its first Host header; empty where it has none. */
   readonly host: string;
-  /** Another node has passed it on. */
-  readonly isPassedOn: boolean;
+  /** What the node says that has passed it on; undefined where none says so. */
+  readonly passedOnBy: string | undefined;
+  /** A WebSocket, or another protocol, follows. */
+  readonly isUpgrade: boolean;
   /** It asks for something and sends no body; a WebSocket may follow. */
   readonly isRead: boolean;
   /** The head with the header of this node. */
@@ -39,7 +41,10 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
     method,
     path,
     host: named("host")[0]?.slice("host:".length).trim() ?? "",
-    isPassedOn: named(NODE_HEADER).length > 0,
+    passedOnBy: named(NODE_HEADER)[0]
+      ?.slice(NODE_HEADER.length + 1)
+      .trim(),
+    isUpgrade,
     isRead: (method === "GET" || method === "HEAD") && !hasBody,
     end: at + END.length,
     passedOn(token, address) {
@@ -53,15 +58,16 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   };
 };
 
-/** A whole answer of a spare's own. */
+/** A whole answer of a spare's own; `more`: further lines of its head. */
 export const plainAnswer = (
-  status: "200 OK" | "503 Service Unavailable" | "400 Bad Request",
+  status: "200 OK" | "503 Service Unavailable" | "400 Bad Request" | "421 Misdirected Request",
   said: { readonly message: string },
+  more: readonly string[] = [],
 ): Buffer => {
   const body = JSON.stringify(said);
   const lines = [`HTTP/1.1 ${status}`, "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`];
   const again = status.startsWith("503") ? ["retry-after: 1"] : [];
   return Buffer.from(
-    `${[...lines, ...again, "cache-control: no-store", "connection: close"].join("\r\n")}\r\n\r\n${body}`,
+    `${[...lines, ...more, ...again, "cache-control: no-store", "connection: close"].join("\r\n")}\r\n\r\n${body}`,
   );
 };

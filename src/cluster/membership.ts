@@ -14,12 +14,13 @@ import { sharedKey } from "#db/engine/sealed.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { Forwarder } from "./forwarder.ts";
-import { nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
+import { elsewhere, nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
 
 /** A node that nobody is active beside needs no longer to become so. */
 const AT_ONCE_MS = 1000;
 /** How often the first start of a cluster looks for the key that another node stores. */
 const KEY_LOOK_MS = 250;
+const LAST_STEPS_MS = 500;
 
 export type Membership = {
   readonly node: ClusterNode;
@@ -27,6 +28,15 @@ export type Membership = {
   readonly forwarder: Forwarder | undefined;
   /** Reads what the other nodes say of requests that they pass on. */
   takerOfNames(encryption: Encryption): TakeNamed;
+  /** What they are answered once this node is not the active one. */
+  elsewhere(request: Request, encryption: Encryption): Promise<Response>;
+  /**
+   * Begins to hand over: whoever comes to this port from now on is passed on to the next node, and waits for it. False where there is none: then
+   * the port is closed.
+   */
+  standAside(port: number, encryption: Encryption): boolean;
+  /** Gives up the lease, and leaves once nobody needs this node any more. The store must be closed by then. */
+  leave(): Promise<void>;
 };
 
 type Options = {
@@ -62,6 +72,25 @@ export const joinCluster = async ({ config, clock, signal, standsBy, ...options 
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   const tells = config.cluster_reads === "every";
   const node = await ClusterNode.join({ url, id: nameOf(config), version: VERSION, lease_ms, tells, clock, fatal });
+  const { host, port } = config.address;
+  const listen = (port: number, encryption: Encryption): Forwarder => {
+    const own = { host: ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host, port };
+    const made = new Forwarder({
+      hostname: host.replace(/^\[|\]$/g, ""),
+      port,
+      tls: readTls(config, clock.now()),
+      clock,
+      max_connections: config.max_connections,
+      token: nodeToken(encryption),
+      leader: () => node.leader?.address,
+      own: () => address.print(own),
+      reads: () =>
+        beside?.reads !== undefined && node.isCurrent ? { hostname: "127.0.0.1", port: beside.reads } : undefined,
+      state: () => shownState(node),
+    });
+    own.port = made.port;
+    return made;
+  };
   let forwarder: Forwarder | undefined;
   let beside: Beside | undefined;
   try {
@@ -70,35 +99,46 @@ export const joinCluster = async ({ config, clock, signal, standsBy, ...options 
     led.catch(() => {});
     const encryption = await sharedEncryption(node, config, clock, led);
     if (encryption && (node.leader || !(await within(clock, AT_ONCE_MS, led)))) {
-      const { host, port } = config.address;
-      const own = { host: ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host, port };
-      forwarder = new Forwarder({
-        hostname: host.replace(/^\[|\]$/g, ""),
-        port,
-        tls: readTls(config, clock.now()),
-        clock,
-        max_connections: config.max_connections,
-        token: nodeToken(encryption),
-        leader: () => node.leader?.address,
-        own: () => address.print(own),
-        reads: () =>
-          beside?.reads !== undefined && node.isCurrent ? { hostname: "127.0.0.1", port: beside.reads } : undefined,
-        state: () => shownState(node),
-      });
-      own.port = forwarder.port;
+      forwarder = listen(port, encryption);
       const takeNamed = takerOfNames(nodeToken(encryption));
       beside = standsBy?.({ port: forwarder.port, node, encryption, takeNamed });
     }
     await led;
     await beside?.[Symbol.asyncDispose]();
-    return { node, forwarder, takerOfNames: (key) => takerOfNames(nodeToken(key)) };
   } catch (error) {
-    await beside?.[Symbol.asyncDispose]();
+    await Promise.all([
+      beside?.[Symbol.asyncDispose](),
+      signal?.aborted && forwarder?.leave(clock.monotonic() + lastMoments(config)),
+    ]);
     forwarder?.end();
     await node.leave();
     throw error;
   }
+  let aside: Forwarder | undefined;
+  let until = 0;
+  return {
+    node,
+    forwarder,
+    takerOfNames: (key) => takerOfNames(nodeToken(key)),
+    elsewhere: (request, key) => elsewhere(request, nodeToken(key), clock),
+    standAside(port, encryption) {
+      if (!node.hasNext) return false;
+      until = clock.monotonic() + lastMoments(config);
+      aside = listen(port, encryption);
+      aside.takeOver();
+      return true;
+    },
+    async leave() {
+      forwarder?.end();
+      await node.giveUp();
+      await aside?.leave(until);
+      await node.leave();
+    },
+  };
 };
+
+/** Of the time that a stop may take, the end is left for the last steps. */
+const lastMoments = ({ shutdown_timeout }: Config): number => Math.max(0, shutdown_timeout - LAST_STEPS_MS);
 
 /**
  * The key of the nodes, compared with that of the cluster, so that a wrong one is told of now and not when this node has to take over.

@@ -1,6 +1,9 @@
 // What a spare says of a request that it passes on, and who is believed when it says so.
+import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { sameDigest, sha256 } from "#base/ids.ts";
+import { MISDIRECTED } from "#base/network/read-here.ts";
+import { within } from "#base/retry.ts";
 
 /** Names the node's token and the address of the client. */
 export const NODE_HEADER = "x-slipway-node";
@@ -16,6 +19,22 @@ export const addressNamedBy = (value: string | null, digest: string): string | u
 
 /** The client's address that a spare names in a request; undefined where none does. */
 export type TakeNamed = (request: Request) => string | undefined;
+
+/** How long the rest of a body that was sent at once may take to come. */
+const REST_MS = 100;
+
+/**
+ * What a node answers that is not the active one any more: nothing was begun, and the spare asks the next one. What the spare has sent is read
+ * first: an answer in front of unread bytes is lost when the connection is closed.
+ */
+export const elsewhere = async (request: Request, token: string, clock: Clock): Promise<Response> => {
+  const reader = request.body?.getReader();
+  for (let isMore = reader !== undefined; isMore; ) {
+    const read = reader?.read().catch(() => ({ done: true }));
+    isMore = read !== undefined && (await within(clock, REST_MS, read)) && !(await read).done;
+  }
+  return new Response(null, { status: MISDIRECTED, headers: { [NODE_HEADER]: token, connection: "close" } });
+};
 
 /** Takes what is said so from the request, so that nobody behind this sees it; believed is only who has the token. */
 export const takerOfNames = (token: string): TakeNamed => {

@@ -167,6 +167,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly notifier: Notifier;
   accessUrl = new URL("http://localhost/");
   draining = false;
+  /** This node takes no more connections: another one is to be the active one. */
+  handingOver = false;
 
   constructor(options: ContextOptions, opened: Opened, encryption: Encryption, metrics: Metrics | undefined) {
     const { store, membership, elsewhere } = opened;
@@ -358,8 +360,7 @@ export class Context implements ApiContext, AsyncDisposable {
     for (const one of this.provisioners.values()) one.stop?.();
     this.workers.stop();
     await this.dialer.network.close();
-    this.membership?.forwarder?.end();
     await this.store.close();
-    await this.cluster?.leave();
+    if (this.cluster) await this.membership?.leave();
   }
 }

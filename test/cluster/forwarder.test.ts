@@ -4,7 +4,7 @@ import type { Server, Socket } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { addressNamedBy, NODE_HEADER } from "#src/cluster/passed-on.ts";
+import { addressNamedBy, elsewhere, NODE_HEADER } from "#src/cluster/passed-on.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 
@@ -165,7 +165,7 @@ describe("a spare", () => {
     expect(plain).toMatchObject({ pathname: "/some/path", named: "127.0.0.1", body: "x".repeat(300_000) });
     // Who says that another node has passed it on is no client of a spare.
     const forged = await fetch(`http://127.0.0.1:${forwarder.port}/`, {
-      headers: { [NODE_HEADER]: `${TOKEN} 10.0.0.1` },
+      headers: { [NODE_HEADER]: `not-${TOKEN} 10.0.0.1` },
     });
     expect([forged.status, forged.headers.get("retry-after")]).toEqual([503, "1"]);
   });
@@ -269,6 +269,49 @@ describe("a spare", () => {
     leader = port;
     expect((await early).status).toBe(200);
   });
+
+  test("[CL-5] asks the next node when the one it asked is not the active one any more, with all that the client has said; nobody else can say so", async () => {
+    const asked: number[] = [];
+    // A node that hands over, and an application behind a node that answers what it likes.
+    const answering = (answer: (request: Request) => Promise<Response>) => {
+      const server = Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        fetch: (request) => {
+          asked.push(server.port as number);
+          return answer(request);
+        },
+      });
+      open.push({ stop: () => void server.stop(true) });
+      return server.port as number;
+    };
+    const leaving = answering((request) => elsewhere(request, TOKEN, systemClock));
+    const behind = answering(async () => new Response("from behind", { status: 421 }));
+    const next = activeNode().port;
+    let leader = leaving;
+    const forwarder = spare(() => leader);
+    const post = (body: Uint8Array) =>
+      fetch(`http://127.0.0.1:${forwarder.port}/up`, { method: "POST", body, keepalive: false });
+    for (const size of [0, 10, 300_000, 3_000_000]) {
+      leader = leaving;
+      asked.length = 0;
+      const answer = post(Buffer.alloc(size, "y"));
+      await until(() => asked.length >= 2);
+      leader = next;
+      expect(((await (await answer).json()) as { body: string }).body.length).toBe(size);
+    }
+    leader = behind;
+    asked.length = 0;
+    const said = await post(Buffer.from("x"));
+    expect([said.status, await said.text(), asked]).toEqual([421, "from behind", [behind]]);
+    // Another spare that is taken for the active node.
+    leader = spare(() => undefined).port;
+    const early = post(Buffer.from("four"));
+    await until(() => forwarder.size === 1);
+    leader = next;
+    expect(((await (await early).json()) as { body: string }).body).toBe("four");
+    await until(() => forwarder.size === 0);
+  }, 20_000);
 
   testNeeding(
     [needs.python3],

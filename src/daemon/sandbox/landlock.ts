@@ -1,8 +1,9 @@
 // Programs that may write no file, by the Linux security module Landlock: it needs no rights, no other program and no container, and
 // nothing that is started inside gets out of it. What it does not hold back: changes of modes and times, and programs that already run
 // and listen on a socket (rule PM-6).
-import { dlopen, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { log } from "#base/log.ts";
+import { systemLibrary } from "#base/system/library.ts";
 
 /** From this version on shortening a file by its name is held back, too. */
 const LEAST = 3;
@@ -26,7 +27,6 @@ const SIGPIPE = 13;
 /** Where everything may be written, which keeps nothing. */
 const SINKS = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
-const LIBRARIES = ["libc.so.6", `libc.musl-${process.arch === "x64" ? "x86_64" : "aarch64"}.so.1`];
 const SYMBOLS = {
   syscall: { args: ["i64", "i64", "i64", "i64", "i64"], returns: "i64" },
   prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
@@ -35,16 +35,7 @@ const SYMBOLS = {
   execvp: { args: ["ptr", "ptr"], returns: "i32" },
 } as const;
 
-const load = () => {
-  for (const name of process.platform === "linux" ? LIBRARIES : []) {
-    try {
-      return dlopen(name, SYMBOLS).symbols;
-    } catch {
-      // Another system library.
-    }
-  }
-  return undefined;
-};
+const load = () => systemLibrary(SYMBOLS);
 
 let known: boolean | undefined;
 

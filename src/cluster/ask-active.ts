@@ -1,0 +1,115 @@
+// A request is passed on to the active node. Until that has begun to answer, the spare keeps what it has said: a node that is not the active
+// one any more says so before it begins anything, and then the next one is asked. Once a node has begun, nobody else is asked.
+import type { X509Certificate } from "node:crypto";
+import type { Clock } from "#base/clock.ts";
+import { pause, within } from "#base/retry.ts";
+import { readAnswer } from "./answer-head.ts";
+import { connectToNode, placeOf } from "./connect.ts";
+import type { Link } from "./link.ts";
+
+/** How long a connection waits for a node to be active, and how often it looks. */
+const WAIT_MS = 15_000;
+const LOOK_MS = 50;
+/** How long a node may take to be connected to; a machine that is cut off answers nothing at all. */
+const CONNECT_MS = 2_000;
+/** A node that does not say within this time that it is not the active one has begun: the rest of a long body follows. */
+const BEGUN_MS = 250;
+
+export type AskOptions = {
+  readonly clock: Clock;
+  /** That of the nodes. */
+  readonly token: string;
+  /** Of this node, where nodes speak TLS. */
+  readonly certificate: X509Certificate | undefined;
+  /** host:port of the node that is to be asked now; undefined while there is none. */
+  place(): string | undefined;
+};
+
+/** `begun`: a node answers. `lost`: it has begun nothing, and what was said to it was too much to be kept. `nobody`: none is active. */
+export type Asked = "begun" | "lost" | "nobody" | "closed";
+
+/** Passes the link on. While one node hands over to the next, whoever comes waits. */
+export const askActive = async (options: AskOptions, link: Link): Promise<Asked> => {
+  const { clock, place } = options;
+  const until = clock.monotonic() + WAIT_MS;
+  while (!link.isOver) {
+    const at = placeOf(place());
+    const asked = at && (await new Attempt(options, link).at(at));
+    if (asked) return asked;
+    if (clock.monotonic() > until) return "nobody";
+    await pause(clock, LOOK_MS);
+  }
+  return "closed";
+};
+
+/** One node is asked. */
+class Attempt {
+  readonly #options: AskOptions;
+  readonly #link: Link;
+  readonly #decided = Promise.withResolvers<Asked | undefined>();
+  #state: "connecting" | "asked" | "begun" | "over" = "connecting";
+  #heard: Buffer = Buffer.alloc(0);
+
+  constructor(options: AskOptions, link: Link) {
+    this.#options = options;
+    this.#link = link;
+  }
+
+  /** Undefined: nothing was begun, and another node may be asked. */
+  async at(place: Parameters<typeof connectToNode>[0]): Promise<Asked | undefined> {
+    const { clock, certificate } = this.#options;
+    const link = this.#link;
+    const reached = connectToNode(place, certificate, {
+      data: (bytes) => this.#hear(bytes),
+      drain: () => this.#state !== "over" && link.drain("server"),
+      ended: () => this.#end(() => link.ended("client")),
+      failed: () => this.#end(() => link.close()),
+    });
+    const socket = (await within(clock, CONNECT_MS, reached)) ? await reached : undefined;
+    if (!socket || this.#state === "over") {
+      this.#state = "over";
+      void reached.then((late) => late?.end());
+      return undefined;
+    }
+    if (link.isOver) {
+      socket.end();
+      return "closed";
+    }
+    this.#state = "asked";
+    link.connect(socket, true);
+    clock.after(BEGUN_MS, () => this.#state === "asked" && link.letGo(false));
+    return await this.#decided.promise;
+  }
+
+  #hear(bytes: Buffer): void {
+    const link = this.#link;
+    if (this.#state === "begun") link.write("client", bytes);
+    if (this.#state !== "asked") return;
+    this.#heard = Buffer.concat([this.#heard, bytes]);
+    const answer = readAnswer(this.#heard, this.#options.token);
+    if (answer === undefined) return;
+    if (answer === "elsewhere") {
+      this.#state = "over";
+      link.disconnect();
+      this.#decided.resolve(link.kept ? undefined : "lost");
+      return;
+    }
+    if (answer === "stream") link.isStream = true;
+    this.#begin();
+    link.write("client", this.#heard);
+  }
+
+  #begin(): void {
+    this.#state = "begun";
+    this.#link.letGo(true);
+    this.#decided.resolve("begun");
+  }
+
+  #end(tell: () => void): void {
+    // Nothing was said to it yet.
+    if (this.#state === "connecting") this.#state = "over";
+    // Whether it has begun is not known: the client hears of the end as it is.
+    if (this.#state === "asked") this.#begin();
+    if (this.#state === "begun") tell();
+  }
+}

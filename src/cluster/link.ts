@@ -1,0 +1,167 @@
+// One connection of a client that a spare passes on: bytes in both directions, as fast as the slower side takes them. What waits is bounded
+// by the buffers of the two sockets: a side that does not take what comes stops the other one from being read.
+import type { Socket } from "bun";
+import type { Clock, Timer } from "#base/clock.ts";
+
+/** How long a client may take to hear the end. */
+const END_MS = 5_000;
+/** Bytes that are kept until a node has begun. */
+export const EARLY_BYTES = 1024 * 1024;
+
+type Side = {
+  socket: Pick<Socket, "write" | "pause" | "resume" | "shutdown" | "end" | "remoteAddress"> | undefined;
+  /** What it has not taken yet. */
+  waiting: Buffer[];
+  /** The other side has ended: so does this one, once it has taken all. */
+  ending: boolean;
+};
+
+export class Link {
+  readonly client: Side = { socket: undefined, waiting: [], ending: false };
+  readonly server: Side = { socket: undefined, waiting: [], ending: false };
+  /** What the client has said and a node has to hear, or the next one; undefined when a node has begun, or it is too much. */
+  kept: Buffer | undefined = Buffer.alloc(0);
+  timer: Timer | undefined;
+  isPassing = false;
+  /** It goes on until somebody ends it: a WebSocket, or a stream of events. */
+  isStream = false;
+  /** A client that says much is not read on before a node has begun. */
+  mayHold = true;
+  #isHeld = false;
+  /** What the client still says is read and dropped: closing on it would cut off the answer. */
+  isAnswered = false;
+  readonly #clock: Clock;
+  readonly #closed: () => void;
+  #isOver = false;
+
+  constructor(clock: Clock, closed: () => void) {
+    this.#clock = clock;
+    this.#closed = closed;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** What the client says. It is kept until a node has begun, or was given the time for that. */
+  hear(bytes: Buffer): void {
+    if (this.kept) this.kept = Buffer.concat([this.kept, bytes]);
+    if (this.kept && this.kept.length > EARLY_BYTES) this.#hold();
+    if (this.server.socket) this.write("server", bytes);
+  }
+
+  /** Says to a node what was kept. */
+  connect(socket: Socket, mayHold: boolean): void {
+    this.server.socket = socket;
+    this.mayHold = mayHold;
+    const kept = this.kept ?? Buffer.alloc(0);
+    this.#isHeld = false;
+    if (kept.length > EARLY_BYTES) this.#hold();
+    this.readOn();
+    this.write("server", kept);
+    if (this.server.ending) this.ended("server");
+  }
+
+  /** This node answers, on this connection. Whoever does not read any more is gone by now. */
+  begin(socket: Socket): void {
+    if (this.#isOver) {
+      socket.end();
+      return;
+    }
+    this.kept = undefined;
+    this.connect(socket, false);
+  }
+
+  /** The node has begun nothing and is left. */
+  disconnect(): void {
+    this.server.socket?.end();
+    this.server.socket = undefined;
+    this.server.waiting = [];
+    this.mayHold = true;
+  }
+
+  /** The client is read on, whatever a node does: nothing is kept for another one, or no more than now. */
+  letGo(isBegun: boolean): void {
+    this.mayHold = false;
+    if (isBegun || this.#isHeld) this.kept = undefined;
+    this.#isHeld = false;
+    if (this.server.waiting.length === 0) this.readOn();
+  }
+
+  #hold(): void {
+    if (this.mayHold) {
+      this.#isHeld = true;
+      this.client.socket?.pause();
+    } else this.kept = undefined;
+  }
+
+  /** What the socket does not take now waits, and the other side is not read until it has gone. */
+  write(to: "client" | "server", bytes: Buffer): void {
+    const side = this[to];
+    if (side.waiting.length > 0) side.waiting.push(Buffer.from(bytes));
+    else {
+      const taken = Math.max(0, side.socket?.write(bytes) ?? 0);
+      if (taken < bytes.length) side.waiting.push(Buffer.from(bytes.subarray(taken)));
+    }
+    if (side.waiting.length > 0) this[to === "client" ? "server" : "client"].socket?.pause();
+  }
+
+  drain(which: "client" | "server"): void {
+    const side = this[which];
+    for (let next = side.waiting[0]; next; next = side.waiting[0]) {
+      const taken = Math.max(0, side.socket?.write(next) ?? 0);
+      if (taken < next.length) {
+        side.waiting[0] = next.subarray(taken);
+        return;
+      }
+      side.waiting.shift();
+    }
+    if (side.ending) side.socket?.shutdown();
+    else if (which === "client") this.server.socket?.resume();
+    else this.readOn();
+  }
+
+  /** Reads the client, unless a node has to begin first. */
+  readOn(): void {
+    if (!this.#isHeld) this.client.socket?.resume();
+  }
+
+  /** One side has said all: the other hears of it behind what still waits. */
+  ended(tell: "client" | "server"): void {
+    const side = this[tell];
+    side.ending = true;
+    if (side.socket && side.waiting.length === 0) side.socket.shutdown();
+    if (tell === "client" || this.isAnswered) this.#closeSoon();
+  }
+
+  /** A whole answer of this node's own. */
+  answer(bytes: Buffer): void {
+    this.isPassing = true;
+    this.isAnswered = true;
+    this.#isHeld = false;
+    this.kept = undefined;
+    this.client.socket?.resume();
+    this.write("client", bytes);
+    this.ended("client");
+  }
+
+  close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.timer?.cancel();
+    this.client.socket?.end();
+    this.server.socket?.end();
+    this.#closed();
+  }
+
+  /** The client closes when it has heard the end; one that does not is closed. What it has not read yet is given the time. */
+  #closeSoon(): void {
+    if (this.isAnswered && this.client.waiting.length === 0 && this.server.ending) this.close();
+    this.timer?.cancel();
+    const look = (): void => {
+      if (this.client.waiting.length === 0) this.close();
+      else this.timer = this.#clock.after(END_MS, look);
+    };
+    this.timer = this.#clock.after(END_MS, look);
+  }
+}

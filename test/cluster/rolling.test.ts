@@ -1,0 +1,101 @@
+// Three nodes behind a load balancer are replaced one after the other, while clients ask without a break: nobody notices.
+import { expect } from "bun:test";
+import { type Socket, SQL } from "bun";
+import { Client } from "#src/client.ts";
+import { startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+
+const CLIENTS = 6;
+const TOKENS = "/api/v2/users/me/keys/tokens";
+
+/** Gives connections to the nodes in turn, and to the next one where none is made: as a load balancer does that nobody asks twice. */
+const startBalancer = (places: readonly URL[]) => {
+  let next = 0;
+  type Side = { readonly other: Promise<Socket<Side> | undefined> };
+  const connect = async (client: Socket<Side>): Promise<Socket<Side> | undefined> => {
+    for (let tries = 0; tries < 2 * places.length; tries++) {
+      const { hostname, port } = places[next++ % places.length] as URL;
+      const data = { other: Promise.resolve(client) };
+      const made = await Bun.connect<Side>({ hostname, port: Number(port), data, socket: pipe }).catch(() => undefined);
+      if (made) return made;
+    }
+    client.terminate();
+    return undefined;
+  };
+  const pipe = {
+    data: ({ data: { other } }: Socket<Side>, bytes: Buffer): void => {
+      const copy = Buffer.from(bytes);
+      void other.then((socket) => socket?.write(copy));
+    },
+    close: ({ data: { other } }: Socket<Side>): void => void other.then((socket) => socket?.end()),
+    error(): void {},
+  };
+  const listener = Bun.listen<Side>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      ...pipe,
+      open: (client) => {
+        client.data = { other: connect(client) };
+      },
+    },
+  });
+  return { url: new URL(`http://127.0.0.1:${listener.port}/`), [Symbol.dispose]: () => listener.stop(true) };
+};
+
+testNeeding(
+  [needs.postgres],
+  "[CL-5] [CL-24] three nodes are replaced one after the other while clients ask without a break: no request is cut or refused, and each write is there once",
+  async () => {
+    await using cluster = await startCluster();
+    const nodes = new Map<number, Awaited<ReturnType<typeof cluster.start>>>();
+    for (const n of [1, 2, 3]) nodes.set(n, await cluster.start(n));
+    using balancer = startBalancer([...nodes.values()].map(({ url }) => url));
+    const { token = "" } = await new Client(balancer.url).signIn(ADMIN.email, ADMIN.password);
+    const wrong: string[] = [];
+    const made: string[] = [];
+    let goes = true;
+    const ask = async (method: string, path: string, body?: unknown): Promise<void> => {
+      const status = await new Client(balancer.url, token).fetch(method, path, body).then(
+        async (answer) => {
+          await answer.body?.cancel();
+          return answer.status;
+        },
+        (error: Error) => error.message,
+      );
+      if (typeof status !== "number" || status >= 300) wrong.push(`${method} ${path}: ${status}`);
+    };
+    const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+      for (let i = 0; goes; i++) {
+        const token_name = `t-${client}-${i}`;
+        made.push(token_name);
+        await ask("POST", TOKENS, { token_name });
+        await ask("GET", `${TOKENS}/${token_name}`);
+      }
+    });
+    const goOn = async (): Promise<void> => {
+      const seen = made.length;
+      await until(() => made.length > seen + 50 || wrong.length > 0);
+    };
+    await goOn();
+    // Each of them, whether it is active or stands by; by the end each has been both.
+    for (const n of [1, 2, 3, 1]) {
+      const node = nodes.get(n);
+      node?.signal("SIGTERM");
+      expect(await node?.exited).toBe(0);
+      nodes.set(n, await cluster.start(n));
+      await goOn();
+    }
+    goes = false;
+    await Promise.all(clients);
+    expect(wrong).toEqual([]);
+    await using sql = new SQL(cluster.database.url, { max: 1 });
+    const rows = (await sql.unsafe("select token_name from api_keys where token_name like 't-%'")) as {
+      token_name: string;
+    }[];
+    expect(rows.map(({ token_name }) => token_name).sort()).toEqual(made.sort());
+  },
+  240_000,
+);
