@@ -100,7 +100,7 @@ const refused = async (operation: Operation, call: Call): Promise<{ status: numb
   expect(status, text).toBeGreaterThanOrEqual(400);
   expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
   const body = JSON.parse(text) as Generic;
-  expect(Object.keys(body).filter((key) => !["message", "detail", "validations"].includes(key))).toEqual([]);
+  expect(Object.keys(body).filter((key) => !["message", "kind", "detail", "validations"].includes(key))).toEqual([]);
   expect(body.message).toMatch(/^\S.*[.]$/);
   expect(await digest()).toEqual(before);
   return { status, body };
@@ -122,12 +122,16 @@ describe("who is calling", () => {
     ["an agent of an older build", old.agent_token],
   ];
 
+  const ENDED = new Set(["an unknown key", "a key signed out", "a suspended user"]);
+
   test.each(table(isSecured))("[HT-13] %s: a stranger gets 401, whatever is sent along", async (_name, operation) => {
     for (const [who, token] of strangers) {
       for (const call of [{ token }, { token, body: operation.body && {} }]) {
         const { status, body } = await refused(operation, call);
         expect([who, status]).toEqual([who, 401]);
         expect(body.validations).toBeUndefined();
+        // A key that has merely expired leaves a person's drafts in their browser; one that was ended does not.
+        if (body.kind !== undefined) expect([ENDED.has(who), body.kind]).toEqual([true, "revoked"]);
       }
     }
   });
