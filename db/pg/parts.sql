@@ -4,6 +4,7 @@ create table fences (node text primary key, epoch bigint not null);
 --> statement-breakpoint
 create table leases (node text primary key, expires_at timestamptz not null);
 --> statement-breakpoint
-create table parts (part bigint primary key, node text not null, epoch bigint not null);
+-- `given_at`: since when the node has it.
+create table parts (part bigint primary key, node text not null, epoch bigint not null, given_at timestamptz not null default '-infinity');
 --> statement-breakpoint
 insert into parts select part, '', 0 from generate_series(0, 255) as part;

@@ -1,0 +1,76 @@
+// Who gets which part: nodes come, die and rest as chance wants, and what the rules say is checked after each step. A failure prints the seed.
+import { expect, test } from "bun:test";
+import { PARTS } from "#base/parts.ts";
+import { type Held, type Move, movesOf } from "#db/pg/assignment.ts";
+import { randomFrom } from "#test/support/random.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+const RUNS = 200;
+const STEPS = 30;
+
+const countsOf = (held: readonly Held[], living: readonly string[]): number[] =>
+  living.map((node) => held.filter((one) => one.node === node).length).sort((a, b) => b - a);
+
+/** How many parts may stay where they are when all have the same in the end; found by the rule, not by the way there. */
+const mostThatStay = (held: readonly Held[], living: readonly string[]): number => {
+  const [least, over] = [Math.floor(held.length / living.length), held.length % living.length];
+  return countsOf(held, living).reduce((sum, count, at) => sum + Math.min(count, least + (at < over ? 1 : 0)), 0);
+};
+
+const after = (held: readonly Held[], moves: readonly Move[]): Held[] => {
+  const to = new Map(moves.map((move) => [move.part, move.to]));
+  return held.map((one, part) => {
+    const node = to.get(part);
+    return node === undefined ? one : { node, isNew: true };
+  });
+};
+
+test(`[CP-4] all have the same, the fewest parts move, and none twice within a lease (seed ${SEED})`, () => {
+  const random = randomFrom(SEED);
+  const below = (n: number): number => Math.floor(random() * n);
+  for (let run = 0; run < RUNS; run++) {
+    let held: Held[] = Array.from({ length: run % 2 === 0 ? PARTS : 1 + below(40) }, () => ({ node: "" }));
+    const living: string[] = [];
+    let joined = 0;
+    for (let step = 0; step < STEPS; step++) {
+      const chance = random();
+      if (living.length === 0 || (chance < 0.4 && living.length < 12)) living.push(`node-${run}-${joined++}`);
+      else if (chance < 0.6) living.splice(below(living.length), 1);
+      else if (chance < 0.9) held = held.map(({ node }) => ({ node }));
+      if (living.length === 0) {
+        expect(movesOf(held, living)).toEqual([]);
+        continue;
+      }
+      const shuffled = [...living].sort(() => random() - 0.5);
+      const moves = movesOf(held, shuffled);
+      const told = `seed ${SEED}, run ${run}, step ${step}`;
+      expect(movesOf(held, living), told).toEqual(moves);
+      expect(new Set(moves.map(({ part }) => part)).size, told).toBe(moves.length);
+      expect(
+        moves.filter(({ part, to }) => !living.includes(to) || held[part]?.node === to),
+        told,
+      ).toEqual([]);
+      // One that is new moves only when its node is dead; what nobody has moves in any case.
+      const lives = ({ part }: Move): boolean => living.includes(held[part]?.node ?? "");
+      expect(
+        moves.filter((move) => held[move.part]?.isNew && lives(move)),
+        told,
+      ).toEqual([]);
+      const next = after(held, moves);
+      expect(
+        next.filter(({ node }) => !living.includes(node)),
+        told,
+      ).toEqual([]);
+      if (!held.some(({ node, isNew }) => isNew && living.includes(node))) {
+        const counts = countsOf(next, living);
+        expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), told).toBeLessThan(2);
+        expect(moves.length, told).toBe(held.length - mostThatStay(held, living));
+      }
+      expect(movesOf(next, living), `${told}: asked again`).toEqual([]);
+      const rested = next.map(({ node }) => ({ node }));
+      const counts = countsOf(after(rested, movesOf(rested, living)), living);
+      expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), `${told}: after a rest`).toBeLessThan(2);
+      held = next;
+    }
+  }
+});
