@@ -16,7 +16,7 @@ import type { PlanDocument } from "./mapping/document.ts";
 import { mapPlan, mapState } from "./mapping/map.ts";
 import { type Mask, secretsInState } from "./mask.ts";
 import type { Program } from "./program.ts";
-import { isState, newerState, type Session, thingsIn } from "./session.ts";
+import { isBare, isState, newerState, type Session } from "./session.ts";
 import { tokensIn } from "./state-tokens.ts";
 import { variablesFile } from "./variables.ts";
 import type { TerraformWork } from "./work.ts";
@@ -48,7 +48,7 @@ export const build = async (run: BuildRun): Promise<Provisioned> => {
   checkReadable(request.state);
   const state = newerState(request.state, await stateLeft(run, request.state));
   try {
-    if (request.transition === "delete" && thingsIn(state).length === 0) return { state: null };
+    if (request.transition === "delete" && isBare(state)) return { state: null };
     return await carryOut(run, work, state);
   } catch (error) {
     throw withState(error, (await stateLeft(run, state)) ?? state);

@@ -1,6 +1,6 @@
 // A state that somebody brings along instead of what a build has left: whether Terraform could go on from it, and whether it may take the
 // place of the one that is there. Both as `terraform state push` sees it. Pure.
-import { serialOf, thingsIn } from "./session.ts";
+import { isBare, serialOf, thingsIn } from "./session.ts";
 
 /** The form that Terraform has written since 0.12, and OpenTofu from its beginning: all others are read here by nobody. */
 const VERSION = 4;
@@ -29,9 +29,10 @@ export const stateProblem = (text: string): string | undefined => {
  * older one forgets what was made since, and an empty one everything: whoever means it says so.
  */
 export const replaceProblem = (before: string | null, text: string): string | undefined => {
-  const things = text === "" ? thingsIn(before) : [];
-  if (things.length > 0)
-    return `What is stored holds ${things.length} things, ${things[0]} first, which nothing would ever remove after an empty state.`;
+  if (text === "" && !isBare(before)) {
+    const [first = "what is encrypted", ...more] = thingsIn(before);
+    return `What is stored holds ${first}${more.length > 0 ? ` and ${more.length} more` : ""}, which nothing would ever remove after an empty state.`;
+  }
   const [old, now] = [before === null ? undefined : serialOf(before), serialOf(text)];
   if (!old || !now || before === text) return undefined;
   if (old.lineage !== now.lineage)

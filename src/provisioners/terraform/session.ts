@@ -174,6 +174,10 @@ export const newerState = (stored: string | null, left: string | undefined): str
   return theirs && theirs.lineage === ours.lineage && ours.serial > theirs.serial ? left : stored;
 };
 
+/** Whether nothing is there that a delete would have to remove. What OpenTofu has encrypted only the template itself can read. */
+export const isBare = (state: string | null): boolean =>
+  thingsIn(state).length === 0 && !state?.includes('"encrypted_data"');
+
 /** Addresses of what a state holds, for people; data sources are no things. */
 export const thingsIn = (state: string | null): string[] => {
   try {

@@ -56,6 +56,26 @@ test("[TF-38] a state that cannot be read is put aside and never taken for one; 
   expect(await session.state()).toBe(newer);
 });
 
+test("[TF-48] a delete over a state that OpenTofu has encrypted asks the template, and is not over before it has begun", async () => {
+  const plain = JSON.stringify({ version: 4, lineage: "a", serial: 2, resources: [] });
+  const sealed = JSON.stringify({
+    serial: 2,
+    lineage: "a",
+    meta: {},
+    encrypted_data: "AAAA",
+    encryption_version: "v0",
+  });
+  const ended = async (state: string): Promise<unknown> => {
+    using place = tempDirectory();
+    const session = new Session(join(place.path, "builds", "run"));
+    const request = { state, transition: "delete", terraform: {} };
+    const run = { session, request, program: { name: "tofu" } } as unknown as BuildRun;
+    return build(run).catch((error: Error & { left?: unknown }) => error.left);
+  };
+  expect(await ended(plain)).toEqual({ state: null });
+  expect(await ended(sealed)).toEqual({ state: sealed });
+});
+
 test("[TF-33] [TF-28] programs of a run give way to the server, each tells its own, and none leads the next one's words elsewhere", async () => {
   using place = tempDirectory();
   const { signal } = new AbortController();

@@ -123,7 +123,7 @@ testNeeding(
     expect(await push({ ...good, lineage: "other", serial: 99 })).toMatch(/^409 .*another workspace's/);
     expect(await push({ ...good, serial: good.serial - 1 })).toMatch(/^409 .*it is older/);
     expect(await push({ ...good, resources: [] })).toMatch(/^409 .*must be higher/);
-    expect(await push("")).toMatch(/^409 .*holds 2 things, terraform_data\.first first/);
+    expect(await push("")).toMatch(/^409 .*holds terraform_data\.first and 1 more/);
     const older = { transition: "stop", state: base64(JSON.stringify({ ...good, serial: 0 })) };
     expect((await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, older)).status).toBe(409);
     expect(await text()).toBe(state);
