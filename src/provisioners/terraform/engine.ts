@@ -70,10 +70,20 @@ export class Engine {
         const args = ["init", "-no-color", "-input=false", ...json];
         await this.#logged(args, quiet(cliConfig, endTurn && pluginCache), stage, "init");
         await keepOwnProviders(this.#session.work, pluginCache);
+        await this.#keepsState();
       });
     } finally {
       endTurn?.();
     }
+  }
+
+  /** A state that lies elsewhere would be taken for none: a delete would remove nothing, and a stop make everything anew. */
+  async #keepsState(): Promise<void> {
+    const backend = await this.#session.backend();
+    if (backend === undefined) return;
+    throw new ProvisionError(
+      `The template keeps its state elsewhere (backend "${backend}"). Leave that block out: the state of each workspace is kept by this server, sealed.`,
+    );
   }
 
   /** Plans into the session's plan file. `env`: what the provider reads of the workspace. */

@@ -132,6 +132,17 @@ export class Session {
     return place;
   }
 
+  /** Where the template keeps its state itself, after init; undefined when it stays here. */
+  async backend(): Promise<string | undefined> {
+    const text = await readFile(join(this.work, ".terraform", STATE), "utf8").catch(() => "{}");
+    try {
+      const { backend } = JSON.parse(text) as { backend?: { type?: string; config?: { path?: unknown } } };
+      return backend?.type === "local" && !backend.config?.path ? undefined : backend?.type;
+    } catch {
+      return undefined;
+    }
+  }
+
   async remove(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true });
   }

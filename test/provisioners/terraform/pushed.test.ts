@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { importVersion } from "#test/support/templates.ts";
 import { makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
@@ -144,6 +145,23 @@ testNeeding(
     await createBuild(admin, id, "start");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
     expect((await deleted(admin, id)).latest_build.job.error).toBeUndefined();
+  },
+  60_000,
+);
+
+testNeeding(
+  wanted,
+  "[TF-49] a template that keeps its state elsewhere is not imported, because nobody would know what is there",
+  async () => {
+    const withBackend = async (path: string): Promise<string> => {
+      const main = `${MAIN}terraform {\n  backend "local" {${path}}\n}\n`;
+      const { job } = await importVersion(world.admin, { "main.tf": main });
+      return job.error ?? job.status;
+    };
+    expect(await withBackend(`\n    path = "${world.folder}/elsewhere.tfstate"\n  `)).toBe(
+      'The template keeps its state elsewhere (backend "local"). Leave that block out: the state of each workspace is kept by this server, sealed.',
+    );
+    expect(await withBackend("")).toBe("succeeded");
   },
   60_000,
 );
