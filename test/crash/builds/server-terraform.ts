@@ -19,6 +19,9 @@ import { ServerPlace } from "../server.ts";
 import { mustBeRight } from "../server-crash.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import {
+  pausedProgram,
+  pausedServer,
+  pausedWorker,
   type Stage,
   serverVictim,
   stoppedServer,
@@ -283,12 +286,22 @@ const round = async (story: Story, phases: readonly Phase[], name: string, log: 
 
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "2", SLIPWAY_LOG_LEVEL: "debug" };
 
-type Who = "server" | "worker" | "stopped server" | "stopped server of a worker" | "stopped worker";
+const PAUSED = ["paused server", "paused worker", "paused program"] as const;
+type Who =
+  | "server"
+  | "worker"
+  | "stopped server"
+  | "stopped server of a worker"
+  | "stopped worker"
+  | (typeof PAUSED)[number];
 
 const victimOf = async (who: Who, stage: Stage) => {
   if (who === "stopped worker") return stoppedWorker(stage);
   if (who === "server") return serverVictim(stage);
   if (who === "stopped server") return stoppedServer(stage);
+  if (who === "paused server") return pausedServer(stage);
+  if (who === "paused worker") return pausedWorker(stage);
+  if (who === "paused program") return pausedProgram(stage, commandsBelow);
   const worker = await workerVictim(stage);
   const { kill, revive } = stoppedServer(stage);
   return who === "worker" ? worker : { ...worker, kill, revive };
@@ -335,6 +348,9 @@ export const killWorker = terraformKills("worker", shortOf("worker"));
 /** Nothing dies at a failpoint: what is stopped stops wherever it is. */
 const stops = (phases: readonly Phase[]): Phase[] => phases.filter(({ at, withTerraform }) => !at && !withTerraform);
 
+/** In the middle of an apply that makes things, and of one that removes them. */
+const isApply = ({ name }: Phase): boolean => name === "resource half made" || name === "stop";
+
 export const checks: readonly Check[] = needs.terraform.found
   ? [
       ...(["server", "worker"] as const).flatMap((who) => [
@@ -344,6 +360,10 @@ export const checks: readonly Check[] = needs.terraform.found
       ...(["stopped server", "stopped server of a worker", "stopped worker"] as const).map((who) => ({
         name: `terraform: ${who}`,
         run: terraformKills(who, stops([...BEGINNING, ...ENDING])),
+      })),
+      ...PAUSED.map((who) => ({
+        name: `terraform: ${who}`,
+        run: terraformKills(who, [...BEGINNING, ...ENDING].filter(isApply)),
       })),
     ]
   : [];

@@ -155,3 +155,58 @@ export const stoppedWorker = async (stage: Stage): Promise<Victim> => {
     },
   };
 };
+
+/** Milliseconds that somebody stands still, each time the next: less, about as long and longer than others wait for a word. */
+const PAUSES_MS = [2_000, 6_000, 20_000];
+
+type Pausable = Pick<Victim, "root" | "directories" | "said"> & {
+  readonly signal: (name: "SIGSTOP" | "SIGCONT") => void;
+  readonly [Symbol.asyncDispose]: () => Promise<void>;
+};
+
+/** It stands still in the middle, and goes on with whoever it was talking to. */
+const paused = ({ signal, ...rest }: Pausable): Victim => {
+  let times = 0;
+  return {
+    ...rest,
+    arm: neverDies,
+    died: neverDies,
+    kill: async () => {
+      signal("SIGSTOP");
+      await Bun.sleep(PAUSES_MS[times++ % PAUSES_MS.length] ?? 0);
+    },
+    revive: async () => signal("SIGCONT"),
+  };
+};
+
+export const pausedServer = ({ place }: Stage): Victim =>
+  paused({ ...NO_WORKER, root: join(place.directory, "terraform"), signal: (name) => place.newest.kill(name) });
+
+export const pausedWorker = async (stage: Stage): Promise<Victim> => {
+  const { directory, start } = await workerOf(stage, "victim");
+  const worker = start();
+  await worker.connected();
+  return paused({
+    directories: [directory],
+    root: join(directory, "terraform"),
+    said: () => worker.errors(),
+    signal: (name) => worker.signal(name),
+    [Symbol.asyncDispose]: async () => {
+      await worker[Symbol.asyncDispose]();
+    },
+  });
+};
+
+/** The program itself; `running` answers those that run below a folder. */
+export const pausedProgram = ({ place }: Stage, running: (root: string) => readonly { pid: number }[]): Victim => {
+  const root = join(place.directory, "terraform");
+  let pids: readonly number[] = [];
+  return paused({
+    ...NO_WORKER,
+    root,
+    signal: (name) => {
+      if (name === "SIGSTOP") pids = running(root).map(({ pid }) => pid);
+      for (const pid of pids) process.kill(pid, name);
+    },
+  });
+};
