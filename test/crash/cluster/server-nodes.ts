@@ -40,19 +40,20 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
       start: () => ({ env: { SLIPWAY_FAILPOINT: `after_guard:${20 + Math.floor(random() * 100)}` } }),
       async fault(name, seen) {
         const stands = STANDS_MS[name];
-        if (stands === undefined) return undefined;
-        const goOn = (n: number): void => seen.nodes.get(n)?.signal("SIGCONT");
-        const n = await until(() => stopped(seen)[0], { what: "a node to stop itself in a commit", patience: 60_000 });
-        // The next ones come to the same place.
-        const others = setInterval(
-          () =>
-            stopped(seen)
-              .filter((one) => one !== n)
-              .forEach(goOn),
-          LOOK_MS,
-        );
-        await Bun.sleep(stands);
-        goOn(n);
+        let isWanted = stands !== undefined;
+        let standing: number | undefined;
+        // Of those that stop themselves, in this fault or behind it, one stands still; the others go on at once.
+        const others = setInterval(() => {
+          for (const n of stopped(seen)) {
+            if (isWanted) [standing, isWanted] = [n, false];
+            else if (n !== standing) seen.nodes.get(n)?.signal("SIGCONT");
+          }
+        }, LOOK_MS);
+        if (stands !== undefined) {
+          await until(() => standing !== undefined, { what: "a node to stop itself in a commit", patience: 60_000 });
+          await Bun.sleep(stands);
+          standing = undefined;
+        }
         return { end: () => clearInterval(others) };
       },
     },
