@@ -106,9 +106,9 @@ export const onForbidden = (act: () => void): (() => void) => {
 };
 
 /** The same, never with an answer that was asked for ahead and lies here since: what is there in this moment. */
-export const callNow: typeof call = (...given) => {
+export const callNow = <R extends Route>(route: R & Known<R>, ...given: Given<R>): Promise<AnswerOf<CallOf<R>>> => {
   forgetEarly();
-  return call(...given);
+  return call<R>(route, ...given);
 };
 
 /** Their key was ended, and it may be somebody else who comes next: nothing of theirs stays. */

@@ -1,0 +1,13 @@
+// The types of what runs in the browser, which the step `types` leaves out: other globals, JSX, and calls whose types come from the server's routes.
+import { expect, test } from "bun:test";
+import { ROOT } from "#test/support/documents.ts";
+
+test.each(["app", "browser"])(
+  "the types of src/web/%s hold",
+  (folder) => {
+    const command = ["bun", "node_modules/typescript/bin/tsc", "-p", `src/web/${folder}`];
+    const { stdout, exitCode } = Bun.spawnSync(command, { cwd: ROOT });
+    expect([stdout.toString(), exitCode]).toEqual(["", 0]);
+  },
+  60_000,
+);
