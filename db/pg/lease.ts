@@ -1,7 +1,7 @@
 // Which node of a cluster is the active one. The lease says who may serve; that an older node writes nothing is the work of the epoch,
 // which rises in the same transaction in which the lease changes hands (PERFORMANCE section 3, points 2 and 12).
 import type { ReservedSQL } from "bun";
-import { inTransaction, takeEverything } from "./parts.ts";
+import { inTransaction, takeEverything } from "./parts/guard.ts";
 
 export type NodeRow = {
   readonly id: string;

@@ -5,10 +5,10 @@ import tables from "./migrations/0000_tables.sql" with { type: "text" };
 import groupsToOauth2 from "./migrations/0001_groups_to_oauth2.sql" with { type: "text" };
 import agentsLatency from "./migrations/0002_agents_latency.sql" with { type: "text" };
 import parts from "./migrations/0003_parts.sql" with { type: "text" };
-import partsOfNodes from "./parts.sql" with { type: "text" };
+import partsOfNodes from "./parts/parts.sql" with { type: "text" };
 import search from "./search.sql" with { type: "text" };
+import versions from "./told/versions.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
-import versions from "./versions.sql" with { type: "text" };
 
 export const PG_MIGRATIONS: readonly Migration[] = [
   { name: "0000_tables", sql: tables },

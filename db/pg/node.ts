@@ -18,10 +18,10 @@ import {
 } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
 import { changesOf, type SeenState, stateOf } from "./node-state.ts";
-import { sentNotice } from "./notice.ts";
 import { Primary } from "./primary.ts";
 import { ReadStore } from "./read-store.ts";
 import { PgStore } from "./store.ts";
+import { sentNotice } from "./told/notice.ts";
 
 /** A node stops serving so long before its lease ends: what it has sent by then is older than what the next node does. */
 const MARGIN_MS = 1000;

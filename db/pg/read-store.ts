@@ -3,11 +3,11 @@
 import type { Clock } from "#base/clock.ts";
 import { isReadHere } from "#base/network/read-here.ts";
 import type { Store } from "../engine/store.ts";
-import { KnownVersions } from "./known-versions.ts";
-import { Listener } from "./listener.ts";
-import type { Notice, Word } from "./notice.ts";
 import type { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
+import { KnownVersions } from "./told/known-versions.ts";
+import { Listener } from "./told/listener.ts";
+import type { Notice, Word } from "./told/notice.ts";
 
 export class ReadStore extends PgReads implements Store {
   /** That of no node: nothing is written with it. */

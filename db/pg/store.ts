@@ -5,7 +5,7 @@ import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
 import { Versions } from "../engine/versions.ts";
 import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
-import { guardOf, inTransaction, takeEverything } from "./parts.ts";
+import { guardOf, inTransaction, takeEverything } from "./parts/guard.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
 import { PgWriter } from "./writer.ts";

@@ -12,10 +12,10 @@ import { CommitError } from "../engine/store.ts";
 import { locksOf } from "./alone.ts";
 import { type Sent, sentOf } from "./bind.ts";
 import { outgoingOf } from "./gather.ts";
-import { noticeOf, sentNotice, type Word } from "./notice.ts";
 import type { Primary } from "./primary.ts";
-import { raisedBy } from "./raised.ts";
 import { isAnswer, isWorthRepeating, lostParts, refusalOf } from "./refusal.ts";
+import { noticeOf, sentNotice, type Word } from "./told/notice.ts";
+import { raisedBy } from "./told/raised.ts";
 
 const GROUP_ROWS = 500;
 const QUEUE_BYTES = 64 * 1024 * 1024;

@@ -2,7 +2,7 @@
 import { afterEach, expect } from "bun:test";
 import { type ReservedSQL, SQL } from "bun";
 import { PARTS } from "#base/parts.ts";
-import { handOver, joinParts, partsGuardOf, plannedMoves, renewParts, takeOver } from "#db/pg/moves.ts";
+import { handOver, joinParts, partsGuardOf, plannedMoves, renewParts, takeOver } from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";

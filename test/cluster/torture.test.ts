@@ -1,7 +1,7 @@
 // The torture of a cluster in its short form, and whether its oracle sees what it is there to see.
 import { afterEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { guardOf } from "#db/pg/parts.ts";
+import { guardOf } from "#db/pg/parts/guard.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { PgWriter } from "#db/pg/writer.ts";

@@ -1,7 +1,7 @@
 // Who gets which part: nodes come, die and rest as chance wants, and what the rules say is checked after each step. A failure prints the seed.
 import { expect, test } from "bun:test";
 import { PARTS } from "#base/parts.ts";
-import { type Held, type Move, movesOf } from "#db/pg/assignment.ts";
+import { type Held, type Move, movesOf } from "#db/pg/parts/assignment.ts";
 import { randomFrom } from "#test/support/random.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);

@@ -1,6 +1,6 @@
 // What nodes tell each other, as the text of a NOTIFY.
 import { describe, expect, test } from "bun:test";
-import { noticeOf, noticeText, readNotice, type Word } from "#db/pg/notice.ts";
+import { noticeOf, noticeText, readNotice, type Word } from "#db/pg/told/notice.ts";
 
 const word = (id: string): Word => ({ kind: "key_gone", id, event: {} });
 const audited = { sql: "insert", rows: [[1]], touches: ["audit"] as const };

@@ -2,9 +2,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { readHere } from "#base/network/read-here.ts";
 import { Primary } from "#db/pg/primary.ts";
-import { raisedBy } from "#db/pg/raised.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { raisedBy } from "#db/pg/told/raised.ts";
 import { updateUser } from "#db/users/users.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";

@@ -1,10 +1,10 @@
 // What a node that writes tells the others: by the commit it belongs to, whatever becomes of the connection.
 import { afterEach, expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { Listener } from "#db/pg/listener.ts";
-import type { Notice } from "#db/pg/notice.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore } from "#db/pg/store.ts";
+import { Listener } from "#db/pg/told/listener.ts";
+import type { Notice } from "#db/pg/told/notice.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";

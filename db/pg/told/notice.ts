@@ -1,7 +1,7 @@
 // What the nodes of a cluster tell each other through the database, as the text of a NOTIFY. It comes with the commit that it is part of, in the
 // order of commits. Pure.
-import type { Statement } from "../engine/sql.ts";
-import type { Sent } from "./bind.ts";
+import type { Statement } from "../../engine/sql.ts";
+import type { Sent } from "../bind.ts";
 
 /** An event that is to be heard on every node, as it is published on this one. */
 export type Word = { readonly kind: string; readonly id: string; readonly event: object };

@@ -1,9 +1,9 @@
 // How parts change hands among nodes that are active at the same time (docs/cluster-nodes.md, stage 5). No node calls this yet: what sends
 // requests to the owner of a part is not built.
 import type { ReservedSQL } from "bun";
+import type { Sent } from "../bind.ts";
 import { type Move, movesOf } from "./assignment.ts";
-import type { Sent } from "./bind.ts";
-import { inTransaction } from "./parts.ts";
+import { inTransaction } from "./guard.ts";
 
 /** Held while parts are given out, so that of several nodes that see one die one does it. */
 const LOCK = 5_710_321_978;

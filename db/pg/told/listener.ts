@@ -3,9 +3,9 @@
 import { SQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { CONNECT_SECONDS } from "./find-primary.ts";
+import { CONNECT_SECONDS } from "../find-primary.ts";
+import type { Primary } from "../primary.ts";
 import { CHANNEL, type Notice, readNotice } from "./notice.ts";
-import type { Primary } from "./primary.ts";
 
 /** The active node says each second that it is there. */
 const SILENCE_MS = 3_000;

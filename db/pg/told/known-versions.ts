@@ -1,8 +1,8 @@
 // Versions as a node that only reads knows them. It hears of writes a moment later than a reader may come, so it asks before each request, once for
 // all that wait: what it has kept is right when nothing was counted since.
-import type { Primary } from "./primary.ts";
+import type { Primary } from "../primary.ts";
+import { isAnswer } from "../refusal.ts";
 import { RAISED } from "./raised.ts";
-import { isAnswer } from "./refusal.ts";
 
 type Raised = { readonly by: string; readonly shown: string; readonly callers: string };
 

@@ -1,8 +1,8 @@
 // How often a node that writes has changed what others keep in memory: counted in a row of its own, in the transaction of each group. Whoever keeps
 // answers asks for it before it gives one out, and so never misses a group that was committed before. Pure.
-import type { Statement } from "../engine/sql.ts";
-import { touchedBy } from "../engine/versions.ts";
-import type { Sent } from "./bind.ts";
+import type { Statement } from "../../engine/sql.ts";
+import { touchedBy } from "../../engine/versions.ts";
+import type { Sent } from "../bind.ts";
 
 const RAISE = `insert into versions (node, epoch, shown, callers) values ($1, $2, $3, $4)
   on conflict (node) do update set epoch = excluded.epoch,

@@ -1,7 +1,7 @@
 // Who has which parts of the deployment, in the database: each group of commits asks it, and it changes hands in transactions that wait for
 // groups that have asked (docs/cluster-nodes.md, stage 5).
 import type { ReservedSQL } from "bun";
-import type { Sent } from "./bind.ts";
+import type { Sent } from "../bind.ts";
 
 /** What a node's group begins with: the newest epoch is the node's, and so are all parts of the group's batches. */
 export const guardOf =
