@@ -1,16 +1,15 @@
 // The beginning of what a node answers to a spare: a node that is not the active one, or not any more, says so before it has begun anything,
 // and the spare asks the next one. Pure.
-import { MISDIRECTED } from "#base/network/read-here.ts";
 import { MOST_HEAD, plainAnswer } from "./head.ts";
-import { NODE_HEADER } from "./passed-on.ts";
+import { NODE_HEADER, NOT_ACTIVE, signOf } from "./passed-on.ts";
 
-const STATUS = Buffer.from(`HTTP/1.1 ${MISDIRECTED} `);
+const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");
 
 /** `stream`: it goes on until somebody ends it. `elsewhere`: nothing was begun, another node is to be asked. */
 export type Answer = "answer" | "stream" | "elsewhere";
 
-/** Undefined while that cannot be told. The token is that of the nodes: what is behind a node, such as an application, cannot say so. */
+/** Undefined while that cannot be told. What is behind a node, such as an application, does not know the sign of the nodes and cannot say so. */
 export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => {
   const end = bytes.indexOf(END);
   if (!bytes.subarray(0, STATUS.length).equals(STATUS.subarray(0, bytes.length))) {
@@ -19,9 +18,9 @@ export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => 
   }
   if (end < 0) return bytes.length > MOST_HEAD ? "answer" : undefined;
   const lines = bytes.subarray(0, end).toString("latin1").split("\r\n");
-  return lines.some((line) => line.toLowerCase() === `${NODE_HEADER}: ${token}`) ? "elsewhere" : "answer";
+  return lines.some((line) => line.toLowerCase() === `${NODE_HEADER}: ${signOf(token)}`) ? "elsewhere" : "answer";
 };
 
 /** What a spare answers to a node that takes it for the active one. */
 export const elsewhereAnswer = (token: string): Buffer =>
-  plainAnswer("421 Misdirected Request", { message: "This node is not the active one." }, [`${NODE_HEADER}: ${token}`]);
+  plainAnswer("503 Service Unavailable", { message: NOT_ACTIVE }, [`${NODE_HEADER}: ${signOf(token)}`]);

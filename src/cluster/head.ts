@@ -60,7 +60,7 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
 
 /** A whole answer of a spare's own; `more`: further lines of its head. */
 export const plainAnswer = (
-  status: "200 OK" | "503 Service Unavailable" | "400 Bad Request" | "421 Misdirected Request",
+  status: "200 OK" | "503 Service Unavailable" | "400 Bad Request",
   said: { readonly message: string },
   more: readonly string[] = [],
 ): Buffer => {

@@ -2,7 +2,6 @@
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { sameDigest, sha256 } from "#base/ids.ts";
-import { MISDIRECTED } from "#base/network/read-here.ts";
 import { within } from "#base/retry.ts";
 
 /** Names the node's token and the address of the client. */
@@ -20,6 +19,14 @@ export const addressNamedBy = (value: string | null, digest: string): string | u
 /** The client's address that a spare names in a request; undefined where none does. */
 export type TakeNamed = (request: Request) => string | undefined;
 
+export const NOT_ACTIVE = "This node is not the active one.";
+
+/**
+ * By what a spare knows that a node has said so. A spare of a version before this passes it on to its client as a plain 503, so it is not the token
+ * itself, nor can that be told from it.
+ */
+export const signOf = (token: string): string => sha256(`elsewhere ${token}`);
+
 /** How long the rest of a body that was sent at once may take to come. */
 const REST_MS = 100;
 
@@ -33,7 +40,8 @@ export const elsewhere = async (request: Request, token: string, clock: Clock): 
     const read = reader?.read().catch(() => ({ done: true }));
     isMore = read !== undefined && (await within(clock, REST_MS, read)) && !(await read).done;
   }
-  return new Response(null, { status: MISDIRECTED, headers: { [NODE_HEADER]: token, connection: "close" } });
+  const headers = { [NODE_HEADER]: signOf(token), connection: "close", "retry-after": "1" };
+  return Response.json({ message: NOT_ACTIVE }, { status: 503, headers });
 };
 
 /** Takes what is said so from the request, so that nobody behind this sees it; believed is only who has the token. */

@@ -286,7 +286,9 @@ describe("a spare", () => {
       return server.port as number;
     };
     const leaving = answering((request) => elsewhere(request, TOKEN, systemClock));
-    const behind = answering(async () => new Response("from behind", { status: 421 }));
+    const behind = answering(
+      async () => new Response("from behind", { status: 503, headers: { [NODE_HEADER]: "elsewhere" } }),
+    );
     const next = activeNode().port;
     let leader = leaving;
     const forwarder = spare(() => leader);
@@ -300,10 +302,17 @@ describe("a spare", () => {
       leader = next;
       expect(((await (await answer).json()) as { body: string }).body.length).toBe(size);
     }
+    // What a spare of a version before this passes on to its client.
+    const plain = await fetch(`http://127.0.0.1:${leaving}/`);
+    expect([plain.status, plain.headers.get("retry-after"), plain.headers.get(NODE_HEADER)?.includes(TOKEN)]).toEqual([
+      503,
+      "1",
+      false,
+    ]);
     leader = behind;
     asked.length = 0;
     const said = await post(Buffer.from("x"));
-    expect([said.status, await said.text(), asked]).toEqual([421, "from behind", [behind]]);
+    expect([said.status, await said.text(), asked]).toEqual([503, "from behind", [behind]]);
     // Another spare that is taken for the active node.
     leader = spare(() => undefined).port;
     const early = post(Buffer.from("four"));

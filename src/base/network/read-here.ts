@@ -2,7 +2,7 @@
 // may do says so by `passOn`: then the request is marked, and its answer is not used, whatever its handler makes of the error.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What a node says to itself that it cannot answer, or to a node that takes it for the active one. */
+/** What a node says to itself that it cannot answer; nothing else of the server uses this status. */
 export const MISDIRECTED = 421;
 
 type Reading = { isPassedOn: boolean };
