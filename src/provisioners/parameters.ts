@@ -12,6 +12,9 @@ const PATTERN_VALUE_LIMIT = 4_096;
 const LIST_LIMIT = 256;
 /** Characters of a number. */
 const NUMBER_LIMIT = 32;
+/** Options that a refusal names, and characters of each. */
+const OPTIONS_TOLD = 20;
+const TOLD_LIMIT = 80;
 
 /** The type of a parameter or variable; `string` when none is given. */
 export const typeOf = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
@@ -53,7 +56,8 @@ const wholeOf = (value: string | undefined): bigint | undefined => {
 const checkType = (parameter: ManifestParameter, value: string): string | undefined => {
   switch (typeOf(parameter)) {
     case "number":
-      if (!NUMBER.test(value) || value.length > NUMBER_LIMIT) return "must be a number";
+      if (value.length > NUMBER_LIMIT) return `must be a number of at most ${NUMBER_LIMIT} characters`;
+      if (!NUMBER.test(value)) return "must be a number in digits, such as 5 or -0.5";
       return parameter.validation && wholeOf(value) === undefined ? "must be a whole number" : undefined;
     case "bool":
       return value === "true" || value === "false" ? undefined : "must be true or false";
@@ -80,9 +84,16 @@ const checkOptions = (parameter: ManifestParameter, value: string): string | und
   // An option may be a whole list: one of several is chosen then.
   const isOne = typeOf(parameter) !== "list(string)" || allowed.has(value);
   const chosen = isOne ? [value] : (listOf(value) ?? []);
-  return chosen.every((one) => allowed.has(one))
-    ? undefined
-    : `must be one of ${[...allowed].join(", ").slice(0, 500)}`;
+  return chosen.every((one) => allowed.has(one)) ? undefined : `must be one of ${shortList([...allowed])}`;
+};
+
+/** The first of many texts, and how many more there are. */
+const shortList = (texts: readonly string[]): string => {
+  const shown = texts
+    .slice(0, OPTIONS_TOLD)
+    .map((one) => (one.length > TOLD_LIMIT ? `${one.slice(0, TOLD_LIMIT)}…` : one));
+  const more = texts.length - shown.length;
+  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 };
 
 const checkValidation = (parameter: ManifestParameter, value: string, previous?: string): string | undefined => {

@@ -75,6 +75,9 @@ export class ProvisionError extends Error {
   }
 }
 
+/** A plan of a template's questions that ended for no fault of the template or its values: it can be tried again. */
+export class PlanBroken extends ProvisionError {}
+
 /** The worker that did a build is gone in the middle of it: the build goes back into the queue. */
 export class WorkerLost extends Error {
   override readonly name = "WorkerLost";

@@ -89,7 +89,7 @@ const BROKEN: [string, string, string][] = [
   [
     "a default that is no number",
     `${AGENT}parameters:\n  - name: size\n    type: number\n    default: large\n`,
-    "line 9: parameters.0.default: must be a number",
+    "line 9: parameters.0.default: must be a number in digits, such as 5 or -0.5",
   ],
   [
     "a default outside its options",

@@ -23,6 +23,10 @@ const refusals = (run: () => unknown): Record<string, string> => {
 };
 
 describe("one value", () => {
+  const MANY = Array.from({ length: 500 }, (_, at) => ({ name: `V${at}`, value: `v${at}` }));
+  const TWENTY = MANY.slice(0, 20)
+    .map(({ value }) => value)
+    .join(", ");
   const size: ManifestParameter = {
     name: "size",
     type: "number",
@@ -34,8 +38,8 @@ describe("one value", () => {
     [size, "2", "3", "can only grow; it was 3"],
     [size, "0", undefined, "must be at least 1"],
     [size, "9", undefined, "must be at most 8"],
-    [size, "1e9", undefined, "must be a number"],
-    [size, "", undefined, "must be a number"],
+    [size, "1e9", undefined, "must be a number in digits, such as 5 or -0.5"],
+    [size, "", undefined, "must be a number in digits, such as 5 or -0.5"],
     [{ ...size, validation: { max: 2, error: "{value} is over {max}" } }, "3", undefined, "3 is over 2"],
     [{ name: "b", type: "bool" }, "yes", undefined, "must be true or false"],
     [{ name: "l", type: "list(string)" }, '["a", "b"]', undefined, undefined],
@@ -47,6 +51,8 @@ describe("one value", () => {
       "must be one of a",
     ],
     [{ name: "s", options: [{ name: "A", value: "a" }] }, "b", undefined, "must be one of a"],
+    [{ name: "s", options: MANY }, "b", undefined, `must be one of ${TWENTY} and 480 more`],
+    [{ name: "n", type: "number" }, "1".repeat(33), undefined, "must be a number of at most 32 characters"],
     [
       { name: "s", validation: { regex: "^[a-z]+$", error: "small letters only" } },
       "A",
@@ -95,7 +101,7 @@ describe("the values of a build", () => {
     ];
     expect(refusals(() => resolveParameters({ manifest, given, previous: { kept: "d" } }))).toEqual({
       kept: "cannot be changed after the workspace was made",
-      moving: "must be a number",
+      moving: "must be a number in digits, such as 5 or -0.5",
       unknown: "the template has no parameter of this name",
       needed: "is required",
     });
@@ -120,7 +126,7 @@ describe("the values of a build", () => {
     expect(resolveVariables(variables, { c: "x" })).toEqual({
       values: { b: "3" },
       missing: ["a"],
-      invalid: [{ field: "c", detail: "must be a number" }],
+      invalid: [{ field: "c", detail: "must be a number in digits, such as 5 or -0.5" }],
     });
   });
 });

@@ -21,7 +21,7 @@ export const TEMPLATES = group({
       name: "push",
       usage:
         "[FOLDER] [--name NAME] [--version NAME] [--message TEXT] [--variable NAME=VALUE]... [--provisioner-tag NAME=VALUE]... [--organization NAME] [--no-activate]",
-      help: "A folder with a template.yaml (default: the one you are in) becomes the active version of the template (default: the folder's name).",
+      help: "A folder with a template.yaml or *.tf (default: the one you are in) becomes the active version of the template (default: the folder's name).",
       load: () => import("../client/templates/push.ts"),
     },
     {

@@ -6,7 +6,7 @@ import type { TemplateVersionRow } from "#db/templates/versions.ts";
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import type { Diagnostic, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { evaluate } from "#src/provisioners/dynamic.ts";
-import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import { PlanBroken, ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { FormAnswer, FormVersion } from "#src/provisioners/terraform/forms.ts";
 import { labelOf } from "#src/provisioners/terraform/mapping/address.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
@@ -65,6 +65,7 @@ export const askedFor = async (
   if (!isPlanned(manifest)) return manifest;
   const { signal } = new AbortController();
   const answer = await answerWithFaulty(deps, version, manifest, inputs, user_id, signal).catch((error) => {
+    if (error instanceof PlanBroken) throw new AppError("overloaded", error.message);
     throw error instanceof ProvisionError ? new AppError("invalid", error.message) : error;
   });
   if (answer.faults.length === 0) {

@@ -3,7 +3,7 @@
 import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ManifestParameter } from "#schema/templates/manifest.ts";
-import { ProvisionError } from "../provisioner.ts";
+import { PlanBroken, ProvisionError } from "../provisioner.ts";
 import { killedWords, runCommand } from "./command.ts";
 import { parameterNames } from "./dependence.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
@@ -188,13 +188,13 @@ export class Forms {
         line: (text) => progress.line(text, "", "plan"),
       });
       signal.throwIfAborted();
-      if (tooLong) throw new ProvisionError("The template's questions took too long to be planned.");
-      if (killedBy) throw new ProvisionError(killedWords(`${program.name} plan`, killedBy));
+      if (tooLong) throw new PlanBroken("The template's questions took too long to be planned. Please try again.");
+      if (killedBy) throw new PlanBroken(killedWords(`${program.name} plan`, killedBy));
       if (!(await exists(file)))
         throw new ProvisionError(progress.reasons[0] ?? "The template's questions cannot be planned.");
       const shown = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: base });
       signal.throwIfAborted();
-      if (shown.killedBy) throw new ProvisionError(killedWords(`${program.name} show`, shown.killedBy));
+      if (shown.killedBy) throw new PlanBroken(killedWords(`${program.name} show`, shown.killedBy));
       if (shown.code !== 0) throw new ProvisionError("What was planned of the template's questions cannot be read.");
       const document = JSON.parse(shown.output) as PlanDocument;
       const instances = instancesOfPlan(document);

@@ -92,7 +92,7 @@ describe("what goes wrong", () => {
     const bad = await importVersion(admin, yaml, {
       user_variable_values: [...user_variable_values, { name: "count", value: "x" }],
     });
-    expect(bad.job.error).toBe("variable count: must be a number");
+    expect(bad.job.error).toBe("variable count: must be a number in digits, such as 5 or -0.5");
   });
 
   test("[TP-13] the request itself: exactly one source, a template that is there, a proper name", async () => {

@@ -142,7 +142,7 @@ data "coder_parameter" "kind" {
       expect(diagnostics.map(({ summary }) => summary).join()).toContain(`${command} was killed by SIGKILL`);
       const refused = await createWorkspace(admin, template.id, "asked").catch((error) => error);
       expect([refused.status, JSON.stringify(refused.body)]).toEqual([
-        400,
+        503,
         expect.stringContaining(`terraform ${command} was killed by SIGKILL`),
       ]);
     }
