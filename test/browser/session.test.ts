@@ -1,7 +1,6 @@
 // Whose browser it is, in a real one: signing out, expiring, being signed out, and rights that change while one looks on.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { ADMIN } from "#test/support/server.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
 

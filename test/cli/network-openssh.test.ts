@@ -136,7 +136,7 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     );
     await must('scp -q -r -p -F "$F" tree slipway.dev:copied && scp -q -r -p -F "$F" slipway.dev:copied again');
     expect(await must("cat again/a again/in/b; stat -c %a again/in/b")).toBe("one\ntwo\n640\n");
-  }, 60_000);
+  }, 180_000);
 
   test("[WN-5] sftp lists, renames, links and removes, and ends by itself", async () => {
     random("part", 300_000);
