@@ -121,7 +121,7 @@ const Drop = ({ archive, tried, take }: DropProps) => (
   >
     <legend>Folder or archive</legend>
     <p class="small mut">
-      Drop a folder with a template.yaml here, or a tar or zip archive of one
+      Drop a folder with a template.yaml or *.tf here, or a tar or zip archive of one
       {archive && `. ${archive.size} bytes chosen`}.
     </p>
     <label>
