@@ -15,6 +15,7 @@ import {
 } from "#test/support/chats.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(30_000);
 
@@ -171,9 +172,18 @@ test("[CS-5] who loses access is disconnected at once, the owner is not", async 
   const events = await fetch(new URL(`${pathOf(id)}/stream`, world.server.url), {
     headers: { "Service-Session-Token": bob.token, accept: "text/event-stream" },
   });
+  let told = "";
+  const telling = events.body?.pipeThrough(new TextDecoderStream()).pipeTo(
+    new WritableStream({
+      write(text) {
+        told += text;
+      },
+    }),
+  );
+  await until(() => told.includes("hello"));
   await share(world, id, { [bob.user_id]: "" });
   expect((await his.closed).code).toBe(1008);
-  expect(await events.text()).toContain("hello");
+  await telling;
   expect(await statusOf(bob.client, "GET", pathOf(id))).toBe(404);
   (await world.models.next()).say("still here").finish();
   await mine.until(({ status }) => status === "waiting");
