@@ -1,6 +1,6 @@
 // The palette (Ctrl/Cmd-K): finds workspaces, chats, pages and commands by what one types. Every word must be in the name.
 import { computed, signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { chats } from "../data/chats.ts";
 import { viewer } from "../data/session.ts";
@@ -77,7 +77,8 @@ export const Palette = () => (open.value ? <OpenPalette /> : null);
 const OpenPalette = () => {
   const dialog = useRef<HTMLDialogElement>(null);
   const { route } = useLocation();
-  useEffect(() => {
+  // Before the next key: what is typed at once after Ctrl-K is for it.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => focusAgain(before);
