@@ -13,8 +13,8 @@ const LIST_LIMIT = 256;
 /** Characters of a number. */
 const NUMBER_LIMIT = 32;
 /** Options that a refusal names, and characters of each. */
-const OPTIONS_TOLD = 20;
-const TOLD_LIMIT = 80;
+const OPTIONS_SHOWN = 20;
+const SHOWN_LIMIT = 80;
 
 /** The type of a parameter or variable; `string` when none is given. */
 export const typeOf = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
@@ -90,8 +90,8 @@ const checkOptions = (parameter: ManifestParameter, value: string): string | und
 /** The first of many texts, and how many more there are. */
 const shortList = (texts: readonly string[]): string => {
   const shown = texts
-    .slice(0, OPTIONS_TOLD)
-    .map((one) => (one.length > TOLD_LIMIT ? `${one.slice(0, TOLD_LIMIT)}…` : one));
+    .slice(0, OPTIONS_SHOWN)
+    .map((one) => (one.length > SHOWN_LIMIT ? `${one.slice(0, SHOWN_LIMIT)}…` : one));
   const more = texts.length - shown.length;
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 };
