@@ -120,7 +120,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
     }
     if (!refused) await read(true);
     const killedBy = child.signalCode?.toString() ?? signalOf(child.exitCode ?? 1);
-    await stop.ended(noted, killedBy !== undefined);
+    await stop.ended(noted, killedBy !== undefined || (child.exitCode ?? 1) > FAILED);
     if (refused) throw refused.error;
     return {
       code: child.exitCode ?? 1,
@@ -174,7 +174,7 @@ class Stop {
   }
 
   /**
-   * What was interrupted or killed leaves nobody of its group behind: a shell of local-exec would go on alone. Nor does any other command but an
+   * What was interrupted or killed, or has crashed, leaves nobody of its group behind: a shell of local-exec would go on alone. Nor does any other command but an
    * apply, which may start what the workspace is: a plan runs code of the template, too.
    */
   async ended(mark: ProcessMark | undefined, wasKilled: boolean): Promise<void> {
@@ -185,6 +185,9 @@ class Stop {
     if (mark && !mayLeave && (args[0] === "plan" || args[0] === "apply")) await endStrays(folder, mark);
   }
 }
+
+/** What an apply that cannot be done ends with; a crash of the program has a higher one. */
+const FAILED = 1;
 
 /** A shell around the program says so by its code. */
 const signalOf = (code: number): string | undefined =>

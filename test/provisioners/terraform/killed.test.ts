@@ -75,7 +75,7 @@ testNeeding(
 resource "terraform_data" "first" {}
 resource "terraform_data" "second" {
   depends_on = [terraform_data.first]
-  provisioner "local-exec" { command = "echo $PPID > ${folder}/next && mv ${folder}/next ${folder}/pid; [ -e ${folder}/open ] || sleep 600" }
+  provisioner "local-exec" { command = "echo $PPID > ${folder}/next && mv ${folder}/next ${folder}/pid; [ -e ${folder}/open ] || OPEN=${folder}/open exec sleep 600" }
 }`;
     const { template } = await makeTerraformTemplate(admin, { "main.tf": main }, "killed");
     const { id } = await createWorkspace(admin, template.id, "killed");
@@ -109,6 +109,7 @@ resource "terraform_data" "second" {
     process.kill(await pid(), "SIGSEGV");
     const crashed = await awaitBuild(admin, id);
     expect(crashed.latest_build.job.error).toMatch(/apply: SIGSEGV: /);
+    expect(processesWith(`${folder}/open`)).toEqual([]);
     writeFileSync(join(folder, "open"), "");
     await createBuild(admin, id, "delete");
     await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
