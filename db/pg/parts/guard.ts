@@ -11,19 +11,25 @@ export const guardOf =
     params: [epoch, node, `{${parts.join(",")}}`],
   });
 
-/** Gives all parts to this node, which alone may write from then on; answers its epoch. Part of a transaction. */
-export const takeEverything = async (sql: ReservedSQL, node: string): Promise<number> => {
-  // In the order in which a guard takes its rows. Each waits for a group of the node before that is under way.
+/** A newer epoch than any before. Waits for a group that has asked for the one before. */
+export const raiseEpoch = async (sql: ReservedSQL): Promise<number> => {
   const [{ value }] = await sql.unsafe(
     "insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = epoch.value + 1 returning value",
   );
+  return Number(value);
+};
+
+/** Gives all parts to this node, which alone may write from then on; answers its epoch. Part of a transaction. */
+export const takeEverything = async (sql: ReservedSQL, node: string): Promise<number> => {
+  // In the order in which a guard takes its rows. Each waits for a group of the node before that is under way.
+  const value = await raiseEpoch(sql);
   await sql.unsafe("delete from fences where node <> $1", [node]);
   await sql.unsafe(
     "insert into fences (node, epoch) values ($1, $2) on conflict (node) do update set epoch = excluded.epoch",
     [node, value],
   );
   await sql.unsafe("update parts set node = $1, epoch = $2", [node, value]);
-  return Number(value);
+  return value;
 };
 
 export const inTransaction = async <T>(sql: ReservedSQL, work: () => Promise<T>): Promise<T> => {

@@ -3,7 +3,7 @@
 import type { ReservedSQL } from "bun";
 import type { Sent } from "../bind.ts";
 import { type Move, movesOf } from "./assignment.ts";
-import { inTransaction } from "./guard.ts";
+import { inTransaction, raiseEpoch } from "./guard.ts";
 
 /** Held while parts are given out, so that of several nodes that see one die one does it. */
 const LOCK = 5_710_321_978;
@@ -19,9 +19,7 @@ export const partsGuardOf =
 /** The node lives from now on, by this epoch, and has no part yet. A process of its name before it writes nothing more, nor does one that was alone. */
 export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Promise<number> =>
   inTransaction(sql, async () => {
-    const [{ value }] = await sql.unsafe(
-      "insert into epoch (id, value) values (1, 1) on conflict (id) do update set value = epoch.value + 1 returning value",
-    );
+    const value = await raiseEpoch(sql);
     // Leases before fences before parts, as whoever takes over does.
     await sql.unsafe(
       `insert into leases (node, expires_at) values ($1, clock_timestamp() + $2 * interval '1 ms')
@@ -33,7 +31,7 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
       [node, value],
     );
     await sql.unsafe("update parts set node = '', epoch = 0 where node = $1", [node]);
-    return Number(value);
+    return value;
   });
 
 /** False: the node's parts have been given to others, or another process has its name. */
