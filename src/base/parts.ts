@@ -13,3 +13,18 @@ export const partOf = (id: string): number => {
   for (const character of id) value = (value * 31 + (character.codePointAt(0) ?? 0)) % 65_521;
   return value % PARTS;
 };
+
+/** Another node of the cluster: `address` is host:port at which it is reached, `id` its name. */
+export type OtherNode = { readonly id: string; readonly address: string };
+
+/** Which parts this node has now. What it has it may serve and write for, until it is told otherwise. */
+export interface Parts {
+  has(part: number): boolean;
+  /** Part 0, and with it what there is once only: keepers, retention, whatever belongs to no part. */
+  readonly isFirst: boolean;
+  /** The other node that has it; undefined while nobody does, and where this one does. */
+  nodeOf(part: number): OtherNode | undefined;
+}
+
+/** Where there is one server, or one active node. */
+export const ALL_PARTS: Parts = { has: () => true, isFirst: true, nodeOf: () => undefined };

@@ -30,6 +30,10 @@ export const CLUSTER_SETTINGS = {
     group: "Cluster",
     help: "How long a node that has died or hangs keeps the others from taking over. The same for all nodes.",
   }),
+  cluster_active: setting(choice("one", "every"), "one", {
+    group: "Cluster",
+    help: "Whether one node works while the others stand by, or every node has its share of the work. The same for all nodes.",
+  }),
   cluster_reads: setting(choice("active", "every"), "active", {
     group: "Cluster",
     help: "Which nodes answer what only reads: the active one, or every node, also while none is active. All else is passed on to the active one.",
