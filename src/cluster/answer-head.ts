@@ -1,7 +1,7 @@
 // The beginning of what a node answers to a spare: a node that is not the active one, or not any more, says so before it has begun anything,
 // and the spare asks the next one. Pure.
 import { MOST_HEAD, plainAnswer } from "./head.ts";
-import { NODE_HEADER, NOT_ACTIVE, signOf } from "./passed-on.ts";
+import { NODE_HEADER, NOT_ACTIVE, PART_HEADER, signOf } from "./passed-on.ts";
 
 const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");
@@ -21,6 +21,15 @@ export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => 
   return lines.some((line) => line.toLowerCase() === `${NODE_HEADER}: ${signOf(token)}`) ? "elsewhere" : "answer";
 };
 
-/** What a spare answers to a node that takes it for the active one. */
-export const elsewhereAnswer = (token: string): Buffer =>
-  plainAnswer("503 Service Unavailable", { message: NOT_ACTIVE }, [`${NODE_HEADER}: ${signOf(token)}`]);
+/** The part that an answer of this kind names: whoever has it is to be asked. */
+export const partNamedIn = (bytes: Buffer): number | undefined => {
+  const [, part] = new RegExp(`\\r\\n${PART_HEADER}: (\\d{1,3})\\r\\n`, "i").exec(bytes.toString("latin1")) ?? [];
+  return part === undefined ? undefined : Number(part);
+};
+
+/** What a node answers to one that takes it for the active one, or for the one that has this part. */
+export const elsewhereAnswer = (token: string, part?: number): Buffer =>
+  plainAnswer("503 Service Unavailable", { message: NOT_ACTIVE }, [
+    `${NODE_HEADER}: ${signOf(token)}`,
+    ...(part === undefined ? [] : [`${PART_HEADER}: ${part}`]),
+  ]);

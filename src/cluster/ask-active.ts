@@ -1,10 +1,10 @@
-// A request is passed on to the active node. Until that has begun to answer, the spare keeps what it has said: a node that is not the active
-// one any more says so before it begins anything, and then the next one is asked. Once a node has begun, nobody else is asked.
+// A request is passed on to the node that does it. Until that has begun to answer, this one keeps what was said: a node that is not the one
+// (any more) says so before it begins anything, and then the next one is asked. Once a node has begun, nobody else is asked.
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { pause, within } from "#base/retry.ts";
-import { readAnswer } from "./answer-head.ts";
-import { connectToNode, placeOf } from "./connect.ts";
+import { partNamedIn, readAnswer } from "./answer-head.ts";
+import { connectToNode, type NodePlace } from "./connect.ts";
 import type { Link } from "./link.ts";
 
 /** How long a connection waits for a node to be active, and how often it looks. */
@@ -21,32 +21,41 @@ export type AskOptions = {
   readonly token: string;
   /** Of this node, where nodes speak TLS. */
   readonly certificate: X509Certificate | undefined;
-  /** host:port of the node that is to be asked now; undefined while there is none. */
-  place(): string | undefined;
+  /** The node that is to be asked now; undefined while there is none. */
+  place(): NodePlace | undefined;
+  /** A node has said that another one is to be asked, for this part where it names one. True: at once; undefined: nobody else is to be. */
+  elsewhere?(part: number | undefined): boolean | undefined;
 };
 
-/** `begun`: a node answers. `lost`: it has begun nothing, and what was said to it was too much to be kept. `nobody`: none is active. */
-export type Asked = "begun" | "lost" | "nobody" | "closed";
+/**
+ * `begun`: a node answers. `lost`: it has begun nothing, and what was said to it was too much to be kept. `nobody`: none is there to be asked.
+ * `elsewhere`: nobody but the one that has said so was to be asked.
+ */
+export type Asked = "begun" | "lost" | "nobody" | "closed" | "elsewhere";
 
 /** Passes the link on. While one node hands over to the next, whoever comes waits. */
 export const askActive = async (options: AskOptions, link: Link): Promise<Asked> => {
-  const { clock, place } = options;
+  const { clock, place, elsewhere = () => false } = options;
   const until = clock.monotonic() + WAIT_MS;
   while (!link.isOver) {
-    const at = placeOf(place());
+    const at = place();
     const asked = at && (await new Attempt(options, link).at(at));
-    if (asked) return asked;
+    if (asked && typeof asked === "string") return asked;
+    const isAtOnce = asked && elsewhere(asked.part);
+    if (asked && isAtOnce === undefined) return "elsewhere";
     if (clock.monotonic() > until) return "nobody";
-    await pause(clock, LOOK_MS);
+    if (!isAtOnce) await pause(clock, LOOK_MS);
   }
   return "closed";
 };
+
+type Attempted = Asked | { readonly part: number | undefined };
 
 /** One node is asked. */
 class Attempt {
   readonly #options: AskOptions;
   readonly #link: Link;
-  readonly #decided = Promise.withResolvers<Asked | undefined>();
+  readonly #decided = Promise.withResolvers<Attempted | undefined>();
   #state: "connecting" | "asked" | "begun" | "over" = "connecting";
   #heard: Buffer = Buffer.alloc(0);
 
@@ -55,8 +64,8 @@ class Attempt {
     this.#link = link;
   }
 
-  /** Undefined: nothing was begun, and another node may be asked. */
-  async at(place: Parameters<typeof connectToNode>[0]): Promise<Asked | undefined> {
+  /** Undefined, or a part: nothing was begun, and another node may be asked. */
+  async at(place: NodePlace): Promise<Attempted | undefined> {
     const { clock, certificate } = this.#options;
     const link = this.#link;
     const reached = connectToNode(place, certificate, {
@@ -91,7 +100,7 @@ class Attempt {
     if (answer === "elsewhere") {
       this.#state = "over";
       link.disconnect();
-      this.#decided.resolve(link.kept ? undefined : "lost");
+      this.#decided.resolve(link.kept ? { part: partNamedIn(this.#heard) } : "lost");
       return;
     }
     if (answer === "stream") link.isStream = true;

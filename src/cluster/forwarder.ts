@@ -10,14 +10,15 @@ import type { NodeState } from "#schema/readiness.ts";
 import { elsewhereAnswer } from "./answer-head.ts";
 import { askActive } from "./ask-active.ts";
 import { askHere } from "./ask-here.ts";
-import type { NodePlace } from "./connect.ts";
-import { MOST_HEAD, plainAnswer, readHead } from "./head.ts";
+import { type NodePlace, placeOf } from "./connect.ts";
+import { type Head, MOST_HEAD, plainAnswer, readHead } from "./head.ts";
 import { EARLY_BYTES, Link } from "./link.ts";
 import { addressNamedBy } from "./passed-on.ts";
 import { certificateOf } from "./peer.ts";
 import { readinessOfSpare } from "./readiness.ts";
 import { giveToSecond, takeNoMore } from "./same-port.ts";
 
+const REPLACED = "The server was just replaced: send it again.";
 /** How long a client may take for its first head. */
 const HEAD_MS = 10_000;
 /** For connections that are on their way to a listener that is to be closed. */
@@ -40,8 +41,19 @@ export type ForwarderOptions = {
   own(): string;
   /** Where this node answers reads itself; undefined while it does not. */
   reads?(): NodePlace | undefined;
+  /** Where several nodes are active. */
+  readonly parts?: PartPlaces | undefined;
   /** What `/readyz` tells of this node beside whether it is ready. */
   state(): NodeState;
+};
+
+export type PartPlaces = {
+  /** Where this node's own server listens, which knows what belongs to it; undefined once it takes nothing more. */
+  here(): NodePlace | undefined;
+  /** Whether this node has the part. */
+  has(part: number): boolean;
+  /** host:port of the other node that has it; undefined while there is none. */
+  placeOf(part: number): string | undefined;
 };
 
 export class Forwarder {
@@ -160,28 +172,68 @@ export class Forwarder {
       this.#refuse(link, "400 Bad Request", "This is no request that can be passed on.");
       return;
     }
-    const { token } = this.#options;
+    const { token, parts } = this.#options;
+    const named = addressNamedBy(head.passedOnBy ?? null, this.#digest);
     if (head.method === "GET" && head.path === "/healthz") link.answer(plainAnswer("200 OK", { message: "OK" }));
+    else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
     // A node takes this one for the active one: it asks the next one, and nobody passes on what was passed on.
-    else if (addressNamedBy(head.passedOnBy ?? null, this.#digest) !== undefined) link.answer(elsewhereAnswer(token));
+    else if (named !== undefined) link.answer(elsewhereAnswer(token));
     // One that other nodes pass on to says so, also when it is asked whether it is ready.
     else if (head.passedOnBy !== undefined)
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
-    else if (head.method === "GET" && head.path === "/readyz") void this.#answerReadiness(link, head.host);
+    else if (head.method === "GET" && head.path === "/readyz" && !parts) void this.#answerReadiness(link, head.host);
     else {
-      this.#came_at = this.#options.clock.monotonic();
-      link.isPassing = true;
-      link.isStream = head.isUpgrade;
-      const address = link.client.socket?.remoteAddress ?? "";
-      const isRead = head.isRead && early.length === head.end;
-      link.kept = Buffer.concat([head.passedOn(token, address), early.subarray(head.end)]);
-      void this.#pass(link, isRead);
+      this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
+      void this.#pass(link, head.isRead && early.length === head.end);
     }
+  }
+
+  #take(link: Link, head: Head, address: string, early: Buffer): void {
+    this.#came_at = this.#options.clock.monotonic();
+    link.isPassing = true;
+    link.isStream = head.isUpgrade;
+    link.kept = Buffer.concat([head.passedOn(this.#options.token, address), early.subarray(head.end)]);
+  }
+
+  /** Another node has passed it on: this one does it, or says that it is not the one. */
+  async #passIn(link: Link, head: Head, address: string, early: Buffer): Promise<void> {
+    this.#take(link, head, address, early);
+    const { clock, token, parts } = this.#options;
+    let named: number | undefined;
+    const elsewhere = (part: number | undefined): undefined => {
+      named = part;
+    };
+    const place = () => parts?.here();
+    const asked = place()
+      ? await askActive({ clock, token, certificate: this.#certificate, place, elsewhere }, link)
+      : "elsewhere";
+    if (asked === "elsewhere" || asked === "nobody") link.answer(elsewhereAnswer(token, named));
+    if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
+  }
+
+  /** The place to ask next: this node first, then whoever has the part that is named. */
+  #route(): { place(): NodePlace | undefined; elsewhere?(part: number | undefined): boolean } {
+    const { parts, leader, own } = this.#options;
+    if (!parts) return { place: () => placeOf(this.#isNext ? own() : leader()) };
+    let named: number | undefined;
+    return {
+      place: () => {
+        const here = parts.here();
+        // Who has a part is asked; so is this node while nobody has said which part it is.
+        if (named === undefined) return here ?? placeOf(parts.placeOf(0));
+        return here && parts.has(named) ? here : placeOf(parts.placeOf(named));
+      },
+      elsewhere: (part) => {
+        const isNews = part !== undefined && part !== named;
+        named = part ?? named;
+        return isNews;
+      },
+    };
   }
 
   /** To this node itself, where it answers reads and can say this; else to the active one. */
   async #pass(link: Link, isRead: boolean): Promise<void> {
-    const { clock, reads, token, leader, own } = this.#options;
+    const { clock, reads, token } = this.#options;
     const certificate = this.#certificate;
     if (isRead && reads && link.kept) {
       const place = () => (this.#isNext || this.#isLeaving ? undefined : reads());
@@ -194,10 +246,9 @@ export class Forwarder {
       });
       if (isAnswered) return;
     }
-    const place = () => (this.#isNext ? own() : leader());
-    const asked = await askActive({ clock, token, certificate, place }, link);
+    const asked = await askActive({ clock, token, certificate, ...this.#route() }, link);
     if (asked === "nobody") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
-    if (asked === "lost") this.#refuse(link, "503 Service Unavailable", "The server was just replaced: send it again.");
+    if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
   }
 
   /** Whoever comes is served by the active node: this one is as ready as that. */

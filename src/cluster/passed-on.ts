@@ -6,6 +6,8 @@ import { within } from "#base/retry.ts";
 
 /** Names the node's token and the address of the client. */
 export const NODE_HEADER = "x-slipway-node";
+/** Names the part of a request that another node has to answer. */
+export const PART_HEADER = "x-slipway-part";
 
 /** What a node says to the active one, so that it is believed about the client's address. */
 export const nodeToken = (encryption: Encryption): string => encryption.deriveUuid("cluster node");
@@ -31,16 +33,17 @@ export const signOf = (token: string): string => sha256(`elsewhere ${token}`);
 const REST_MS = 100;
 
 /**
- * What a node answers that is not the active one any more: nothing was begun, and the spare asks the next one. What the spare has sent is read
- * first: an answer in front of unread bytes is lost when the connection is closed.
+ * What a node answers that is not the active one any more, or does not have this part: nothing was begun, and the next one is asked. What has been
+ * sent is read first: an answer in front of unread bytes is lost when the connection is closed.
  */
-export const elsewhere = async (request: Request, token: string, clock: Clock): Promise<Response> => {
+export const elsewhere = async (request: Request, token: string, clock: Clock, part?: number): Promise<Response> => {
   const reader = request.body?.getReader();
   for (let isMore = reader !== undefined; isMore; ) {
     const read = reader?.read().catch(() => ({ done: true }));
     isMore = read !== undefined && (await within(clock, REST_MS, read)) && !(await read).done;
   }
-  const headers = { [NODE_HEADER]: signOf(token), connection: "close", "retry-after": "1" };
+  const named = part === undefined ? {} : { [PART_HEADER]: String(part) };
+  const headers = { [NODE_HEADER]: signOf(token), connection: "close", "retry-after": "1", ...named };
   return Response.json({ message: NOT_ACTIVE }, { status: 503, headers });
 };
 

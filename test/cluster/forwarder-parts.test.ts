@@ -1,0 +1,99 @@
+// Where several nodes are active: what comes to one finds the node that has its part, over real sockets.
+import { afterEach, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { address } from "#base/config/kinds.ts";
+import { sha256 } from "#base/ids.ts";
+import { Forwarder } from "#src/cluster/forwarder.ts";
+import { addressNamedBy, elsewhere, NODE_HEADER } from "#src/cluster/passed-on.ts";
+
+const TOKEN = "the-token-of-the-nodes";
+const STATE = { node: "active", lease: "held", database: "answers", standby: "connected" } as const;
+const MEBIBYTE = 1024 * 1024;
+
+const open: { stop(): void }[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one.stop();
+});
+
+/** Nodes that each have the parts of their list; a request for `/part/N` is about part N, and one that is asked says who it is. */
+const startNodes = (...lists: number[][]) => {
+  const has = lists.map((list) => new Set(list));
+  const ports: number[] = [];
+  const place = (port: number | undefined) => (port === undefined ? undefined : { hostname: "127.0.0.1", port });
+  const asked: string[] = [];
+  const nodes = has.map((own, i) => {
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      async fetch(request) {
+        const client = addressNamedBy(request.headers.get(NODE_HEADER), sha256(TOKEN));
+        const part = Number(new URL(request.url).pathname.split("/")[2]);
+        asked.push(`${i} ${part}`);
+        if (!own.has(part)) return elsewhere(request, TOKEN, systemClock, part);
+        return Response.json({ node: i, client, bytes: (await request.bytes()).length });
+      },
+    });
+    const forwarder = new Forwarder({
+      hostname: "127.0.0.1",
+      port: 0,
+      clock: systemClock,
+      max_connections: 100,
+      token: TOKEN,
+      leader: () => undefined,
+      own: () => "",
+      parts: {
+        here: () => place(server.port),
+        has: (part) => own.has(part),
+        placeOf(part) {
+          const at = has.findIndex((one) => one.has(part));
+          return at < 0 || at === i ? undefined : address.print({ host: "127.0.0.1", port: ports[at] as number });
+        },
+      },
+      state: () => STATE,
+    });
+    ports.push(forwarder.port);
+    open.push({ stop: () => forwarder.end() }, { stop: () => void server.stop(true) });
+    return { url: (part: number) => `http://127.0.0.1:${forwarder.port}/part/${part}` };
+  });
+  return { nodes, has, asked };
+};
+
+test("[CL-30] a request that comes to any node is answered by the one that has its part, with all of its body and its client's address", async () => {
+  const { nodes, asked } = startNodes([0, 1], [2]);
+  for (const node of nodes)
+    for (const [part, by] of [
+      [1, 0],
+      [2, 1],
+    ] as const) {
+      const answer = await fetch(node.url(part), { method: "POST", body: "x".repeat(1000) });
+      expect(await answer.json()).toEqual({ node: by, client: "127.0.0.1", bytes: 1000 });
+    }
+  expect(asked).toEqual(["0 1", "0 2", "1 2", "1 1", "0 1", "1 2"]);
+});
+
+test("[CL-30] a long body goes to the node that has the part, too", async () => {
+  const { nodes } = startNodes([0], [2]);
+  const answer = await fetch(nodes[0]?.url(2) ?? "", { method: "POST", body: new Uint8Array(8 * MEBIBYTE) });
+  expect(await answer.json()).toMatchObject({ node: 1, bytes: 8 * MEBIBYTE });
+});
+
+test("[CL-31] whoever asks for a part that is on its way waits until some node has it", async () => {
+  const { nodes, has, asked } = startNodes([0], []);
+  const answer = fetch(nodes[0]?.url(7) ?? "", { method: "POST", body: "x" });
+  while (asked.length < 1) await Bun.sleep(1);
+  has[1]?.add(7);
+  expect(await (await answer).json()).toMatchObject({ node: 1 });
+});
+
+test("[CL-31] two nodes that each take the other for the owner do not pass a request round between them", async () => {
+  const { nodes, has, asked } = startNodes([0], [7]);
+  const waiting = fetch(nodes[0]?.url(7) ?? "", { method: "POST", body: "x" });
+  expect(await (await waiting).json()).toMatchObject({ node: 1 });
+  has[1]?.delete(7);
+  asked.length = 0;
+  const late = fetch(nodes[0]?.url(7) ?? "", { method: "POST", body: "x" });
+  while (asked.length < 1) await Bun.sleep(1);
+  has[0]?.add(7);
+  expect(await (await late).json()).toMatchObject({ node: 0 });
+  expect(asked.every((one) => one.startsWith("0 "))).toBe(true);
+});
