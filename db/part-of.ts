@@ -1,5 +1,5 @@
 // Of which part something is, by its id: one look by key. It never changes (src/base/parts.ts).
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { build, given, query } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";
 import { agents } from "./schema/agents.ts";
@@ -19,6 +19,14 @@ const LOOKS = {
       .from(agents)
       .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
       .where(given(agents.id)),
+  ),
+  /** By the digest of the token of an agent, whether it counts or not. */
+  token: query(
+    build
+      .select(part)
+      .from(agents)
+      .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
+      .where(eq(agents.token_hash, sql.placeholder("id"))),
   ),
   build: query(
     build

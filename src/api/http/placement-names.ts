@@ -1,0 +1,76 @@
+// The part of what a request names under its owner: a workspace, a task, or what is to be made. Names change, so the part of a workspace's
+// name is kept for a second only: an app is asked for many files at once.
+import type { Clock } from "#base/clock.ts";
+import { isUuid } from "#base/ids.ts";
+import { partOf } from "#base/parts.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findTaskByName } from "#db/tasks/tasks.ts";
+import { findKey } from "#db/users/api-keys.ts";
+import { findUserByName } from "#db/users/users.ts";
+import { findWorkspaceByName } from "#db/workspaces/workspaces.ts";
+import type { PartIndex } from "#src/context/part-index.ts";
+
+/** What is not there is refused by the first node. */
+const FIRST = 0;
+const FRESH_MS = 1_000;
+const LIMIT = 10_000;
+
+/** Whose something is, as paths say it: `me`, an id or a name. `key` is the id of the key that the request was sent with. */
+export type Owner = { readonly user: string; readonly key: string | undefined };
+
+type Deps = { readonly store: Pick<Store, "get">; readonly index: PartIndex; readonly clock: Pick<Clock, "monotonic"> };
+type Kept = { readonly part: number; readonly until: number };
+
+export class NamedParts {
+  readonly #deps: Deps;
+  /** In the order in which their time ends. */
+  readonly #workspaces = new Map<string, Kept>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Of what this user will own. */
+  async owner(owner: Owner): Promise<number> {
+    const id = await this.#userId(owner);
+    return id === undefined ? FIRST : partOf(id);
+  }
+
+  workspace({ user, key }: Owner, name: string): number | Promise<number> {
+    const named = `${user === "me" ? `${key} of` : user} ${name}`.toLowerCase();
+    const kept = this.#workspaces.get(named);
+    if (kept && kept.until > this.#deps.clock.monotonic()) return kept.part;
+    return this.#findWorkspace({ user, key }, name, named);
+  }
+
+  async task(owner: Owner, name: string): Promise<number> {
+    const owner_id = await this.#userId(owner);
+    const found = owner_id === undefined ? undefined : await this.#deps.store.get(findTaskByName({ owner_id, name }));
+    return (found && (await this.#deps.index.of("workspace", found.task.workspace_id))) ?? FIRST;
+  }
+
+  /** Of the workspace that a chat works in, now; of the chat where it has none. */
+  async workspaceOfChat(id: string): Promise<number> {
+    const { store, index } = this.#deps;
+    const workspace_id = (await store.get(findChatPlace({ id })))?.workspace_id;
+    return (await (workspace_id ? index.of("workspace", workspace_id) : index.of("chat", id))) ?? FIRST;
+  }
+
+  async #findWorkspace(owner: Owner, name: string, named: string): Promise<number> {
+    const { store, index, clock } = this.#deps;
+    const owner_id = await this.#userId(owner);
+    const found = owner_id === undefined ? undefined : await store.get(findWorkspaceByName({ owner_id, name }));
+    const part = found && (await index.of("workspace", found.id));
+    if (part === undefined) return FIRST;
+    if (this.#workspaces.size >= LIMIT) this.#workspaces.clear();
+    this.#workspaces.set(named, { part, until: clock.monotonic() + FRESH_MS });
+    return part;
+  }
+
+  async #userId({ user, key }: Owner): Promise<string | undefined> {
+    const { store } = this.#deps;
+    if (user === "me") return key === undefined ? undefined : (await store.get(findKey({ id: key })))?.user_id;
+    return isUuid(user) ? user.toLowerCase() : (await store.get(findUserByName({ username: user })))?.id;
+  }
+}

@@ -1,0 +1,91 @@
+// Which part of a cluster a request belongs to, by its head alone: the node that has the part does it (docs/cluster-nodes.md). An id keeps its
+// part for good, so what is known costs no query. Nothing is decided here: whoever does it looks for itself, and refuses.
+import type { Clock } from "#base/clock.ts";
+import { isUuid, sha256 } from "#base/ids.ts";
+import type { AppName } from "#base/links/app-label.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { Parted } from "#db/part-of.ts";
+import { AppHosts, appPath, isAppPath } from "#domain/applications/names.ts";
+import type { PartIndex } from "#src/context/part-index.ts";
+import { pathOf } from "./errors.ts";
+import { credentialOf } from "./identify.ts";
+import { type Operations, variablesIn } from "./operations.ts";
+import { NamedParts, type Owner } from "./placement-names.ts";
+import { type Found, wayOf } from "./placement-ways.ts";
+
+/** A part; or `here`: any node does it, and says what it knows of itself. */
+export type Place = number | "here";
+
+/** Of what there is once, what belongs to no part, and what is not there at all. */
+const FIRST = 0;
+
+export type PlacementDeps = {
+  readonly store: Pick<Store, "get">;
+  readonly index: PartIndex;
+  readonly operations: Operations;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly config: { readonly wildcard_access_url?: string | undefined };
+  /** Asked each time: it is known once the server listens. */
+  readonly accessUrl: () => URL;
+};
+
+export class Placement {
+  readonly #deps: PlacementDeps;
+  readonly #named: NamedParts;
+  /** By operation. */
+  readonly #ways = new WeakMap<object, Found>();
+
+  constructor(deps: PlacementDeps) {
+    this.#deps = deps;
+    this.#named = new NamedParts(deps);
+  }
+
+  /** A promise only where something has to be looked up. */
+  partOf(request: Request): Place | Promise<Place> {
+    const path = pathOf(request.url);
+    const app = this.#appOf(request, path);
+    if (app) return this.#named.workspace(ownerIn(request, app.user), app.workspace);
+    const operation = this.#deps.operations.find(request.method === "HEAD" ? "GET" : request.method, path);
+    if (!operation) return FIRST;
+    const found = this.#ways.get(operation) ?? wayOf(operation);
+    this.#ways.set(operation, found);
+    if (found.way === "first") return FIRST;
+    return found.way === "here" ? found.way : this.#along(found, variablesIn(operation, path), request);
+  }
+
+  #along({ way, variable }: Found, variables: Record<string, string>, request: Request): Place | Promise<Place> {
+    const { [variable]: named = "", user = "me" } = variables;
+    if (way === "token") return this.#byToken(request);
+    if (way === "owner") return this.#named.owner(ownerIn(request, user));
+    if (way === "named_workspace") return this.#named.workspace(ownerIn(request, user), named);
+    if (way === "task" && !isUuid(named)) return this.#named.task(ownerIn(request, user), named);
+    if (!isUuid(named)) return FIRST;
+    const id = named.toLowerCase();
+    if (way === "chat_workspace") return this.#named.workspaceOfChat(id);
+    return this.#look(way as Parted, id);
+  }
+
+  /** A token is one agent's for good. Whether it still counts is said by the node that it leads to. */
+  #byToken(request: Request): Place | Promise<Place> {
+    const token = credentialOf(request)?.token.toLowerCase();
+    return token !== undefined && isUuid(token) ? this.#look("token", sha256(token)) : FIRST;
+  }
+
+  #look(kind: Parted, id: string): Place | Promise<Place> {
+    const part = this.#deps.index.of(kind, id);
+    return part instanceof Promise ? part.then((found) => found ?? FIRST) : (part ?? FIRST);
+  }
+
+  #appOf(request: Request, path: string): AppName | undefined {
+    if (isAppPath(path)) return appPath(path)?.name;
+    const { config, accessUrl } = this.#deps;
+    if (config.wildcard_access_url === undefined) return undefined;
+    return new AppHosts(config.wildcard_access_url, accessUrl()).nameIn(request.headers.get("host") ?? "");
+  }
+}
+
+/** `me` is whose key the request was sent with, of whatever worth it is. */
+const ownerIn = (request: Request, user: string): Owner => {
+  const token = user === "me" ? credentialOf(request)?.token : undefined;
+  return { user, key: /^([A-Za-z0-9]{10})-[A-Za-z0-9]{22}$/.exec(token ?? "")?.[1] };
+};

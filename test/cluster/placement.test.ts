@@ -1,0 +1,178 @@
+// Which node a request belongs to: every operation against the reviewed table, and requests about what is there, in the store of a real server.
+import { expect, setDefaultTimeout } from "bun:test";
+import { sha256, uuid } from "#base/ids.ts";
+import { partOf } from "#base/parts.ts";
+import type { Query } from "#db/engine/sql.ts";
+import { updateBy } from "#db/engine/sql.ts";
+import { agents } from "#db/schema/agents.ts";
+import { workspaces } from "#db/schema/workspaces.ts";
+import { findUser } from "#db/users/users.ts";
+import { Operations } from "#src/api/http/operations.ts";
+import { Placement } from "#src/api/http/placement.ts";
+import { wayOf } from "#src/api/http/placement-ways.ts";
+import { PartIndex } from "#src/context/part-index.ts";
+import { createApp } from "#src/server.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
+import { startTestServer } from "#test/support/server.ts";
+import { TABLE } from "./placement-table.ts";
+
+setDefaultTimeout(60_000);
+
+const PART = 77;
+const updateWorkspace = updateBy(workspaces, workspaces.id);
+const updateAgent = updateBy(agents, agents.id);
+
+const server = await forFile(startTestServer());
+
+/** Placement over the server's routes and store, with a count of what it has asked. */
+const place = () => {
+  const { store, clock } = contextOf(server);
+  const app = createApp(contextOf(server));
+  const asked = { queries: 0 };
+  const counted = {
+    get<T>(query: Query<T>): Promise<T | undefined> {
+      asked.queries += 1;
+      return store.get(query);
+    },
+  };
+  const placement = new Placement({
+    store: counted,
+    index: new PartIndex(counted),
+    operations: new Operations(app.routes),
+    clock,
+    config: { wildcard_access_url: "*.apps.example.com" },
+    accessUrl: () => server.url,
+  });
+  const of = async (line: string, headers: Record<string, string> = {}) => {
+    const [method = "", path = ""] = line.split(" ");
+    return placement.partOf(new Request(new URL(path, server.url).href, { method, headers }));
+  };
+  return { app, asked, of };
+};
+
+/** A workspace that is of a part which is not its owner's, as a claimed prebuild is. */
+const seed = async () => {
+  const seeded = await seedAgent(server);
+  await contextOf(server).store.commit([updateWorkspace(seeded.workspace_id, { part: PART })]);
+  return seeded;
+};
+
+testInside("[CP-20] every operation belongs where the table says", () => {
+  const { app } = place();
+  const operations = new Operations(app.routes);
+  const decided = Object.entries(TABLE).flatMap(([way, text]) =>
+    text.split("\n").flatMap((line) => {
+      const words = line.trim().split(" ");
+      const path = words.pop() ?? "";
+      return words.map((method) => `${way}: ${method} ${path}`);
+    }),
+  );
+  const stable = (path: string): string => path.replace("/api/experimental/", "/api/v2/");
+  const routes = app.routes.map(({ method, path }) => {
+    const operation = operations.find(method, path);
+    if (!operation) throw new Error(`${method} ${path} is not found`);
+    const shown = operations.find(method, stable(path)) ? stable(path) : path;
+    return `${wayOf(operation).way}: ${method} ${shown}`;
+  });
+  expect([...new Set(routes)].sort()).toEqual(decided.sort());
+});
+
+testInside(
+  "[CP-20] what has an id is of its part, whoever owns it; what is not there is the first node's",
+  async () => {
+    const { of } = place();
+    const { workspace_id, agent_id } = await seed();
+    expect(await of(`PATCH /api/v2/workspaces/${workspace_id}`)).toBe(PART);
+    expect(await of(`POST /api/v2/workspaces/${workspace_id.toUpperCase()}/builds`)).toBe(PART);
+    expect(await of(`GET /workspaces/${workspace_id}`)).toBe(PART);
+    expect(await of(`HEAD /api/v2/workspaces/${workspace_id}`)).toBe(PART);
+    expect(await of(`GET /api/v2/workspaceagents/${agent_id}/pty`)).toBe(PART);
+    expect(await of(`GET /terminals/${agent_id}`)).toBe(PART);
+    for (const missing of [uuid(), "dev", "%00", "%"]) expect(await of(`PATCH /api/v2/workspaces/${missing}`)).toBe(0);
+    expect(await of("POST /api/v2/templates/nothing/like/this")).toBe(0);
+    expect(await of("POST /api/v2/users/login")).toBe(0);
+    expect(await of("GET /derp")).toBe(0);
+    expect(await of("GET /readyz")).toBe("here");
+    expect(await of("GET /api/experimental/chats/watch")).toBe("here");
+  },
+);
+
+testInside(
+  "[CP-20] what an agent asks belongs to its workspace, wherever its token stands, also once that is void",
+  async () => {
+    const { of } = place();
+    const { agent_id, agent_token } = await seed();
+    const own = "GET /api/v2/workspaceagents/me/reinit";
+    expect(await of(own, { "Service-Session-Token": agent_token })).toBe(PART);
+    expect(await of(own, { "Coder-Session-Token": agent_token.toUpperCase() })).toBe(PART);
+    expect(await of(own, { cookie: `service_session_token=${agent_token}` })).toBe(PART);
+    expect(await of(own, { authorization: `Bearer ${agent_token}` })).toBe(PART);
+    expect(await of(`${own}?coder_session_token=${agent_token}`)).toBe(PART);
+    expect(await of(own, { "Service-Session-Token": uuid() })).toBe(0);
+    expect(await of(own)).toBe(0);
+    const other = uuid();
+    await contextOf(server).store.commit([updateAgent(agent_id, { token_hash: sha256(other) })]);
+    expect(await of(own, { "Service-Session-Token": other })).toBe(PART);
+  },
+);
+
+testInside("[CP-20] what a user makes is of the part of the user, by key, id or name", async () => {
+  const { of } = place();
+  const { owner_id, owner_token, organization_id } = await seed();
+  const headers = { "Service-Session-Token": owner_token };
+  const part = partOf(owner_id);
+  expect(await of("POST /api/v2/chats", headers)).toBe(part);
+  expect(await of("POST /api/experimental/chats", headers)).toBe(part);
+  expect(await of("POST /api/v2/tasks/me", headers)).toBe(part);
+  expect(await of("POST /api/v2/users/me/workspaces", headers)).toBe(part);
+  expect(await of(`POST /api/v2/users/${owner_id.toUpperCase()}/workspaces`)).toBe(part);
+  expect(await of(`POST /api/v2/organizations/${organization_id}/members/${owner_id}/workspaces`)).toBe(part);
+  const name = await nameOf(owner_id);
+  expect(await of(`POST /api/v2/users/${name.toUpperCase()}/workspaces`)).toBe(part);
+  expect(await of("POST /api/v2/users/nobody/workspaces")).toBe(0);
+  expect(await of("POST /api/v2/chats", { "Service-Session-Token": "abcdefghij-abcdefghijklmnopqrstuv" })).toBe(0);
+  expect(await of("POST /api/v2/chats")).toBe(0);
+});
+
+testInside("[CP-20] names of workspaces lead to them, on hosts and paths of apps, too", async () => {
+  const { of } = place();
+  const { owner_id, owner_token } = await seed();
+  const name = await nameOf(owner_id);
+  const headers = { "Service-Session-Token": owner_token };
+  expect(await of("GET /api/v2/users/me/workspace/DEV", headers)).toBe(PART);
+  expect(await of(`GET /api/v2/users/${owner_id}/workspace/dev/builds/1`)).toBe(PART);
+  expect(await of(`GET /@${name}/dev.main/apps/code/index.html`)).toBe(PART);
+  expect(await of("GET /@me/dev/apps/code/", { cookie: `service_session_token=${owner_token}` })).toBe(PART);
+  expect(await of("POST /x/y", { host: `code--main--dev--${name}.apps.example.com` })).toBe(PART);
+  expect(await of("POST /x/y", { host: `code--main--other--${name}.apps.example.com` })).toBe(0);
+  expect(await of("POST /api/v2/users/login", { host: "apps.example.com" })).toBe(0);
+  expect(await of("GET /@me/dev/apps/code/")).toBe(0);
+  expect(await of("GET /@nonsense")).toBe(0);
+});
+
+testInside("[CP-21] what was asked for once costs nothing more, and what is no id never does", async () => {
+  const { asked, of } = place();
+  const seeded = await seed();
+  const name = await nameOf(seeded.owner_id);
+  const requests: [string, Record<string, string>][] = [
+    [`PATCH /api/v2/workspaces/${seeded.workspace_id}`, {}],
+    [`GET /api/v2/workspaceagents/${seeded.agent_id}/pty`, {}],
+    ["PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": seeded.agent_token }],
+    [`GET /@${name}/dev/apps/code/a.js`, {}],
+  ];
+  for (const [line, headers] of requests) expect(await of(line, headers)).toBe(PART);
+  const { queries } = asked;
+  for (const [line, headers] of requests) expect(await of(line, headers)).toBe(PART);
+  await supersede(server, seeded);
+  for (const [line, headers] of requests.slice(0, 3)) expect(await of(line, headers)).toBe(PART);
+  for (const line of ["PATCH /api/v2/workspaces/dev", "POST /api/v2/users", "GET /derp"]) await of(line);
+  await of("PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": "no token" });
+  expect(asked.queries).toBe(queries);
+});
+
+const nameOf = async (id: string): Promise<string> => {
+  const user = await contextOf(server).store.get(findUser({ id }));
+  return user?.username ?? "";
+};
