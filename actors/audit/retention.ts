@@ -2,6 +2,7 @@
 // entries.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { Parts } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldAudit, findOldAudit } from "#db/reports/audit/search.ts";
 import { daysKept, readAuditRetention } from "#db/reports/audit/settings.ts";
@@ -11,12 +12,13 @@ import { type Chore, PeriodicChore } from "../runtime/chore.ts";
 const EVERY_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
-type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now"> };
+type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now">; readonly parts?: Parts };
 
-export const auditRetention = ({ store, clock }: Deps): Chore =>
+export const auditRetention = ({ store, clock, parts }: Deps): Chore =>
   new PeriodicChore({
     clock,
     every_ms: EVERY_MS,
+    parts,
     work: (now, isStopped) => deleteOld(store, now, isStopped),
     failed: (error) => log("audit").warn("old entries were not let go: {error}", { error }),
   });

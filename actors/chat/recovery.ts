@@ -1,16 +1,23 @@
-// After a start of the server: every chat that was running goes on with a new attempt, every one that was being interrupted ends its
+// After a start of the server, or when parts come from another node: every chat that was running goes on with a new attempt, every one that was being interrupted ends its
 // interruption. Deadlines are rows of the scheduler and need nothing (rule CH-16).
+import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { OwnParts } from "#base/parts.ts";
 import { listBusyChats } from "#db/chats/chats.ts";
-import { interruptOpenRuns } from "#db/chats/runs.ts";
+import { interruptOpenRuns, interruptOpenRunsOf } from "#db/chats/runs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { ChatActor } from "./actor.ts";
 
-export const recoverChats = async (store: Store, chats: Directory<ChatActor>, now: number): Promise<void> => {
+type Parts = { readonly store: Store; readonly chats: Directory<ChatActor>; readonly clock: Pick<Clock, "now"> };
+
+/** Of these parts; undefined: of all. */
+export const recoverChats = async ({ store, chats, clock }: Parts, parts?: OwnParts): Promise<void> => {
   // Nobody ends what the last process was recording.
-  await store.commit([interruptOpenRuns(now)]);
-  for (const { id } of await store.all(listBusyChats())) {
+  const now = clock.now();
+  if (parts === undefined) await store.commit([interruptOpenRuns(now)]);
+  else await Promise.all(parts.map((part) => store.commit([interruptOpenRunsOf(part, now)], undefined, part)));
+  for (const { id } of await store.all(listBusyChats(parts))) {
     try {
       await chats.ask(id, "resume", {});
     } catch (error) {

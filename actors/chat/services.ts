@@ -1,6 +1,7 @@
 // Constructs what chats are made of: their actors, and the turns that run outside of the actors' mailboxes. Called by src/context/context.ts.
 import type { Clock } from "#base/clock.ts";
 import type { Outbound } from "#base/outbound.ts";
+import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { readChatSetting } from "#db/chats/settings.ts";
@@ -44,6 +45,7 @@ type Deps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly topics: Topics<Events>;
+  readonly parts: Parts;
   readonly models: LanguageModels;
   readonly agentHttp: AgentHttp;
   readonly toolServices: (of: ServicesOf) => ToolServices;
@@ -68,6 +70,7 @@ export const openChats = ({
   store,
   clock,
   topics,
+  parts,
   models,
   agentHttp,
   toolServices,
@@ -136,14 +139,14 @@ export const openChats = ({
   };
   const deps = { store, clock, topics, models, effects, chats: () => chats };
   const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, deps), clock, { copy });
-  const files = fileKeeper({ store, blobs, clock, days: () => readChatSetting(store, "retention_days") });
+  const files = fileKeeper({ store, blobs, clock, parts, days: () => readChatSetting(store, "retention_days") });
   const upkeep = new ChatUpkeep([
     pool,
     index,
     files,
     titles,
     diffs,
-    chatRetention({ store, clock, chats: () => chats }),
+    chatRetention({ store, clock, parts, chats: () => chats }),
     hookService.chore,
   ]);
   return { chats, generations, titles, mcp, diffs, upkeep };

@@ -2,6 +2,7 @@
 // nobody waiting (rules CG-6, CG-9).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { Parts } from "#base/parts.ts";
 import {
   deleteOldConnections,
   endConnectionsOfGone,
@@ -15,12 +16,13 @@ import { type Chore, PeriodicChore } from "../runtime/chore.ts";
 const EVERY_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now"> };
+type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now">; readonly parts?: Parts };
 
-export const connectionUpkeep = ({ store, clock }: Deps): Chore =>
+export const connectionUpkeep = ({ store, clock, parts }: Deps): Chore =>
   new PeriodicChore({
     clock,
     every_ms: EVERY_MS,
+    parts,
     work: async (now, isStopped) => {
       await endGone(store, now);
       await deleteOld(store, now, isStopped);

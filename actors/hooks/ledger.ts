@@ -2,6 +2,7 @@
 // failed, and lets old rows go (rules HK-14 to HK-16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { Parts } from "#base/parts.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldHookDispatches, findOldHookDispatch, insertHookDispatch } from "#db/hook-dispatches.ts";
@@ -14,7 +15,12 @@ const DAY_MS = 86_400_000;
 /** Rows that are kept at most, however young. */
 const MOST_ROWS = 1_000_000;
 
-type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now">; readonly days: number };
+type Deps = {
+  readonly store: Store;
+  readonly clock: Pick<Clock, "now">;
+  readonly days: number;
+  readonly parts?: Parts;
+};
 
 export class HookLedger implements Chore {
   readonly #deps: Deps;
@@ -36,7 +42,7 @@ export class HookLedger implements Chore {
 
   sweep(): void {
     const now = this.#deps.clock.now();
-    if (this.#isStopped || now - this.#last < EVERY_MS) return;
+    if (this.#rests || now - this.#last < EVERY_MS) return;
     this.#last = now;
     this.#running = this.#running.then(() => this.#letGo(now));
   }
@@ -48,6 +54,11 @@ export class HookLedger implements Chore {
   stop(): Promise<void> {
     this.#isStopped = true;
     return this.idle();
+  }
+
+  /** Of several nodes only the first one lets rows go. */
+  get #rests(): boolean {
+    return this.#isStopped || this.#deps.parts?.isFirst === false;
   }
 
   /** Of a chat there is not yet, its owner's: it may never be. */
@@ -78,7 +89,7 @@ export class HookLedger implements Chore {
     const { store, days } = this.#deps;
     try {
       const old = { before: now - days * DAY_MS, most: MOST_ROWS };
-      while (!this.#isStopped && (await store.get(findOldHookDispatch(old)))) {
+      while (!this.#rests && (await store.get(findOldHookDispatch(old)))) {
         await store.commit([deleteOldHookDispatches(old)]);
       }
     } catch (error) {

@@ -1,6 +1,7 @@
 // Puts lifecycle hooks together from the settings. Called by src/context/context.ts; `slipway doctor` tries the consumer.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
+import type { Parts } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deploymentId } from "#db/settings.ts";
 import type { Consumer } from "#src/hooks/exchange.ts";
@@ -12,6 +13,7 @@ type Deps = {
   readonly config: Config;
   readonly clock: Clock;
   readonly store: Store;
+  readonly parts?: Parts;
   /** Hooks that workspaces declare; asked only where the setting allows them. */
   readonly workspaces: AsksWorkspace;
 };
@@ -22,8 +24,8 @@ export type HookService = {
   readonly chore: Chore;
 };
 
-export const openHooks = ({ config, clock, store, workspaces }: Deps): HookService => {
-  const ledger = new HookLedger({ store, clock, days: config.hook_ledger_days });
+export const openHooks = ({ config, clock, store, parts, workspaces }: Deps): HookService => {
+  const ledger = new HookLedger({ store, clock, days: config.hook_ledger_days, ...(parts && { parts }) });
   const hooks = new Hooks({
     clock,
     consumer: consumerOf(config),

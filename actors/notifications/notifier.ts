@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
+import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
@@ -52,6 +53,8 @@ export type NotifierDeps = {
   readonly mailer: Mailer;
   readonly outbound: Outbound;
   readonly accessUrl: () => URL;
+  /** Only the first node sends; others tell it. */
+  readonly parts?: Parts;
 };
 
 export class Notifier implements Chore {
@@ -69,6 +72,7 @@ export class Notifier implements Chore {
 
   /** Something was written, or may be due; returns at once. */
   wake(): void {
+    if (this.#isResting) return;
     this.#isAsked = true;
     if (this.#running || this.#isStopped) return;
     this.#running = this.#run().finally(() => {
@@ -91,6 +95,14 @@ export class Notifier implements Chore {
     return this.idle();
   }
 
+  get #isResting(): boolean {
+    return this.#deps.parts?.isFirst === false;
+  }
+
+  get #goesOn(): boolean {
+    return !this.#isStopped && !this.#isResting;
+  }
+
   async #run(): Promise<void> {
     this.#isAsked = false;
     try {
@@ -99,8 +111,8 @@ export class Notifier implements Chore {
         this.#lastMinute = now;
         await this.#eachMinute(now);
       }
-      while (!this.#isStopped && (await this.#dispatch())) {}
-      if (!(await readNotifierPaused(this.#deps.store))) while (!this.#isStopped && (await this.#deliver())) {}
+      while (this.#goesOn && (await this.#dispatch())) {}
+      if (!(await readNotifierPaused(this.#deps.store))) while (this.#goesOn && (await this.#deliver())) {}
     } catch (error) {
       log("notifications").warn("notices could not be sent: {error}", { error });
     }
@@ -111,7 +123,7 @@ export class Notifier implements Chore {
     const soon = await soonNotices(store, now);
     if (soon.length > 0) await store.commit(soon);
     const before = now - KEPT_DAYS * DAY_MS;
-    while (!this.#isStopped && (await store.get(findOldNotification({ before })))) {
+    while (this.#goesOn && (await store.get(findOldNotification({ before })))) {
       await store.commit([deleteOldNotifications(before)]);
     }
   }
@@ -150,7 +162,7 @@ export class Notifier implements Chore {
   /** Tries what is due; false when nothing is. */
   async #deliver(): Promise<boolean> {
     const due = await this.#deps.store.all(listDueDeliveries({ now: this.#deps.clock.now() }));
-    for (let i = 0; i < due.length && !this.#isStopped; i += AT_ONCE) {
+    for (let i = 0; i < due.length && this.#goesOn; i += AT_ONCE) {
       await Promise.all(due.slice(i, i + AT_ONCE).map((one) => this.#try(one)));
     }
     return due.length > 0;

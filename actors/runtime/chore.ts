@@ -1,5 +1,6 @@
 // What a server does beside its work, now and then: its sweep calls it, its end waits for it.
 import type { Clock } from "#base/clock.ts";
+import type { Parts } from "#base/parts.ts";
 
 export interface Chore {
   /** Looks whether there is something to do, and does it outside of the caller's turn. */
@@ -16,6 +17,8 @@ export type PeriodicDeps = {
   readonly every_ms: number;
   /** Given the present time; ends early when `isStopped` says so. */
   work(now: number, isStopped: () => boolean): Promise<void>;
+  /** Of several nodes only the first one does it. */
+  readonly parts?: Pick<Parts, "isFirst"> | undefined;
   /** Told why it has failed; the next time comes all the same. */
   failed(error: unknown): void;
 };
@@ -35,7 +38,7 @@ export class PeriodicChore implements Chore {
   sweep(): void {
     const { clock, every_ms } = this.#deps;
     const now = clock.now();
-    if (this.#isStopped || now - this.#last < every_ms) return;
+    if (this.#rests() || now - this.#last < every_ms) return;
     this.#last = now;
     this.#running = this.#running.then(() => this.#run(now));
   }
@@ -49,9 +52,13 @@ export class PeriodicChore implements Chore {
     return this.#running;
   }
 
+  #rests(): boolean {
+    return this.#isStopped || this.#deps.parts?.isFirst === false;
+  }
+
   async #run(now: number): Promise<void> {
     try {
-      await this.#deps.work(now, () => this.#isStopped);
+      await this.#deps.work(now, () => this.#rests());
     } catch (error) {
       this.#deps.failed(error);
     }

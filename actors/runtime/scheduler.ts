@@ -2,8 +2,10 @@
 // A due row stays until its actor has handled it (the actor clears it in the same batch), so a crash repeats it and never loses it.
 import type { Clock, Timer as Ticking } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import { ALL_PARTS, ownParts, type Parts } from "#base/parts.ts";
+import { dueTimersOf } from "#db/due-timers.ts";
 import type { Store } from "#db/engine/store.ts";
-import { dueTimers, TIMERS_AT_ONCE, type Timer } from "#db/engine/timers.ts";
+import { TIMERS_AT_ONCE, type Timer } from "#db/engine/timers.ts";
 
 const TICK_MS = 1_000;
 const SWEEP_MS = 10_000;
@@ -19,16 +21,18 @@ export class Scheduler {
   readonly #clock: Clock;
   readonly #deliver: Deliver;
   readonly #sweep: () => void;
+  readonly #parts: Parts;
   readonly #running = new Set<string>();
   readonly #held = new Map<string, number>();
   #ticking: Ticking[] = [];
 
-  /** `deliver` sends the message of a due timer to its actor; `sweep` passivates idle actors. */
-  constructor(store: Store, clock: Clock, deliver: Deliver, sweep: () => void) {
+  /** `deliver` sends the message of a due timer to its actor; `sweep` passivates idle actors. Only timers of `parts` are seen to. */
+  constructor(store: Store, clock: Clock, deliver: Deliver, sweep: () => void, parts: Parts = ALL_PARTS) {
     this.#store = store;
     this.#clock = clock;
     this.#deliver = deliver;
     this.#sweep = sweep;
+    this.#parts = parts;
   }
 
   start(): void {
@@ -48,7 +52,7 @@ export class Scheduler {
     for (const [id, until] of this.#held) if (until <= now) this.#held.delete(id);
     try {
       for (let pages = 0; pages < MAX_PAGES; pages++) {
-        const due = await this.#store.all(dueTimers({ now }));
+        const due = await this.#store.all(dueTimersOf(ownParts(this.#parts), now));
         const fresh = due.filter(({ id }) => !this.#running.has(id) && !this.#held.has(id));
         await Promise.all(fresh.map((timer) => this.#fire(timer)));
         if (due.length < TIMERS_AT_ONCE || fresh.length === 0) return;

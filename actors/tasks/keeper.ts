@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import type { OwnParts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -64,9 +65,9 @@ export class TaskKeeper {
     void this.#look(task_id);
   }
 
-  /** After a start: those that were waiting do so again. */
-  async start(): Promise<void> {
-    for (const { task } of await this.#deps.store.all(listOpenTasks())) {
+  /** After a start, or when these parts have come: those that were waiting do so again. */
+  async start(parts?: OwnParts): Promise<void> {
+    for (const { task } of await this.#deps.store.all(listOpenTasks(parts))) {
       this.wait({ task_id: task.id, workspace_id: task.workspace_id });
     }
   }

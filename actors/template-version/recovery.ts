@@ -1,5 +1,7 @@
 // After a start of the server: uploads half done are removed, and imports that had not ended go on (rules TP-4, TP-16).
 // Nobody waits for the event loop yet, so what is read here needs no reader Worker.
+import { log } from "#base/log.ts";
+import type { OwnParts } from "#base/parts.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenDryRuns } from "#db/templates/dry-runs.ts";
@@ -19,20 +21,29 @@ export const recoverBlobs = async (store: Store, blobs: Blobs): Promise<void> =>
 /** What was asked for since the server listens is held already, and stays as it is. */
 type Held = Pick<JobQueue, "holds">;
 
-/** Takes up open imports, the oldest first. */
-export const recoverImports = async (
-  store: Store,
-  versions: Directory<TemplateVersionActor>,
-  jobs: Held,
-): Promise<void> => {
-  for (const { id, job_id } of await store.all(listOpenImports())) {
-    if (!jobs.holds(job_id)) await versions.ask(id, "resume", {});
+type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: Held };
+
+/** Takes up open imports of these parts, the oldest first; undefined: of all. */
+export const recoverImports = async ({ store, versions, jobs }: Imports, parts?: OwnParts): Promise<void> => {
+  for (const { id, job_id } of await store.all(listOpenImports(parts))) {
+    if (!jobs.holds(job_id)) await tried(id, () => versions.ask(id, "resume", {}));
   }
 };
 
-/** Takes up open dry runs, the oldest first. */
-export const recoverDryRuns = async (store: Store, dryRuns: Directory<DryRunActor>, jobs: Held): Promise<void> => {
-  for (const { id } of await store.all(listOpenDryRuns())) {
-    if (!jobs.holds(id)) await dryRuns.ask(id, "requeueJob", {});
+type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: Held };
+
+/** Takes up open dry runs of these parts, the oldest first; undefined: of all. */
+export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: OwnParts): Promise<void> => {
+  for (const { id } of await store.all(listOpenDryRuns(parts))) {
+    if (!jobs.holds(id)) await tried(id, () => dryRuns.ask(id, "requeueJob", {}));
+  }
+};
+
+/** One that cannot be taken up does not hold up the others. */
+const tried = async (id: string, take: () => Promise<unknown>): Promise<void> => {
+  try {
+    await take();
+  } catch (error) {
+    log("templates").error("the job of {id} cannot be taken up again: {error}", { id, error });
   }
 };

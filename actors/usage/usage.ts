@@ -3,6 +3,7 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { ALL_PARTS, type Parts } from "#base/parts.ts";
 import type { ReportName } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { BUCKET_MS } from "#db/reports/usage/block.ts";
@@ -29,6 +30,7 @@ const REPORT_MINUTES = 5;
 export class Usage {
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #parts: Parts;
   readonly #collector: UsageCollector;
   #ticking: Timer[] = [];
   #reports = 0;
@@ -36,9 +38,11 @@ export class Usage {
   /** One after the other: what is folded must not be written at the same time. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor({ store, clock }: { store: Store; clock: Clock }) {
+  /** Each node writes what it has seen; the first one folds. */
+  constructor({ store, clock, parts = ALL_PARTS }: { store: Store; clock: Clock; parts?: Parts }) {
     this.#store = store;
     this.#clock = clock;
+    this.#parts = parts;
     this.#collector = new UsageCollector(store, () => void this.flush());
   }
 
@@ -89,7 +93,7 @@ export class Usage {
   start(): void {
     this.#ticking = [
       this.#clock.every(FLUSH_MS, () => void this.flush()),
-      this.#clock.every(FOLD_MS, () => void this.fold()),
+      this.#clock.every(FOLD_MS, () => void (this.#parts.isFirst && this.fold())),
     ];
   }
 

@@ -1,6 +1,7 @@
 // Chats: reading by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in chat-lists.ts.
-import { and, asc, eq, inArray, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, type SQL, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { isAmongParts, ofParts } from "../parts.ts";
 import { chats } from "../schema/chats.ts";
 
 export type ChatRow = typeof chats.$inferSelect;
@@ -46,14 +47,12 @@ export const listChildren = query(
     .orderBy(sql`${chats.created_at} desc`),
 );
 
+const isBusy = inArray(chats.status, ["running", "interrupting"]);
+const busyChats = (where: SQL | undefined) =>
+  build.select({ id: chats.id, status: chats.status }).from(chats).where(where).orderBy(asc(chats.updated_at));
+
 /** Chats whose turn or interruption a start must take up. */
-export const listBusyChats = query(
-  build
-    .select({ id: chats.id, status: chats.status })
-    .from(chats)
-    .where(inArray(chats.status, ["running", "interrupting"]))
-    .orderBy(asc(chats.updated_at)),
-);
+export const listBusyChats = ofParts(query(busyChats(isBusy)), query(busyChats(and(isBusy, isAmongParts(chats.part)))));
 
 export const insertChat = insertInto(chats);
 /** Metadata only; the execution state goes through `saveExecution`. */

@@ -82,9 +82,15 @@ export const deleteOldRunSlice = (before: number): Statement[] => [
   },
 ];
 
+const INTERRUPT =
+  "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'";
+
 /** Runs that were going on when the server ended; nobody ends them any more. */
-export const interruptOpenRuns = (now: number): Statement => ({
+export const interruptOpenRuns = (now: number): Statement => ({ touches: [], sql: INTERRUPT, rows: [[now]] });
+
+/** The same for chats of one part. */
+export const interruptOpenRunsOf = (part: number, now: number): Statement => ({
   touches: [],
-  sql: "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'",
-  rows: [[now]],
+  sql: `${INTERRUPT} and chat in (select c.key from chats c where c.part = ?2)`,
+  rows: [[now, part]],
 });

@@ -72,6 +72,29 @@ export const endHeldConnections = statement<Ending>(
     .where(and(isOpen, isNull(connection_logs.connection_id))),
 );
 
+/** The same of the workspaces of one part, `but` those with these ids: a JSON array of them. */
+export const endHeldConnectionsOf = statement<Ending & { part: number; but: string }>(
+  build
+    .update(connection_logs)
+    .set(ending)
+    .where(
+      and(
+        isOpen,
+        isNull(connection_logs.connection_id),
+        sql`${connection_logs.workspace_id} in (select w.id from workspaces w where w.part = ${place("part")})`,
+        sql`${connection_logs.id} not in (select value from json_each(${place("but")}))`,
+      ),
+    ),
+);
+
+/** Those with these ids, a JSON array. */
+export const endConnectionsAmong = statement<Ending & { ids: string }>(
+  build
+    .update(connection_logs)
+    .set(ending)
+    .where(and(isOpen, sql`${connection_logs.id} in (select value from json_each(${place("ids")}))`)),
+);
+
 /** What this agent has told of before it began anew. */
 export const endConnectionsBefore = statement<Ending & { agent_id: string; before: number }>(
   build

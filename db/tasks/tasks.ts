@@ -2,6 +2,7 @@
 // that changes with it, and by the keeper that gives the prompt (actors/tasks/keeper.ts).
 import { and, desc, eq, sql } from "drizzle-orm";
 import { build, given, givenOrAll, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { isAmongParts, ofParts } from "../parts.ts";
 import { tasks } from "../schema/tasks.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
@@ -36,11 +37,16 @@ export const findTaskPrompt = query(
   build.select({ id: tasks.id, prompt: tasks.prompt }).from(tasks).where(given(tasks.workspace_id)),
 );
 
+const isOpen = and(lives, sql`${tasks.delivered_at} is null`);
+
 /** Those whose prompt is yet to be given. */
-export const listOpenTasks = query(
-  living()
-    .where(and(lives, sql`${tasks.delivered_at} is null`))
-    .limit(10_000),
+export const listOpenTasks = ofParts(
+  query(living().where(isOpen).limit(10_000)),
+  query(
+    living()
+      .where(and(isOpen, isAmongParts(workspaces.part)))
+      .limit(10_000),
+  ),
 );
 
 export const insertTask = insertInto(tasks);

@@ -1,18 +1,21 @@
 // Dry runs of template versions: jobs that plan a workspace and make none. Rows are those of db/workspaces/jobs.ts; written by the dry-run actor.
-import { and, asc, eq, isNull, sql } from "drizzle-orm";
+import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
 import { build, given, query } from "../engine/sql.ts";
+import { isAmongParts, ofParts } from "../parts.ts";
 import { jobs } from "../schema/jobs.ts";
 
 const isDryRun = eq(jobs.type, "template_version_dry_run");
 
+const isOpen = and(isNull(jobs.completed_at), isDryRun);
+const openDryRuns = (where: SQL | undefined) =>
+  build.select({ id: jobs.id }).from(jobs).where(where).orderBy(asc(jobs.created_at));
+
+/** Older ones have none of their own. */
+const part = sql`coalesce(cast(${jobs.input} ->> 'part' as integer),
+  (select v.part from template_versions v where v.id = ${jobs.input} ->> 'template_version_id'))`;
+
 /** Those that have not ended, oldest first: taken up again at start. */
-export const listOpenDryRuns = query(
-  build
-    .select({ id: jobs.id })
-    .from(jobs)
-    .where(and(isNull(jobs.completed_at), isDryRun))
-    .orderBy(asc(jobs.created_at)),
-);
+export const listOpenDryRuns = ofParts(query(openDryRuns(isOpen)), query(openDryRuns(and(isOpen, isAmongParts(part)))));
 
 /** How many of one person's have not ended: {initiator_id}. */
 export const countOpenDryRuns = query(

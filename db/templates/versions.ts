@@ -1,7 +1,8 @@
 // Versions of templates. Written by the template-version actor; the template they belong to is named in the row.
-import { and, asc, desc, eq, getTableColumns, isNull, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { isAmongParts, ofParts } from "../parts.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
@@ -105,14 +106,19 @@ export const listUnusedVersions = query(
     .orderBy(asc(template_versions.created_at), asc(template_versions.id)),
 );
 
-/** Versions whose import job has not ended, oldest first: taken up again at start. */
-export const listOpenImports = query(
+const isOpenImport = and(isNull(jobs.completed_at), eq(jobs.type, "template_version_import"));
+const openImports = (where: SQL | undefined) =>
   build
     .select({ id: template_versions.id, job_id: jobs.id })
     .from(jobs)
     .innerJoin(template_versions, eq(template_versions.job_id, jobs.id))
-    .where(and(isNull(jobs.completed_at), eq(jobs.type, "template_version_import")))
-    .orderBy(asc(jobs.created_at)),
+    .where(where)
+    .orderBy(asc(jobs.created_at));
+
+/** Versions whose import job has not ended, oldest first: taken up again at start. */
+export const listOpenImports = ofParts(
+  query(openImports(isOpenImport)),
+  query(openImports(and(isOpenImport, isAmongParts(template_versions.part)))),
 );
 
 /** The columns that are derived from a manifest, beside the manifest itself. */

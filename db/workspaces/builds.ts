@@ -1,6 +1,7 @@
 // Builds of workspaces: reading by key and number, and the statements of the workspace actor.
 import { and, asc, desc, eq, isNull, lt, sql } from "drizzle-orm";
 import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
+import { isAmongParts, ofParts } from "../parts.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_build_parameters, workspace_builds, workspaces } from "../schema/workspaces.ts";
 
@@ -17,14 +18,22 @@ export const listBuildParameters = query(
     .orderBy(asc(workspace_build_parameters.name)),
 );
 
-/** Builds whose job has not ended, oldest first: taken up again at start. */
-export const listOpenBuilds = query(
+const isOpen = and(isNull(jobs.completed_at), eq(jobs.type, "workspace_build"));
+const openBuilds = () =>
   build
     .select({ workspace_id: workspace_builds.workspace_id, job_id: jobs.id, started_at: jobs.started_at })
     .from(jobs)
-    .innerJoin(workspace_builds, eq(workspace_builds.job_id, jobs.id))
-    .where(and(isNull(jobs.completed_at), eq(jobs.type, "workspace_build")))
-    .orderBy(asc(jobs.created_at)),
+    .innerJoin(workspace_builds, eq(workspace_builds.job_id, jobs.id));
+
+/** Builds whose job has not ended, oldest first: taken up again at start. */
+export const listOpenBuilds = ofParts(
+  query(openBuilds().where(isOpen).orderBy(asc(jobs.created_at))),
+  query(
+    openBuilds()
+      .innerJoin(workspaces, eq(workspaces.id, workspace_builds.workspace_id))
+      .where(and(isOpen, isAmongParts(workspaces.part)))
+      .orderBy(asc(jobs.created_at)),
+  ),
 );
 
 /** Workspaces that should be running now: the latest build is a start that ended well. For `scan`: {provisioner, after, limit}. */

@@ -28,3 +28,15 @@ export interface Parts {
 
 /** Where there is one server, or one active node. */
 export const ALL_PARTS: Parts = { has: () => true, isFirst: true, nodeOf: () => undefined };
+
+/** Numbers of parts; undefined: all of them, and nothing has to be said of any. */
+export type OwnParts = readonly number[] | undefined;
+
+/** The same, where a list may be all there are. */
+export const someOf = (parts: readonly number[]): OwnParts => (parts.length === PARTS ? undefined : parts);
+
+/** What this node has now. */
+export const ownParts = (parts: Parts): OwnParts =>
+  parts === ALL_PARTS
+    ? undefined
+    : someOf(Array.from({ length: PARTS }, (_, part) => part).filter((part) => parts.has(part)));

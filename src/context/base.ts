@@ -3,6 +3,7 @@ import type { Events } from "#actors/runtime/events.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
+import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 
@@ -12,6 +13,8 @@ export type Base = {
   readonly store: Store;
   readonly topics: Topics<Events>;
   readonly encryption: Encryption;
+  /** What of the deployment is this node's: all, where there is one. */
+  readonly parts: Parts;
   /** Where people and workspaces reach the server; known once it listens. */
   readonly accessUrl: () => URL;
   /** Copies messages to actors, in tests. */

@@ -24,6 +24,7 @@ import { type Config, type LoadedConfig, onlyThisMachine } from "#base/config.ts
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
+import { ALL_PARTS, type OwnParts, ownParts, type Parts, someOf } from "#base/parts.ts";
 import { Topics } from "#base/topics.ts";
 import { BackupsByHand } from "#db/backup/by-hand.ts";
 import { backupFolder, type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
@@ -43,7 +44,7 @@ import { taskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
 import { Accounts } from "#domain/users/accounts.ts";
-import { prepareIdentity } from "#domain/users/first-user.ts";
+import { hasAnyUser, prepareIdentity } from "#domain/users/first-user.ts";
 import type { HashCost } from "#domain/users/passwords.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { ApiContext } from "#src/api/context.ts";
@@ -81,6 +82,8 @@ export type ContextOptions = {
   store?: Store;
   /** Where uploads are kept, with a store of one's own. */
   elsewhere?: KeptElsewhere | undefined;
+  /** Which parts this node has, and which others do; default: there is no other. */
+  parts?: Parts;
   /** The place in a cluster that was waited for. */
   membership?: Membership | undefined;
   /** Messages to actors are copied, to prove that they are plain data: tests only. */
@@ -108,6 +111,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly config: Config;
   readonly clock: Clock;
   readonly store: Store;
+  /** What of the deployment is this node's. */
+  readonly parts: Parts;
   readonly topics = new Topics<Events>();
   /** Undefined where nobody asks for figures: then nothing is counted. */
   readonly metrics: Metrics | undefined;
@@ -172,21 +177,22 @@ export class Context implements ApiContext, AsyncDisposable {
 
   constructor(options: ContextOptions, opened: Opened, encryption: Encryption, metrics: Metrics | undefined) {
     const { store, membership, elsewhere } = opened;
-    const { config, clock = systemClock } = options;
+    const { config, clock = systemClock, parts = ALL_PARTS } = options;
     const { topics } = this;
     const { max_connections, allowed_private_networks: allowed } = config;
     const copy = options.copyMessages ? structuredClone : undefined;
-    const base: Base = { config, clock, store, topics, encryption, copy, accessUrl: () => this.accessUrl };
+    const base: Base = { config, clock, store, parts, topics, encryption, copy, accessUrl: () => this.accessUrl };
     this.config = config;
     this.sources = options.sources;
     this.clock = clock;
     this.store = store;
+    this.parts = parts;
     this.encryption = encryption;
     this.metrics = metrics;
     // What ends a stream, or has news for it, reaches those of the other nodes, too.
     if (store.tell)
       for (const kind of HEARD_EVERYWHERE) topics.subscribeAll(kind, (id, event) => store.tell?.(kind, id, event));
-    this.usage = new Usage({ store, clock });
+    this.usage = new Usage({ store, clock, parts });
     this.sockets = new Sockets(clock, max_connections);
     this.streams = new OpenStreams(clock, max_connections);
     this.requests = new Requests(clock, max_connections);
@@ -242,12 +248,13 @@ export class Context implements ApiContext, AsyncDisposable {
     const toolServices = (of: ServicesOf) => new ChatToolServices(this, of);
     const recordsContents = config.hook_ledger_contents;
     const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });
-    const hookService = openHooks({ config, clock, store, workspaces: declared });
+    const hookService = openHooks({ config, clock, store, parts, workspaces: declared });
     this.hooks = hookService.hooks;
     const { chats, generations, titles, mcp, diffs, upkeep } = openChats({
       store,
       clock,
       topics,
+      parts,
       models,
       agentHttp: this.agentHttp,
       toolServices,
@@ -269,55 +276,87 @@ export class Context implements ApiContext, AsyncDisposable {
     this.mcp = mcp;
     this.diffs = diffs;
     this.chatUpkeep = upkeep;
-    this.auditRetention = auditRetention({ store, clock });
-    this.connections = new ConnectionLogger({ store, clock });
-    this.connectionUpkeep = connectionUpkeep({ store, clock });
+    this.auditRetention = auditRetention({ store, clock, parts });
+    this.connections = new ConnectionLogger({ store, clock, parts });
+    this.connectionUpkeep = connectionUpkeep({ store, clock, parts });
     this.refused = new RefusedChanges({ store, clock });
     this.scheduler = new Scheduler(
       store,
       clock,
       (timer) => deliver(this, timer),
       () => this.#sweep(),
+      parts,
     );
   }
 
-  /** A new link to the setup page while there is no user yet. */
+  /** A new link to the setup page while there is no user yet; of the first node alone, since a new one ends those before it. */
   async setupUrl(): Promise<string | undefined> {
-    if (!this.accounts.setupNeeded) return undefined;
+    const { accounts, store, parts } = this;
+    // Another node may have made the user since.
+    if (accounts.setupNeeded && parts !== ALL_PARTS) accounts.setupNeeded = !(await hasAnyUser(store));
+    if (!accounts.setupNeeded || !parts.isFirst) return undefined;
     const url = new URL("/setup", this.accessUrl);
-    url.searchParams.set("token", await this.accounts.setup.offer());
+    url.searchParams.set("token", await accounts.setup.offer());
     return url.href;
   }
 
-  /** Called before the server listens: what a fresh data directory lacks is made. */
+  /** Called before the server listens: what each node needs, and where this is the first one, what a fresh data directory lacks. */
   async prepare(): Promise<void> {
-    const { store, clock, accounts } = this;
-    accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
-    await sealReadableVariables(store, this.encryption);
-    await recoverBlobs(store, this.blobs);
+    if (this.parts.isFirst) await this.#prepareFirst();
     for (const one of this.provisioners.values()) await one.prepare?.();
     await this.modelSettings.load();
-    await this.connections.recover();
+    if (this.parts === ALL_PARTS) await this.connections.recover();
   }
 
   /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
   async started(): Promise<void> {
-    await recoverImports(this.store, this.versions, this.jobs);
-    await recoverDryRuns(this.store, this.dryRuns, this.jobs);
-    await lowerPortShares(this.store, this.workspaces);
-    await endForbiddenSharing(this.store, this.workspaces);
-    await endForbiddenChatSharing(this.store, this.chats);
-    await recoverBuilds(this.store, this.workspaces, this.jobs);
     void dropStored(this);
-    await stopForbiddenLocal(this);
-    await recoverChats(this.store, this.chats, this.clock.now());
-    await recoverWorkspaces(this.store, this.provisioners);
-    await this.readyTemplates.start();
-    await this.tasks.start();
+    const own = ownParts(this.parts);
+    const { isFirst } = this.parts;
+    if (isFirst) await this.#endForbidden();
+    if (own?.length !== 0) await this.#recover(own);
+    if (isFirst) await this.readyTemplates.start();
     this.scheduler.start();
     this.uses.start(this.clock);
     this.usage.start();
     await this.backups.start();
+  }
+
+  /** These parts are this node's from now on: what their last node has left goes on here. Rejects where the database does not answer. */
+  async adopted(parts: readonly number[]): Promise<void> {
+    if (parts.includes(0)) await this.#prepareFirst();
+    await this.connections.recoverParts(parts);
+    await this.#recover(someOf(parts));
+    if (!parts.includes(0)) return;
+    await this.#endForbidden();
+    // Its imports may take their time, and nobody waits for them here.
+    void this.readyTemplates.start();
+  }
+
+  /** What there is once only, before anybody is answered for it. May be called again. */
+  async #prepareFirst(): Promise<void> {
+    const { store, clock, accounts } = this;
+    accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
+    await sealReadableVariables(store, this.encryption);
+    await recoverBlobs(store, this.blobs);
+  }
+
+  /** What limits forbid and a crash may have left, of whatever part. Called each time a node becomes the first one. */
+  async #endForbidden(): Promise<void> {
+    await lowerPortShares(this.store, this.workspaces);
+    await endForbiddenSharing(this.store, this.workspaces);
+    await endForbiddenChatSharing(this.store, this.chats);
+    await stopForbiddenLocal(this);
+  }
+
+  async #recover(parts: OwnParts): Promise<void> {
+    await recoverImports(this, parts);
+    await recoverDryRuns(this, parts);
+    await recoverBuilds(this, parts);
+    await recoverChats(this, parts);
+    // Workspaces that live on the server's own machine: there are none where several nodes share a deployment.
+    if (parts === undefined) await recoverWorkspaces(this.store, this.provisioners);
+    await this.tasks.start(parts);
   }
 
   /** Refuses new messages and waits until every waiting one is answered and on disk. */

@@ -1,6 +1,7 @@
 // Forgets files that no message has named for as long as they are kept, and then the bytes that nobody names any more (facts/chats 4.16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
+import type { Parts } from "#base/parts.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { deleteOrphansBefore } from "#db/chats/files.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -15,14 +16,16 @@ type Deps = {
   readonly store: Store;
   readonly blobs: Blobs;
   readonly clock: Pick<Clock, "now">;
+  readonly parts?: Parts;
   /** How long files without a message are kept; 0 for ever. */
   readonly days?: () => Promise<number>;
 };
 
-export const fileKeeper = ({ store, blobs, clock, days = async () => DEFAULT_DAYS }: Deps): Chore =>
+export const fileKeeper = ({ store, blobs, clock, parts, days = async () => DEFAULT_DAYS }: Deps): Chore =>
   new PeriodicChore({
     clock,
     every_ms: EVERY_MS,
+    parts,
     work: async (now) => {
       const kept = await days();
       if (kept > 0) await store.commit([deleteOrphansBefore(now - kept * DAY_MS)]);

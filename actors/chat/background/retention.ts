@@ -4,6 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import type { Parts } from "#base/parts.ts";
 import { listForgottenChats, listSilentChats } from "#db/chats/purge.ts";
 import { deleteOldRunSlice, findOldRun } from "#db/chats/runs.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
@@ -18,6 +19,7 @@ const DAY_MS = 86_400_000;
 type Deps = {
   readonly store: Store;
   readonly clock: Pick<Clock, "now">;
+  readonly parts?: Parts;
   readonly chats: () => Directory<ChatActor>;
 };
 
@@ -25,6 +27,7 @@ export const chatRetention = (deps: Deps): Chore =>
   new PeriodicChore({
     clock: deps.clock,
     every_ms: EVERY_MS,
+    parts: deps.parts,
     work: (now, isStopped) => new Retention(deps, isStopped).run(now),
     failed: (error) => log("chats").warn("old chats were not let go: {error}", { error }),
   });

@@ -4,10 +4,13 @@ import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { ALL_PARTS, type Parts } from "#base/parts.ts";
 import {
   endConnection,
+  endConnectionsAmong,
   endConnectionsBefore,
   endHeldConnections,
+  endHeldConnectionsOf,
   endReportedConnection,
   insertConnection,
   type NewConnectionRow,
@@ -46,7 +49,7 @@ const LONGEST = 1024;
 /** Agents whose pace is known. */
 const MOST_AGENTS = 10_000;
 
-type Deps = { readonly store: Store; readonly clock: Clock };
+type Deps = { readonly store: Store; readonly clock: Clock; readonly parts?: Parts };
 type Paced = { since: number; count: number };
 
 export class ConnectionLogger {
@@ -54,9 +57,13 @@ export class ConnectionLogger {
   readonly #clock: Clock;
   readonly #paces = new Map<string, Paced>();
   readonly #writing = new Set<Promise<void>>();
+  /** Those that this server holds, by their ids. */
+  readonly #held = new Set<string>();
+  readonly #parts: Parts;
   #isStopped = false;
 
-  constructor({ store, clock }: Deps) {
+  constructor({ store, clock, parts = ALL_PARTS }: Deps) {
+    this.#parts = parts;
     this.#store = store;
     this.#clock = clock;
   }
@@ -64,8 +71,10 @@ export class ConnectionLogger {
   /** A connection that the server itself holds begins; call the result once, when it has ended. */
   begin(connection: NewConnection): End {
     const id = uuid();
+    this.#held.add(id);
     const begun = this.#write(() => this.#insert(id, connection));
     return (reason, how) => {
+      if (!this.#isStopped) this.#held.delete(id);
       const ended = { id, disconnect_time: how?.at ?? this.#clock.now(), disconnect_reason: reason.slice(0, LONGEST) };
       void begun.then(() => this.#write(async () => [endConnection(ended)]));
     };
@@ -97,14 +106,25 @@ export class ConnectionLogger {
 
   /** What a server that is no more has held is over. Called before this one takes any. */
   async recover(): Promise<void> {
-    await this.#store.commit([this.#endHeld("the server was stopped")]);
+    await this.#store.commit([this.#endHeld()]);
+  }
+
+  /** What another node has held of workspaces of these parts is over; not what this one has taken since they are its own. */
+  async recoverParts(parts: readonly number[]): Promise<void> {
+    const but = JSON.stringify([...this.#held]);
+    const ending = this.#ending();
+    await Promise.all(
+      parts.map((part) => this.#store.commit([endHeldConnectionsOf({ ...ending, part, but })], undefined, part)),
+    );
   }
 
   /** What the server holds ends with it; nothing is noted any more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.settled();
-    await this.#store.commit([this.#endHeld("the server was stopped")]);
+    const ids = JSON.stringify([...this.#held]);
+    const isAlone = this.#parts === ALL_PARTS;
+    await this.#store.commit([isAlone ? this.#endHeld() : endConnectionsAmong({ ...this.#ending(), ids })]);
   }
 
   /** Resolves when all that was noted so far is on disk. */
@@ -112,8 +132,12 @@ export class ConnectionLogger {
     while (this.#writing.size > 0) await Promise.all(this.#writing);
   }
 
-  #endHeld(disconnect_reason: string): Statement {
-    return endHeldConnections({ disconnect_time: this.#clock.now(), disconnect_reason });
+  #endHeld(): Statement {
+    return endHeldConnections(this.#ending());
+  }
+
+  #ending() {
+    return { disconnect_time: this.#clock.now(), disconnect_reason: "the server was stopped" };
   }
 
   async #insert(id: string, connection: NewConnection): Promise<Statement[]> {

@@ -7,6 +7,7 @@ import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { type Parts, partOf } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -27,6 +28,7 @@ type Deps = {
   readonly blobs: Blobs;
   readonly topics: Topics<Events>;
   readonly versions: Directory<TemplateVersionActor>;
+  readonly parts: Parts;
   readonly provisioners: ReadonlyMap<string, Provisioner>;
 };
 
@@ -90,7 +92,9 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
   const organization_id = organization.id;
   if (!(await store.get(findTemplateByName({ organization_id, name })))) {
     const { display_name = name, description = "" } = EXAMPLES.get(name) ?? {};
-    const id = uuid();
+    // One that is imported here: how it ends is told to this node.
+    let id = uuid();
+    while (!deps.parts.has(partOf(id))) id = uuid();
     const job_id = uuid();
     const ended = endOf(deps, job_id);
     await versions.ask(id, "create", {

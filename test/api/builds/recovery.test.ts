@@ -18,7 +18,7 @@ testInside("[WK-15] a build that was asked for since the start goes on while ope
     const { job } = await read();
     return job.status === "running" ? job : undefined;
   });
-  await recoverBuilds(store, workspaces, jobs);
+  await recoverBuilds({ store, workspaces, jobs });
   expect((await read()).job).toMatchObject({ status: "running", started_at: running.started_at });
   await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
   expect((await awaitBuild(admin, id)).latest_build.job.status).toBe("canceled");
