@@ -5,25 +5,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "#test/api/applications/app-world.ts";
 import { until } from "#test/support/until.ts";
-import { command, ServerPlace } from "./server.ts";
-import { enter, makeAgents } from "./server-world.ts";
+import { growthDuring, oneServer } from "./reader-stage.ts";
+import { command } from "./server.ts";
+import { mustBeRight } from "./server-crash.ts";
+import { makeAgents, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const MiB = 1024 * 1024;
 const DOWNLOAD = 2048 * MiB;
 const WARM = 64 * MiB;
-/** Windows and buffers on the way, and what the runtime has not given back yet. */
-const BOUND = 100 * MiB;
-const LOOK_MS = 20;
 
-/** `rounds` downloads of 2 GiB, one after the other. */
-export const downloads = async ({ rounds, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
-  const server = await place.start();
-  const world = await enter(place);
+/** An app of a workspace with a daemon that connects to whom the world's clients ask: where its bytes come from. */
+export const startAppOf = async (world: World): Promise<AsyncDisposable & { url: URL; daemon: number }> => {
   const [agent] = await makeAgents(world, "downloads", 1);
   if (!agent) throw new Error("no agent was made");
-  await using app = await startApp();
+  const app = await startApp();
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const daemon = Bun.spawn([...command(), "agent"], {
     env: {
@@ -32,45 +28,49 @@ export const downloads = async ({ rounds, log }: CheckOptions): Promise<string> 
       TMPDIR: home,
       SHELL: "/bin/sh",
       SLIPWAY_AGENT_TOKEN: agent.client.token ?? "",
-      SLIPWAY_AGENT_URL: place.client.url.href,
+      SLIPWAY_AGENT_URL: world.admin.url.href,
     },
     stdio: ["ignore", "ignore", "ignore"],
   });
-  try {
-    const workspace = await world.admin.get<{ name: string }>(`/api/v2/workspaces/${agent.workspace_id}`);
-    const url = new URL(`/@me/${workspace.name}.agent-0/apps/${app.port}/bytes`, place.client.url);
-    const headers = { "Service-Session-Token": world.admin.token ?? "" };
-    const download = async (bytes: number): Promise<number> => {
-      const response = await fetch(`${url}?n=${bytes}`, { headers });
-      if (response.status !== 200) return response.status;
-      let size = 0;
-      for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
-      if (size !== bytes) throw new Error(`${size} of ${bytes} bytes came`);
-      return 200;
-    };
-    await until(async () => (await download(WARM)) === 200);
-    const before = server.rss();
-    let peak = before;
-    const looking = setInterval(() => {
-      peak = Math.max(peak, server.rss());
-    }, LOOK_MS);
-    try {
-      for (let round = 0; round < rounds; round += 1) {
-        const status = await download(DOWNLOAD);
-        if (status !== 200) throw new Error(`a download was answered ${status}`);
-        log(`download ${round + 1}: memory at most ${Math.round((peak - before) / MiB)} MiB more`);
-      }
-    } finally {
-      clearInterval(looking);
+  const workspace = await world.admin.get<{ name: string }>(`/api/v2/workspaces/${agent.workspace_id}`);
+  return {
+    url: new URL(`/@me/${workspace.name}.agent-0/apps/${app.port}/bytes`, world.admin.url),
+    daemon: daemon.pid,
+    async [Symbol.asyncDispose]() {
+      daemon.kill("SIGTERM");
+      await daemon.exited;
+      await app[Symbol.asyncDispose]();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+};
+
+/** Downloads so many bytes and answers the status. */
+export const download = async (world: World, url: URL, bytes: number): Promise<number> => {
+  const headers = { "Service-Session-Token": world.admin.token ?? "" };
+  const response = await fetch(`${url}?n=${bytes}`, { headers });
+  if (response.status !== 200) return response.status;
+  let size = 0;
+  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
+  if (size !== bytes) throw new Error(`${size} of ${bytes} bytes came`);
+  return 200;
+};
+
+/** `rounds` downloads of 2 GiB, one after the other. */
+export const downloads = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using stage = await oneServer();
+  const { world } = stage;
+  await using app = await startAppOf(world);
+  await until(async () => (await download(world, app.url, WARM)) === 200);
+  const growth = await growthDuring(stage, async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const status = await download(world, app.url, DOWNLOAD);
+      if (status !== 200) throw new Error(`a download was answered ${status}`);
+      log(`download ${round + 1} came whole`);
     }
-    const more = Math.round((peak - before) / MiB);
-    if (peak - before > BOUND) throw new Error(`the server's memory grew by ${more} MiB`);
-    return `${rounds} downloads of 2 GiB came whole, memory at most ${more} MiB more`;
-  } finally {
-    daemon.kill("SIGTERM");
-    await daemon.exited;
-    rmSync(home, { recursive: true, force: true });
-  }
+  });
+  mustBeRight(seed, "downloads", growth.wrong);
+  return `${rounds} downloads of 2 GiB came whole, ${growth.said}`;
 };
 
 export const checks: readonly Check[] = [{ name: "server: downloads of apps", run: downloads }];

@@ -8,32 +8,15 @@ import type { BareSocket } from "#test/support/net/bare-socket.ts";
 import { until } from "#test/support/until.ts";
 import { storedLines } from "./oracle/log-lines.ts";
 import { difference, LogReader } from "./oracle/log-reader.ts";
-import { type ServeProcess, ServerPlace } from "./server.ts";
+import { growthDuring, oneServer, type Stage } from "./reader-stage.ts";
 import { mustBeRight } from "./server-crash.ts";
-import { type EchoAgent, enter, makeAgents } from "./server-world.ts";
+import { type EchoAgent, makeAgents, within } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
-/** What memory may grow by, whatever the number of readers. */
-const BOUND = 100 * 1024 * 1024;
 /** What the kernel keeps for a connection on loopback before the server must, and the server's own bounds on top. */
 const FULL = 12 * 1024 * 1024;
 const LINE = "z".repeat(4000);
-
-/** The most memory a server had while `work` ran. */
-const peakDuring = async (server: ServeProcess, work: Promise<unknown>): Promise<number> => {
-  let peak = server.rss();
-  let busy = true;
-  void work.finally(() => {
-    busy = false;
-  });
-  while (busy) {
-    peak = Math.max(peak, server.rss());
-    await Bun.sleep(20);
-  }
-  await work;
-  return peak;
-};
 
 /** Writes this many bytes in batches of 64 KiB. */
 const pour = async (agent: EchoAgent, bytes: number): Promise<void> => {
@@ -42,10 +25,13 @@ const pour = async (agent: EchoAgent, bytes: number): Promise<void> => {
 };
 
 /** `rounds` followers of an agent stop reading; a healthy one beside them sees every line. */
-export const stalledFollowers = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
-  const server = await place.start();
-  const world = await enter(place);
+export const stalledFollowers = async (
+  { rounds, seed, log }: CheckOptions,
+  { open = oneServer, bytes = 2 * FULL }: { open?: () => Promise<Stage>; bytes?: number } = {},
+): Promise<string> => {
+  await using stage = await open();
+  const { world } = stage;
+  const { url } = world.admin;
   const [agent] = await makeAgents(world, "stalled", 1);
   if (!agent) throw new Error("no agent was made");
   const path = `/api/v2/workspaceagents/${agent.agent_id}/logs?follow=true&no_compression`;
@@ -54,20 +40,16 @@ export const stalledFollowers = async ({ rounds, seed, log }: CheckOptions): Pro
   const after = (await storedLines(world.admin, agent.agent_id)).at(-1)?.id ?? 0;
   const healthy = new LogReader(world.admin, agent.agent_id);
   const following = healthy.run();
-  const stalled: BareSocket[] = [];
   const token = world.admin.token ?? "";
-  for (let i = 0; i < rounds; i++) {
-    stalled.push(await openStalled(place.client.url, `${path}&after=${after}`, token));
-  }
-  const before = server.rss();
-  const peak = await peakDuring(server, pour(agent, 2 * FULL));
+  const stalled: BareSocket[] = [];
+  for (let i = 0; i < rounds; i++) stalled.push(await openStalled(url, `${path}&after=${after}`, token));
+  const growth = await growthDuring(stage, () => pour(agent, bytes));
   const stored = await storedLines(world.admin, agent.agent_id);
   await healthy.seen(stored.length);
-  const wrong = difference(healthy.lines, stored);
-  if (peak - before > BOUND) wrong.push(`memory grew by ${mib(peak - before)} MiB`);
+  const wrong = [...difference(healthy.lines, stored), ...growth.wrong];
   const expected = stored.filter(({ id }) => id > after);
   for (const one of stalled) {
-    const { logs, close } = await readLogs(one);
+    const { logs, close } = await within("a stalled reader to be closed", readLogs(one));
     if (close?.code !== 1013) wrong.push(`a stalled reader was closed with ${close?.code} ${close?.reason}`);
     wrong.push(...difference(logs, expected.slice(0, logs.length)));
     const rest = await resumed(world.admin, agent.agent_id, logs.at(-1)?.id ?? after, stored.at(-1)?.id ?? 0);
@@ -77,8 +59,8 @@ export const stalledFollowers = async ({ rounds, seed, log }: CheckOptions): Pro
   healthy.stop();
   await following;
   mustBeRight(seed, "stalled followers", wrong);
-  log(`${rounds} stalled followers: memory ${mib(before)} MiB, at most ${mib(peak)} MiB`);
-  return `${rounds} stalled readers closed with a reason, memory +${mib(peak - before)} MiB, a healthy one saw all ${stored.length} lines`;
+  log(`${rounds} stalled followers, ${mib(bytes)} MiB sent to each: ${growth.said}`);
+  return `${rounds} stalled readers of ${mib(bytes)} MiB closed with a reason, ${growth.said}, a healthy one saw all ${stored.length} lines`;
 };
 
 const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(0);
@@ -92,14 +74,17 @@ const resumed = async (reader: Client, agent_id: string, after: number, last: nu
 };
 
 /** `rounds` readers of a workspace's events stop reading; one that reads sees the last change. */
-export const stalledEvents = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using place = await ServerPlace.make();
-  const server = await place.start();
-  const world = await enter(place);
+export const stalledEvents = async (
+  { rounds, seed, log }: CheckOptions,
+  { open = oneServer, most = FULL }: { open?: () => Promise<Stage>; most?: number } = {},
+): Promise<string> => {
+  await using stage = await open();
+  const { world } = stage;
+  const { url } = world.admin;
   // Many agents make each event large.
   const agents = await makeAgents(world, "watched", 16);
   const path = `/api/v2/workspaces/${agents[0]?.workspace_id}/watch`;
-  const request = `GET ${path} HTTP/1.1\r\nHost: ${place.client.url.host}\r\nService-Session-Token: ${world.admin.token}\r\n\r\n`;
+  const request = `GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nService-Session-Token: ${world.admin.token}\r\n\r\n`;
   const response = await world.admin.fetch("GET", path);
   let last = "";
   let bytes = 0;
@@ -115,22 +100,34 @@ export const stalledEvents = async ({ rounds, seed, log }: CheckOptions): Promis
   // Warm: what changes and one reader cost is not held against those who do not read.
   while (bytes < FULL / 2) await change("first");
   const stalled: Socket[] = [];
-  for (let i = 0; i < rounds; i++) stalled.push(await stalledReader(place.client.url, request));
-  const before = server.rss();
-  const enough = bytes + FULL;
-  const work = (async () => {
+  for (let i = 0; i < rounds; i++) stalled.push(await stalledReader(url, request));
+  const enough = bytes + most;
+  const growth = await growthDuring(stage, async () => {
     while (bytes < enough) await change("more");
     await change("the last one");
     await until(async () => last.slice(last.lastIndexOf("event: data")).split("the last one").length > agents.length);
-  })();
-  const peak = await peakDuring(server, work);
-  const wrong = peak - before > BOUND ? [`memory grew by ${mib(peak - before)} MiB`] : [];
+  });
+  const wrong = [...growth.wrong];
   for (const socket of stalled) if (!(await endsWhenRead(socket))) wrong.push("a stalled stream was not ended");
+  if ((await firstEvent(world.admin, path)).split("the last one").length <= agents.length)
+    wrong.push("who came back was not shown the last change");
   mustBeRight(seed, "stalled events", wrong);
-  log(`${rounds} stalled readers of events: memory ${mib(before)} MiB, at most ${mib(peak)} MiB`);
-  await place.stop();
+  log(`${rounds} stalled readers of events: ${growth.said}`);
+  await stage.stop();
   await reading;
-  return `${rounds} stalled streams ended, memory +${mib(peak - before)} MiB, a healthy one saw the last of ${mib(bytes)} MiB of events`;
+  return `${rounds} stalled streams ended, ${growth.said}, a healthy one saw the last of ${mib(bytes)} MiB of events`;
+};
+
+/** The state that somebody is shown who comes, or comes back. */
+const firstEvent = async (reader: Client, path: string): Promise<string> => {
+  const response = await reader.fetch("GET", path);
+  let said = "";
+  for await (const chunk of response.body ?? []) {
+    said += new TextDecoder().decode(chunk);
+    const at = said.indexOf("event: data");
+    if (at >= 0 && said.includes("\n\n", at)) break;
+  }
+  return said;
 };
 
 const sourceOf = (display_name: string) => ({ id: crypto.randomUUID(), display_name, icon: "" });

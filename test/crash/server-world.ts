@@ -17,7 +17,7 @@ export type World = {
 };
 
 /** Signs the first user in; sessions outlive the server. */
-export const enter = async (place: ServerPlace): Promise<World> => {
+export const enter = async (place: Pick<ServerPlace, "client">): Promise<World> => {
   const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
   if (!organization) throw new Error("the server has no organization");

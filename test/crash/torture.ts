@@ -21,6 +21,7 @@ import { checks as serverHooks } from "./chats/server-hooks.ts";
 import { checks as serverCluster } from "./cluster/server-cluster.ts";
 import { checks as serverNetworks } from "./cluster/server-networks.ts";
 import { checks as serverNodes } from "./cluster/server-nodes.ts";
+import { checks as serverReaders } from "./cluster/server-readers.ts";
 import { checks as serverBackup } from "./disk/server-backup.ts";
 import { checks as serverSessions } from "./network/server-sessions.ts";
 import { checks as serverConnections } from "./server-connections.ts";
@@ -93,6 +94,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "cluster: stopped in a commit", numbers: "40", rounds: 3, full: 20 },
   { name: "cluster: wrong clocks", numbers: "40", rounds: 3, full: 20 },
   { name: "cluster: rolling upgrade", numbers: "40", rounds: 3, full: 20 },
+  { name: "cluster: a reader that stops", numbers: "40", rounds: 10, full: 50 },
   { name: "network: sessions through kills", numbers: "-", rounds: 4, full: 60 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
@@ -136,6 +138,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...serverCluster,
   ...serverNetworks,
   ...serverNodes,
+  ...serverReaders,
   ...serverSessions,
   ...workspaceModel,
   ...tokenTiming,

@@ -1,0 +1,82 @@
+// Readers behind a spare that stop reading, while what they follow goes on: followers of a log (WebSockets), of a workspace (event streams), and a
+// download from an app. All of it goes through the spare, so both nodes have to bound what waits (CLUSTER check 7).
+import { connect } from "node:net";
+import { Client } from "#src/client.ts";
+import { startCluster } from "#test/support/cluster.ts";
+import { needs } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
+import { growthDuring, type Stage } from "../reader-stage.ts";
+import { mustBeRight } from "../server-crash.ts";
+import { download, startAppOf } from "../server-downloads.ts";
+import { stalledEvents, stalledFollowers } from "../server-slow.ts";
+import { enter } from "../server-world.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+
+const MiB = 1024 * 1024;
+const WARM = 64 * MiB;
+/** What the kernel keeps on two connections on loopback, before anybody notices that a reader has stopped. */
+const LEAST_EVENTS = 32 * MiB;
+/** Agents may write as much as a test wants. */
+const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 36) };
+
+/** Two nodes; whoever asks asks the spare. */
+const behindSpare = async (): Promise<Stage> => {
+  const cluster = await startCluster();
+  const active = await cluster.start(1, { env });
+  const spare = await cluster.start(2, { env });
+  return {
+    world: await enter({ client: new Client(spare.url) }),
+    processes: [
+      { name: "active node", pid: active.pid },
+      { name: "spare", pid: spare.pid },
+    ],
+    async stop() {
+      for (const node of [active, spare]) node.signal("SIGTERM");
+      await Promise.all([active.exited, spare.exited]);
+    },
+    [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+  };
+};
+
+/** A download whose reader stands still for a while: nothing more comes meanwhile, and all of it in the end. */
+const stalledDownload = async ({ seed }: CheckOptions, { bytes, still_ms }: { bytes: number; still_ms: number }) => {
+  await using stage = await behindSpare();
+  const { world } = stage;
+  await using app = await startAppOf(world);
+  await until(async () => (await download(world, app.url, WARM)) === 200, { what: "a first download" });
+  const { url } = world.admin;
+  const socket = connect(Number(url.port), url.hostname);
+  let taken = 0;
+  socket.on("data", (chunk: Buffer) => {
+    taken += chunk.byteLength;
+  });
+  socket.write(
+    `GET ${app.url.pathname}?n=${bytes} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n` +
+      `Service-Session-Token: ${world.admin.token}\r\n\r\n`,
+  );
+  const ended = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  await until(() => taken > MiB, { what: "the download to begin" });
+  socket.pause();
+  const growth = await growthDuring(stage, () => Bun.sleep(still_ms));
+  socket.resume();
+  await ended;
+  // The head comes with them.
+  const wrong = taken < bytes || taken > bytes + 64 * 1024 ? [`${taken} of ${bytes} bytes came`] : [];
+  mustBeRight(seed, "a download that stands still", [...growth.wrong, ...wrong]);
+  return `a download of ${bytes / MiB} MiB that stood still for ${still_ms / 1000} s came whole, ${growth.said}`;
+};
+
+/** How much is sent to those who do not read, and how long a download stands still. */
+type Amount = { readonly bytes: number; readonly still_ms: number };
+const LONG: Amount = { bytes: 256 * MiB, still_ms: 30_000 };
+
+/** `rounds` readers of each kind. */
+export const stalledReaders = async (options: CheckOptions, { bytes, still_ms } = LONG): Promise<string> => {
+  const followers = await stalledFollowers(options, { open: behindSpare, bytes });
+  const streams = await stalledEvents(options, { open: behindSpare, most: Math.max(bytes / 4, LEAST_EVENTS) });
+  return `behind a spare: ${followers}; ${streams}; ${await stalledDownload(options, { bytes, still_ms })}`;
+};
+
+export const checks: readonly Check[] = needs.postgres.found
+  ? [{ name: "cluster: a reader that stops", run: (options) => stalledReaders(options) }]
+  : [];
