@@ -1,10 +1,6 @@
 // What a PostgreSQL must be before anything is entrusted to it. Every one of these would lose or change data in silence.
 import type { ReservedSQL } from "bun";
-
-/** The database cannot keep what is promised; the message says what to change. */
-export class UnsafeDatabaseError extends Error {
-  override readonly name = "UnsafeDatabaseError";
-}
+import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 
 const OLDEST = 150_000;
 

@@ -1,6 +1,7 @@
 // Which node of a cluster is the active one. The lease says who may serve; that an older node writes nothing is the work of the epoch,
 // which rises in the same transaction in which the lease changes hands (PERFORMANCE section 3, points 2 and 12).
 import type { ReservedSQL } from "bun";
+import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import { inTransaction, takeEverything } from "./parts/guard.ts";
 
 export type NodeRow = {
@@ -19,8 +20,10 @@ export type NodeRow = {
 export type Standby = { readonly required: boolean; readonly synchronous: number | undefined };
 
 export type ClusterView = {
-  /** The node that holds the lease; undefined while nobody does. */
+  /** The node that holds the lease; undefined while nobody does, and where every node is active. */
   readonly active: NodeRow | undefined;
+  /** Where every node is active (`cluster_active = every`): those that live. */
+  readonly members: readonly NodeRow[];
   readonly nodes: readonly NodeRow[];
   readonly standby: Standby;
 };
@@ -43,18 +46,53 @@ export const seeNode = async (
 export const viewCluster = async (sql: ReservedSQL): Promise<ClusterView> => {
   const rows = (await sql.unsafe(
     `select n.id, n.address, n.version, (extract(epoch from clock_timestamp() - n.seen_at) * 1000)::float8 as silent_ms,
-       coalesce(l.expires_at > clock_timestamp(), false) as active
-     from nodes n left join lease l on l.node = n.id
+       coalesce(l.expires_at > clock_timestamp(), false) as active, coalesce(m.expires_at > clock_timestamp(), false) as member
+     from nodes n left join lease l on l.node = n.id left join leases m on m.node = n.id
      where n.seen_at > clock_timestamp() - interval '${FORGOTTEN}' order by n.id`,
-  )) as (NodeRow & { active: boolean })[];
+  )) as (NodeRow & { active: boolean; member: boolean })[];
   const [found] = await sql.unsafe(
     `select current_setting('synchronous_standby_names') <> '' as required, count(*) filter (where state is null)::int as hidden,
        count(*) filter (where sync_state in ('sync', 'quorum') and state = 'streaming')::int as synchronous from pg_stat_replication`,
   );
   const nodes = rows.map(({ id, address, version, silent_ms }) => ({ id, address, version, silent_ms }));
   const active = rows.findIndex((one) => one.active);
+  const members = nodes.filter((_, at) => rows[at]?.member);
   const { required, hidden, synchronous } = found;
-  return { active: nodes[active], nodes, standby: { required, synchronous: hidden > 0 ? undefined : synchronous } };
+  return {
+    active: nodes[active],
+    members,
+    nodes,
+    standby: { required, synchronous: hidden > 0 ? undefined : synchronous },
+  };
+};
+
+/** What has the lease while every node is active: no node takes it then, also none of a version that knows of one active node only. */
+const EVERY = "*";
+
+/** The lease is locked until the end of the transaction; whoever wants it waits here, and what it reads next was committed before. */
+const lockLease = (sql: ReservedSQL): Promise<unknown> => sql.unsafe("select 1 from lease where id = 1 for update");
+
+/** The lease is that of all nodes from now on. Part of a transaction. Throws UnsafeDatabaseError while one node has it for itself. */
+export const shareLease = async (sql: ReservedSQL, node: string): Promise<void> => {
+  await lockLease(sql);
+  const [{ holder, held }] = await sql.unsafe(
+    "select node as holder, expires_at > clock_timestamp() as held from lease where id = 1",
+  );
+  if (held && ![EVERY, node].includes(holder)) {
+    throw new UnsafeDatabaseError(
+      `cluster_active is every here, but node ${holder} works on this database with cluster_active = one. Set it to one here, or stop that node first`,
+    );
+  }
+  await sql.unsafe("update lease set node = $1, expires_at = 'infinity' where id = 1", [EVERY]);
+};
+
+/** Throws UnsafeDatabaseError where other nodes are active at the same time. */
+export const checkAlone = ({ members }: ClusterView): void => {
+  if (members.length === 0) return;
+  const names = members.map(({ id }) => id).join(", ");
+  throw new UnsafeDatabaseError(
+    `cluster_active is one here, but nodes work on this database with cluster_active = every (${names}). Set it to every here, or stop them first`,
+  );
 };
 
 /**
@@ -64,9 +102,11 @@ export const viewCluster = async (sql: ReservedSQL): Promise<ClusterView> => {
 export const takeLease = async (sql: ReservedSQL, node: string, ms: number): Promise<number | undefined> => {
   return await inTransaction(sql, async () => {
     // Of two that want it the second waits here, and then looks at what the first has written.
+    await lockLease(sql);
     const [free] = await sql.unsafe(
-      `update lease set node = $1 where id = 1 and (node in ('', $1) or expires_at <= clock_timestamp()) returning id`,
-      [node],
+      `update lease set node = $1 where id = 1 and (node in ('', $1) or expires_at <= clock_timestamp()
+         or (node = $2 and not exists (select 1 from leases where expires_at > clock_timestamp()))) returning id`,
+      [node, EVERY],
     );
     if (!free) return undefined;
     const epoch = await takeEverything(sql, node);

@@ -68,6 +68,7 @@ export class Primary {
   }
 
   async close(): Promise<void> {
+    if (this.#closed) return;
     this.#closed = true;
     const writer = await this.#writer?.catch(() => undefined);
     writer?.release();

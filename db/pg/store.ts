@@ -6,6 +6,7 @@ import { Versions } from "../engine/versions.ts";
 import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
 import { guardOf, inTransaction, takeEverything } from "./parts/guard.ts";
+import { partsGuardOf } from "./parts/moves.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
 import { PgWriter } from "./writer.ts";
@@ -21,6 +22,9 @@ export type PgStoreOptions = {
   /** Another node has taken over: the process must stop. */
   fatal(error: Error): void;
 };
+
+/** Whether other nodes write at the same time: then a batch needs its part, and nothing is known of what the others have written. */
+type Shared = { isShared?: boolean };
 
 /** What has the parts where no node of a cluster does. */
 const NO_NODE = "";
@@ -45,36 +49,38 @@ export class PgStore extends PgReads implements Store {
   readonly writer: PgWriter;
   readonly #sequences: Sequences;
   readonly #versions = new Versions();
+  readonly #isShared: boolean;
   #closing: Promise<void> | undefined;
 
   constructor(
     primary: Primary,
     node: string,
     epoch: number,
-    { fatal, queueBytes, tells }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "tells">,
+    { fatal, queueBytes, tells, isShared = false }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "tells"> & Shared,
   ) {
     super(primary);
     this.epoch = epoch;
+    this.#isShared = isShared;
     this.writer = new PgWriter({
       primary,
       fatal,
       queueBytes,
       tellsAs: tells ? { node, epoch } : undefined,
-      guard: guardOf(node, epoch),
+      guard: (isShared ? partsGuardOf : guardOf)(node, epoch),
     });
     this.#sequences = new Sequences(this);
   }
 
-  get shownVersion(): number {
-    return this.#versions.shown;
+  get shownVersion(): number | undefined {
+    return this.#isShared ? undefined : this.#versions.shown;
   }
 
-  get callersVersion(): number {
-    return this.#versions.callers;
+  get callersVersion(): number | undefined {
+    return this.#isShared ? undefined : this.#versions.callers;
   }
 
-  versionOf(workspace_id: string): number {
-    return this.#versions.of(workspace_id);
+  versionOf(workspace_id: string): number | undefined {
+    return this.#isShared ? undefined : this.#versions.of(workspace_id);
   }
 
   commit(batch: readonly Statement[], about?: string, part?: number): Promise<void> {

@@ -5,6 +5,7 @@ import { EncryptionKeyError } from "#base/encryption.ts";
 import { TlsError } from "#base/tls.ts";
 import { LockedError } from "#db/engine/lock.ts";
 import { NewerDatabaseError } from "#db/engine/migrate.ts";
+import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { MetricsAddressError } from "#src/api/metrics/listen.ts";
 
 /** Words for what keeps `serve` from starting; undefined for a defect. */
@@ -26,7 +27,14 @@ export const machineReason = (error: unknown): string | undefined => {
   return refused && `the database cannot be used: ${refused.message}`;
 };
 
-const IN_WORDS = [TlsError, EncryptionKeyError, LockedError, NewerDatabaseError, MetricsAddressError];
+const IN_WORDS = [
+  TlsError,
+  EncryptionKeyError,
+  LockedError,
+  NewerDatabaseError,
+  UnsafeDatabaseError,
+  MetricsAddressError,
+];
 const FILES = new Set("EACCES EPERM EROFS ENOENT EEXIST ENOSPC EDQUOT ENOTDIR EISDIR".split(" "));
 
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");

@@ -114,10 +114,10 @@ testNeeding(
     expect([moves.length, new Set(moves.map(({ to }) => to))]).toEqual([PARTS / 2, new Set(["b"])]);
     const [move] = moves;
     const part = move?.part ?? 0;
-    expect(await handOver(connection, b, { part, to: "b" })).toBe(false);
-    expect(await handOver(connection, a, { part, to: "nobody" })).toBe(false);
-    expect(await handOver(connection, a, { part, to: "b" })).toBe(true);
-    expect(await handOver(connection, a, { part, to: "b" })).toBe(false);
+    expect(await handOver(connection, b, [{ part, to: "b" }])).toEqual([]);
+    expect(await handOver(connection, a, [{ part, to: "nobody" }])).toEqual([]);
+    expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([part]);
+    expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([]);
     expect([await write(a, part), await write(b, part), await write(a)]).toEqual(["overloaded", "done", "done"]);
     expect(await partsOf("b")).toEqual([part]);
     // `b` goes before it has anything else: what it has just got moves all the same, and only that.
@@ -138,8 +138,8 @@ const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   await group.unsafe("begin");
   await group.unsafe(`select 1 from parts where part = 7 and node = 'a' for ${lock}`);
   let given = false;
-  const giving = handOver(connection, a, { part: 7, to: "b" }).then((done) => {
-    given = done;
+  const giving = handOver(connection, a, [{ part: 7, to: "b" }]).then((done) => {
+    given = done.length > 0;
   });
   const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
   await until(async () => given || (await sql.unsafe(waits)).length > 0, {
@@ -192,7 +192,7 @@ const goRound = async (guardFor: typeof partsGuardOf): Promise<string[]> => {
     const from = nodes.find(({ node }) => node === owners.get(part)?.at(-1));
     const others = nodes.filter((one) => one !== from);
     const to = others[Math.floor(random() * others.length)]?.node ?? "";
-    if (from && (await handOver(connection, from, { part, to }))) owners.get(part)?.push(to);
+    if (from && (await handOver(connection, from, [{ part, to }])).length > 0) owners.get(part)?.push(to);
   }
   going = false;
   await Promise.all(writing);

@@ -5,6 +5,7 @@ import { changesOf, type SeenState, stateOf } from "#db/pg/node-state.ts";
 
 const view = (required: boolean, synchronous: number | undefined): ClusterView => ({
   active: undefined,
+  members: [],
   nodes: [],
   standby: { required, synchronous },
 });

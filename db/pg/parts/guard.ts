@@ -23,6 +23,7 @@ export const raiseEpoch = async (sql: ReservedSQL): Promise<number> => {
 export const takeEverything = async (sql: ReservedSQL, node: string): Promise<number> => {
   // In the order in which a guard takes its rows. Each waits for a group of the node before that is under way.
   const value = await raiseEpoch(sql);
+  await sql.unsafe("delete from leases");
   await sql.unsafe("delete from fences where node <> $1", [node]);
   await sql.unsafe(
     "insert into fences (node, epoch) values ($1, $2) on conflict (node) do update set epoch = excluded.epoch",

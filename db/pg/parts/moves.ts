@@ -1,7 +1,7 @@
-// How parts change hands among nodes that are active at the same time (docs/cluster-nodes.md, stage 5). No node calls this yet: what sends
-// requests to the owner of a part is not built.
+// How parts change hands among nodes that are active at the same time (docs/cluster-nodes.md, stage 5): each of these is a transaction.
 import type { ReservedSQL } from "bun";
 import type { Sent } from "../bind.ts";
+import { shareLease } from "../lease.ts";
 import { type Move, movesOf } from "./assignment.ts";
 import { inTransaction, raiseEpoch } from "./guard.ts";
 
@@ -16,9 +16,13 @@ export const partsGuardOf =
     params: [node, epoch, `{${parts.join(",")}}`],
   });
 
-/** The node lives from now on, by this epoch, and has no part yet. A process of its name before it writes nothing more, nor does one that was alone. */
+/**
+ * The node lives from now on, by this epoch, and has no part yet. A process of its name before it writes nothing more, nor does one that was alone.
+ * Throws UnsafeDatabaseError while one is.
+ */
 export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Promise<number> =>
   inTransaction(sql, async () => {
+    await shareLease(sql, node);
     const value = await raiseEpoch(sql);
     // Leases before fences before parts, as whoever takes over does.
     await sql.unsafe(
@@ -30,7 +34,20 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
       "insert into fences (node, epoch) values ($1, $2) on conflict (node) do update set epoch = excluded.epoch",
       [node, value],
     );
+    // Of whoever was alone and is gone: it has no lease of this kind.
+    await sql.unsafe("delete from fences where node not in (select node from leases)");
     await sql.unsafe("update parts set node = '', epoch = 0 where node = $1", [node]);
+    // From now on it counts what it changes, so that nobody keeps an answer without having asked for its count.
+    await sql.unsafe(
+      `insert into versions (node, epoch, shown, callers) values ($1, $2, 0, 0)
+       on conflict (node) do update set epoch = excluded.epoch`,
+      [node, value],
+    );
+    // Last, since all that may have waited.
+    await sql.unsafe("update leases set expires_at = clock_timestamp() + $2 * interval '1 ms' where node = $1", [
+      node,
+      lease_ms,
+    ]);
     return value;
   });
 
@@ -53,13 +70,45 @@ export const takeOver = (sql: ReservedSQL, lease_ms: number): Promise<Move[]> =>
     await sql.unsafe(`select pg_advisory_xact_lock(${LOCK})`);
     // A renewal that comes meanwhile waits, and finds nothing: its node ends.
     const ended = await sql.unsafe("delete from leases where expires_at <= clock_timestamp() returning node");
-    for (const { node } of ended) await sql.unsafe("delete from fences where node = $1", [node]);
-    const { moves, living } = await planned(sql, lease_ms);
-    // Whoever lives hands over by itself what it has.
-    const taken = moves.filter(({ part }) => !living.has(part));
-    for (const { part, to } of taken) await give(sql, part, to);
-    return taken;
+    for (const { node } of ended) await forget(sql, node);
+    return await giveOut(sql, lease_ms);
   });
+
+/**
+ * The node leaves: what it has goes to those who live, and what nobody can take is nobody's. It writes nothing more by then, and is no node from now on.
+ * Answers what has moved; undefined where others have taken over from it.
+ */
+export const leaveParts = (sql: ReservedSQL, { node, epoch }: Holder, lease_ms: number): Promise<Move[] | undefined> =>
+  inTransaction(sql, async () => {
+    await sql.unsafe(`select pg_advisory_xact_lock(${LOCK})`);
+    const left = await sql.unsafe(
+      "delete from leases where node = $1 and exists (select 1 from fences where fences.node = $1 and epoch = $2) returning 1",
+      [node, epoch],
+    );
+    if (left.length === 0) return undefined;
+    await forget(sql, node);
+    const given = await giveOut(sql, lease_ms);
+    await sql.unsafe("update parts set node = '', epoch = 0 where node = $1", [node]);
+    return given;
+  });
+
+/** Who has a part: a node, in one of its lives. */
+export type Holder = { readonly node: string; readonly epoch: number };
+
+/** Waits for a group that it has under way, and refuses every later one. */
+const forget = async (sql: ReservedSQL, node: string): Promise<void> => {
+  await sql.unsafe("delete from fences where node = $1", [node]);
+  await sql.unsafe("delete from versions where node = $1", [node]);
+};
+
+/** Gives away what nobody has who lives. */
+const giveOut = async (sql: ReservedSQL, lease_ms: number): Promise<Move[]> => {
+  const { moves, living } = await planned(sql, lease_ms);
+  // Whoever lives hands over by itself what it has.
+  const taken = moves.filter(({ part }) => !living.has(part));
+  await give(sql, taken);
+  return taken;
+};
 
 /** What should move now that all nodes live: each owner hands its own over. */
 export const plannedMoves = async (sql: ReservedSQL, lease_ms: number): Promise<Move[]> =>
@@ -70,8 +119,9 @@ const planned = async (
   lease_ms: number,
 ): Promise<{ readonly moves: Move[]; readonly living: ReadonlySet<number> }> => {
   const rows: { part: string; node: string; lives: boolean; is_new: boolean }[] = await sql.unsafe(
-    `select part, node, node in (select l.node from leases l) as lives, given_at > clock_timestamp() - $1 * interval '1 ms' as is_new
-     from parts order by part`,
+    `select part, coalesce(f.node, '') as node, f.node is not null as lives, given_at > clock_timestamp() - $1 * interval '1 ms' as is_new
+     from parts left join (select node, epoch from fences join leases using (node)) f on f.node = parts.node and f.epoch = parts.epoch
+     order by part`,
     [lease_ms],
   );
   const nodes: { node: string }[] = await sql.unsafe("select node from leases where expires_at > clock_timestamp()");
@@ -82,26 +132,31 @@ const planned = async (
   return { moves, living: new Set(rows.filter(({ lives }) => lives).map(({ part }) => Number(part))) };
 };
 
-const give = (sql: ReservedSQL, part: number, to: string): Promise<unknown> =>
-  sql.unsafe(
-    "update parts set node = $2, epoch = fences.epoch, given_at = clock_timestamp() from fences where part = $1 and fences.node = $2",
-    [part, to],
-  );
+/** In the order in which guards take rows. A node that joins anew is waited for, so that nothing is given to its life before. */
+const GIVE = `with wanted as materialized (select part, receiver from jsonb_to_recordset($1::text::jsonb) as w (part bigint, receiver text)),
+    receivers as materialized (select node, epoch from fences where node in (select receiver from wanted) order by node for share),
+    held as materialized (select part from parts where part in (select part from wanted) order by part for no key update)
+  update parts set node = receivers.node, epoch = receivers.epoch, given_at = clock_timestamp() from wanted, receivers
+  where parts.part = wanted.part and receivers.node = wanted.receiver and parts.part in (select part from held)`;
+
+const wantedOf = (moves: readonly Move[]): string =>
+  JSON.stringify(moves.map(({ part, to: receiver }) => ({ part, receiver })));
+
+const give = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> => sql.unsafe(GIVE, [wantedOf(moves)]);
 
 /**
- * The node gives one of its parts to another that lives, once it has nothing more to write for it. Waits for a group of it that is under way;
- * false where it had no such part, or the other one is gone.
+ * The node gives parts of its own to others that live, once it has nothing more to write for them. Waits for a group of it that is under way. Answers
+ * which have moved: not those that it had not, nor those whose next node is gone.
  */
 export const handOver = async (
   sql: ReservedSQL,
-  { node, epoch }: { readonly node: string; readonly epoch: number },
-  { part, to }: Move,
-): Promise<boolean> => {
-  const rows = await sql.unsafe(
-    `update parts set node = $4, epoch = fences.epoch, given_at = clock_timestamp() from fences, leases
-     where part = $3 and parts.node = $1 and parts.epoch = $2
-       and fences.node = $4 and leases.node = $4 and leases.expires_at > clock_timestamp() returning 1`,
-    [node, epoch, part, to],
+  { node, epoch }: Holder,
+  moves: readonly Move[],
+): Promise<number[]> => {
+  const rows: { part: string }[] = await sql.unsafe(
+    `${GIVE} and parts.node = $2 and parts.epoch = $3
+       and receivers.node in (select leases.node from leases where expires_at > clock_timestamp()) returning parts.part`,
+    [wantedOf(moves), node, epoch],
   );
-  return rows.length === 1;
+  return rows.map(({ part }) => Number(part));
 };

@@ -4,7 +4,7 @@ import type { Config } from "#base/config.ts";
 import { keyId } from "#base/ids.ts";
 import { VERSION } from "#base/version.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { UnsafeDatabaseError } from "#db/pg/checks.ts";
+import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { inspectPostgres } from "#db/pg/inspect.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import { MachineError } from "./error.ts";

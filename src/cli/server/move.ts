@@ -23,7 +23,7 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
     throw usageError("--to", "expected postgres://user:password@host:port/database, postgres or sqlite");
   const hold = holdProcess();
   const { CopyError } = await import("#db/pg/copied-tables.ts");
-  const { UnsafeDatabaseError } = await import("#db/pg/checks.ts");
+  const { UnsafeDatabaseError } = await import("#db/engine/unsafe.ts");
   try {
     const onTable = (table: string, rows: number): void => {
       if (!json && rows > 0) print(`${table}: ${rows}`);

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect } from "bun:test";
 import { SQL } from "bun";
 import { NewerDatabaseError } from "#db/engine/migrate.ts";
-import { UnsafeDatabaseError } from "#db/pg/checks.ts";
+import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { PG_MIGRATIONS } from "#db/pg/migrations.ts";
 import { PgReports } from "#db/pg/reports.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";

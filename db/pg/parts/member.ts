@@ -1,0 +1,260 @@
+// A node of a cluster whose nodes are all active: it has some of the parts, takes those of nodes that have died, and hands its own over where another
+// has fewer (docs/cluster-nodes.md).
+import type { ReservedSQL } from "bun";
+import { log } from "#base/log.ts";
+import type { OtherNode, Parts } from "#base/parts.ts";
+import { CommitError } from "../../engine/store.ts";
+import { connected, LivingNode, LOOK_MS, type NodeOptions, soon } from "../living-node.ts";
+import { type SeenState, stateOf } from "../node-state.ts";
+import { Primary } from "../primary.ts";
+import { PgStore } from "../store.ts";
+import { type Holder, handOver, joinParts, leaveParts, plannedMoves, renewParts, takeOver } from "./moves.ts";
+import { type PartsHandler, Possession } from "./possession.ts";
+import { isUneven, lookAtParts, type PartsTable } from "./table.ts";
+
+/** How often the lease is renewed: twice in the time in which what is read must have been written to. */
+const RENEW_MS = 500;
+/** How often it looks who else there is, and tells the others that it is there. */
+const SHOW_MS = 1000;
+/** Parts that move at a time: so many are nobody's for a moment. */
+const AT_ONCE = 32;
+/** A transaction that moves parts waits for groups, of which the database ends those that stand still after two seconds. */
+const MOVE_MS = 10_000;
+
+export class PartsMember extends LivingNode implements Parts {
+  readonly epoch: number;
+  readonly #held: Possession;
+  /** What moves parts waits for others, so it has a connection of its own: no renewal may wait for it. */
+  readonly #mover: Primary;
+  #moves: Promise<unknown> = Promise.resolve();
+  #table: PartsTable = { owners: [], isOrphaned: false };
+  /** Raised by what this node has moved: what was seen before is older. */
+  #moved = 0;
+  #looked = Promise.withResolvers<void>();
+  #renewed_at: number;
+  #shown_at = Number.NEGATIVE_INFINITY;
+  /** Since when every renewal was in time. */
+  #steady_since = Number.NEGATIVE_INFINITY;
+  #taking: Promise<void> | undefined;
+  #giving: Promise<void> | undefined;
+  #gives_again_at = Number.NEGATIVE_INFINITY;
+  #isResting = false;
+
+  private constructor(options: NodeOptions, primary: Primary, epoch: number, joined_at: number) {
+    super(options, primary);
+    this.epoch = epoch;
+    this.#renewed_at = joined_at;
+    this.#mover = new Primary(options.url);
+    this.#held = new Possession({
+      holder: this.#holder,
+      clock: options.clock,
+      beforeCome: () => this.store?.giveUpNumbers(),
+    });
+  }
+
+  /**
+   * Connects, checks the database, migrates it, and makes the node one of those that live; a first node has all parts then. Throws UnsafeDatabaseError
+   * (also while a node is active alone), NewerDatabaseError, CommitError.
+   */
+  static join(options: NodeOptions): Promise<PartsMember> {
+    const { id, lease_ms, clock } = options;
+    return connected(options, async (sql, primary) => {
+      const joined_at = clock.monotonic();
+      const member = new PartsMember(options, primary, await joinParts(sql, id, lease_ms), joined_at);
+      try {
+        member.hold(joined_at);
+        await member.begin(sql);
+        await member.#lookNow();
+        await member.#taking;
+        return member;
+      } catch (error) {
+        await member.leave();
+        throw error;
+      }
+    });
+  }
+
+  get state(): SeenState {
+    const { isActive, isSilent, view } = this;
+    return stateOf({ isActive, serves: this.serves_ms > 0, isSilent, leader: undefined, view });
+  }
+
+  has(part: number): boolean {
+    return this.#held.has(part);
+  }
+
+  get isFirst(): boolean {
+    return this.#held.isFirst;
+  }
+
+  /** How many parts it has. */
+  get count(): number {
+    return this.#held.count;
+  }
+
+  nodeOf(part: number): OtherNode | undefined {
+    return this.#held.nodeOf(part);
+  }
+
+  /** Whether another node lives, which takes what this one gives away. */
+  get hasNext(): boolean {
+    return this.#table.owners.some(({ id, lives }) => lives && id !== this.id);
+  }
+
+  /** Until this is called nothing is handed over; what it has by then is adopted. */
+  onMoves(handler: PartsHandler): void {
+    this.#held.onMoves(handler);
+  }
+
+  /** The store of this node, which writes for its parts and for what is of none. */
+  openStore({ queueBytes }: { queueBytes?: number } = {}): PgStore {
+    if (!this.isActive) throw new CommitError("closed", "this node is not active");
+    const { url, fatal } = this.options;
+    this.store = new PgStore(new Primary(url), this.id, this.epoch, { fatal, queueBytes, tells: true, isShared: true });
+    return this.store;
+  }
+
+  /** From now on no part moves, until it leaves: called before what the handler needs is closed. Resolves when nothing is on its way. */
+  async rest(): Promise<void> {
+    this.#isResting = true;
+    this.#held.rest();
+    await this.#giving;
+  }
+
+  /** Gives all that it has to those who live, and is no node any more. The store must be closed by then. */
+  async leave(): Promise<void> {
+    if (this.hasLeft) return;
+    this.endLapse();
+    this.#isResting = true;
+    this.#held.rest();
+    const give = async (): Promise<void> => {
+      if (this.isFollowed) return;
+      await this.within((sql) => leaveParts(sql, this.#holder, this.options.lease_ms)).catch((error) => {
+        log("cluster").warn("its parts could not be given away; the others wait for the end of its lease: {error}", {
+          error,
+        });
+      });
+    };
+    // Behind a renewal that is under way.
+    this.turn = this.turn.then(give);
+    await this.end();
+    this.#looked.resolve();
+    await this.#mover.close();
+  }
+
+  get #holder(): Holder {
+    return { node: this.id, epoch: this.epoch };
+  }
+
+  protected get isActive(): boolean {
+    return !this.isFollowed && !this.hasLeft;
+  }
+
+  protected get pause(): number {
+    return LOOK_MS;
+  }
+
+  protected async beat(sql: ReservedSQL): Promise<void> {
+    if (this.isFollowed) return this.#looked.resolve();
+    const { clock, lease_ms } = this.options;
+    const now = clock.monotonic();
+    const isShown = now - this.#shown_at < SHOW_MS;
+    if (!isShown) await this.see(sql);
+    if (now - this.#renewed_at >= Math.min(RENEW_MS, lease_ms / 6)) await this.#renew(sql);
+    if (this.isFollowed) return;
+    await this.#look(sql);
+    if (isShown) return;
+    await this.show(sql);
+    await this.sign(sql);
+    this.#shown_at = now;
+  }
+
+  protected override reconnect(): void {
+    super.reconnect();
+    this.#mover.lost();
+  }
+
+  async #renew(sql: ReservedSQL): Promise<void> {
+    const { clock, lease_ms } = this.options;
+    const asked_at = clock.monotonic();
+    if (!(await renewParts(sql, this.id, this.epoch, lease_ms))) return this.follow();
+    if (this.serves_ms <= 0) this.#steady_since = asked_at;
+    this.#renewed_at = asked_at;
+    this.hold(asked_at);
+  }
+
+  async #look(sql: ReservedSQL): Promise<void> {
+    for (let moved = -1; moved !== this.#moved; ) {
+      moved = this.#moved;
+      this.#table = await lookAtParts(sql);
+    }
+    this.#held.see(this.#table);
+    this.#looked.resolve();
+    this.#looked = Promise.withResolvers();
+    if (!this.#isResting && this.serves_ms > 0) this.#move();
+  }
+
+  /** Resolves after a look that has begun later than this call. */
+  async #lookNow(): Promise<void> {
+    if (!this.isActive) return;
+    this.#moved++;
+    this.plan(0);
+    await this.#looked.promise;
+  }
+
+  /** One after the other. What has not come in time may be done all the same: the next look tells. */
+  #moving<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
+    const done = this.#moves.then(() => soon(this.options.clock, MOVE_MS, () => this.#mover.writer().then(work)));
+    this.#moves = done.catch(() => this.#mover.lost());
+    return done;
+  }
+
+  #move(): void {
+    const now = this.options.clock.monotonic();
+    // Where the database was away for all, the others are given time to renew theirs.
+    const isSteady = now - this.#steady_since >= this.options.lease_ms / 2;
+    if (this.#table.isOrphaned && isSteady) {
+      this.#taking ??= this.#takeOver().finally(() => {
+        this.#taking = undefined;
+      });
+    } else if (isUneven(this.#table) && now >= this.#gives_again_at) {
+      this.#giving ??= this.#handOver().finally(() => {
+        this.#giving = undefined;
+      });
+    }
+  }
+
+  async #takeOver(): Promise<void> {
+    try {
+      await this.#moving((sql) => takeOver(sql, this.options.lease_ms));
+    } catch (error) {
+      log("cluster").warn("parts that nobody has could not be given out yet: {error}", { error });
+      return;
+    }
+    await this.#lookNow();
+  }
+
+  async #handOver(): Promise<void> {
+    const { clock, lease_ms } = this.options;
+    try {
+      const planned = await this.#moving((sql) => plannedMoves(sql, lease_ms));
+      const moves = planned.filter(({ part }) => this.#held.mayLeave(part));
+      for (let at = 0; at < moves.length && !this.#isResting; at += AT_ONCE) {
+        const batch = moves.slice(at, at + AT_ONCE);
+        const leaving = await this.#held.leave(
+          batch.map(({ part }) => part),
+          lease_ms,
+        );
+        try {
+          if (leaving.isDone) await this.#moving((sql) => handOver(sql, this.#holder, batch));
+        } finally {
+          await this.#lookNow();
+          if (!this.#held.settle(leaving)) this.#gives_again_at = clock.monotonic() + lease_ms;
+        }
+        if (clock.monotonic() < this.#gives_again_at) return;
+      }
+    } catch (error) {
+      log("cluster").warn("parts could not be handed over: {error}", { error });
+    }
+  }
+}
