@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { Actor } from "./actor.ts";
+import { type Elsewhere, FarAsks } from "./far-asks.ts";
 
 /** An actor nobody has spoken to for this long is dropped. */
 export const IDLE_MS = 60_000;
@@ -33,17 +34,42 @@ export class Directory<A extends Actor<unknown>> {
   readonly #make: (id: string) => A;
   readonly #clock: Clock;
   readonly #copy: <T>(args: T) => T;
+  readonly #far: FarAsks | undefined;
   #stopping = false;
 
-  /** `copy` is `structuredClone` in tests, which proves that no message shares objects with its sender. */
-  constructor(make: (id: string) => A, clock: Clock, options: { copy?: <T>(args: T) => T } = {}) {
+  /** `copy` copies messages in tests, which proves that none shares objects with its sender. `elsewhere`: there are other nodes. */
+  constructor(
+    make: (id: string) => A,
+    clock: Clock,
+    options: { copy?: (<T>(args: T) => T) | undefined; elsewhere?: Elsewhere | undefined } = {},
+  ) {
     this.#make = make;
     this.#clock = clock;
     this.#copy = options.copy ?? ((args) => args);
+    const { elsewhere } = options;
+    this.#far = elsewhere && new FarAsks(elsewhere, clock, this);
   }
 
-  /** Sends one message and waits for its answer. 503 while the server stops or the mailbox is full. */
-  ask<K extends keyof Messages<A> & keyof A>(
+  /**
+   * Sends one message, to whichever node has the actor, and waits for its answer. Messages of one sender to one actor keep their order. 503
+   * while the server stops, the mailbox is full, or no node has the actor.
+   */
+  ask<K extends keyof Messages<A> & keyof A & string>(
+    id: string,
+    message: K,
+    args: Messages<A>[K]["args"],
+  ): Promise<Messages<A>[K]["reply"]> {
+    if (!this.#far) return this.askHere(id, message, args);
+    return this.#far.ask(id, message, args) as Promise<Messages<A>[K]["reply"]>;
+  }
+
+  /** What has this id is about to be made, of this part: before that it cannot be looked up. Nothing where there are no other nodes. */
+  expect(id: string, part: number): void {
+    this.#far?.expect(id, part);
+  }
+
+  /** Sends one message to the actor in this process, for whoever knows that it is here. */
+  askHere<K extends keyof Messages<A> & keyof A>(
     id: string,
     message: K,
     args: Messages<A>[K]["args"],
@@ -57,6 +83,11 @@ export class Directory<A extends Actor<unknown>> {
     entry.used = this.#clock.monotonic();
     const actor = entry.actor as Record<K, (args: unknown) => Promise<never>>;
     return actor[message](this.#copy(args));
+  }
+
+  /** It takes no messages any more. */
+  get isStopping(): boolean {
+    return this.#stopping;
   }
 
   /** How many actors are in memory. */

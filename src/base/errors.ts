@@ -84,5 +84,12 @@ export const forbidden = (detail = ""): AppError => new AppError("forbidden", "F
 export const conflict = (message: string, validations: readonly Validation[] = []): AppError =>
   new AppError("conflict", message, { validations });
 
+/** 503: nothing was begun, because who had to do it could not be reached or is not the one to do it any more. It may be asked again, elsewhere. */
+export class NotBegun extends AppError {
+  constructor(message: string) {
+    super("overloaded", message, { retry_after: 1 });
+  }
+}
+
 /** The kind of any thrown value: unknown errors are `internal`. */
 export const kindOf = (error: unknown): ErrorKind => (error instanceof AppError ? error.kind : "internal");

@@ -10,9 +10,11 @@ import type { NodeState } from "#schema/readiness.ts";
 import { elsewhereAnswer } from "./answer-head.ts";
 import { askActive } from "./ask-active.ts";
 import { askHere } from "./ask-here.ts";
-import { type NodePlace, placeOf } from "./connect.ts";
+import { type NodeListener, type NodePlace, placeOf } from "./connect.ts";
 import { type Head, MOST_HEAD, plainAnswer, readHead } from "./head.ts";
 import { EARLY_BYTES, Link } from "./link.ts";
+import { LINK_PATH, linkFrom } from "./node-head.ts";
+import type { WireSocket } from "./node-wire.ts";
 import { addressNamedBy } from "./passed-on.ts";
 import { certificateOf } from "./peer.ts";
 import { readinessOfSpare } from "./readiness.ts";
@@ -39,6 +41,8 @@ export type ForwarderOptions = {
   leader(): string | undefined;
   /** host:port of this node, once it is the active one and listens itself. */
   own(): string;
+  /** Another node wants a link, and has shown the token: answers who hears what comes on the socket from now on (node-link.ts). */
+  onNode?(socket: WireSocket, from: string): NodeListener;
   /** Where this node answers reads itself; undefined while it does not. */
   reads?(): NodePlace | undefined;
   /** Where several nodes are active. */
@@ -80,10 +84,10 @@ export class Forwarder {
       socket: {
         open: (socket) => this.#open(socket),
         data: (socket, bytes) => this.#fromClient(socket.data, bytes),
-        drain: ({ data }) => data?.drain("client"),
-        end: ({ data }) => data?.ended("server"),
-        close: ({ data }) => data?.close(),
-        error: ({ data }) => data?.close(),
+        drain: ({ data }) => (data?.taker ? data.taker.drain?.() : data?.drain("client")),
+        end: ({ data }) => (data?.taker ? data.taker.ended() : data?.ended("server")),
+        close: ({ data }) => (data?.taker ? data.taker.ended() : data?.close()),
+        error: ({ data }) => (data?.taker ? data.taker.failed() : data?.close()),
       },
     });
   }
@@ -158,6 +162,10 @@ export class Forwarder {
   }
 
   #fromClient(link: Link, bytes: Buffer): void {
+    if (link.taker) {
+      link.taker.data(bytes);
+      return;
+    }
     if (link.isAnswered) return;
     link.hear(bytes);
     if (!link.isPassing) this.#begin(link, link.kept ?? bytes);
@@ -172,8 +180,13 @@ export class Forwarder {
       this.#refuse(link, "400 Bad Request", "This is no request that can be passed on.");
       return;
     }
-    const { token, parts } = this.#options;
+    const { token, parts, onNode } = this.#options;
     const named = addressNamedBy(head.passedOnBy ?? null, this.#digest);
+    const from = onNode && head.path === LINK_PATH ? linkFrom(head.passedOnBy, this.#digest) : undefined;
+    if (from !== undefined && onNode) {
+      link.give((socket) => onNode(socket, from), early.subarray(head.end));
+      return;
+    }
     if (head.method === "GET" && head.path === "/healthz") link.answer(plainAnswer("200 OK", { message: "OK" }));
     else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
     // A node takes this one for the active one: it asks the next one, and nobody passes on what was passed on.

@@ -2,6 +2,7 @@
 // by the buffers of the two sockets: a side that does not take what comes stops the other one from being read.
 import type { Socket } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
+import type { NodeListener } from "./connect.ts";
 
 /** How long a client may take to hear the end. */
 const END_MS = 5_000;
@@ -22,6 +23,8 @@ export class Link {
   /** What the client has said and a node has to hear, or the next one; undefined when a node has begun, or it is too much. */
   kept: Buffer | undefined = Buffer.alloc(0);
   timer: Timer | undefined;
+  /** Whoever the socket of the client was given to. */
+  taker: NodeListener | undefined;
   isPassing = false;
   /** It goes on until somebody ends it: a WebSocket, or a stream of events. */
   isStream = false;
@@ -143,6 +146,16 @@ export class Link {
     this.client.socket?.resume();
     this.write("client", bytes);
     this.ended("client");
+  }
+
+  /** Gives the socket of the client away, and forgets it; `rest`: what it has said already. */
+  give(to: (socket: Socket) => NodeListener, rest: Buffer): void {
+    this.timer?.cancel();
+    this.#isOver = true;
+    this.kept = undefined;
+    this.taker = to(this.client.socket as Socket);
+    this.#closed();
+    if (rest.length > 0) this.taker.data(rest);
   }
 
   close(): void {

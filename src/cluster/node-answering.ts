@@ -1,0 +1,84 @@
+// The side of a link that answers: does what another node asks for, several at once, as if it had been asked here.
+import type { Clock } from "#base/clock.ts";
+import { AppError, NotBegun } from "#base/errors.ts";
+import { type Origin, withOrigin } from "#base/origin.ts";
+import { asPartOf } from "#base/trace.ts";
+import type { NodeListener } from "./connect.ts";
+import { type CallBody, MOST_CALLS } from "./node-asking.ts";
+import { errorText } from "./node-errors.ts";
+import { type Frame, KIND, MOST_FRAME } from "./node-frames.ts";
+import { linkOpened } from "./node-head.ts";
+import { NodeWire, type WireSocket } from "./node-wire.ts";
+
+/** Answers one kind of question; `from` is the name of the node that asks. Throws what the other node's caller is to catch. */
+export type NodeService = (args: unknown, from: string) => Promise<unknown>;
+
+export type AnsweringOptions = {
+  readonly clock: Clock;
+  readonly socket: WireSocket;
+  /** The name of the node that asks. */
+  readonly from: string;
+  service(name: string): NodeService | undefined;
+  /** Nobody asks here any more. */
+  over(): void;
+};
+
+export class Answering {
+  readonly #options: AnsweringOptions;
+  readonly #wire: NodeWire;
+  #underWay = 0;
+  #isLeaving = false;
+
+  constructor(options: AnsweringOptions) {
+    const { clock, socket, over } = options;
+    this.#options = options;
+    socket.write(linkOpened());
+    this.#wire = new NodeWire(clock, socket, { answers: true, frame: (frame) => this.#frame(frame), over });
+  }
+
+  /** Hears what comes on the socket. */
+  get listener(): NodeListener {
+    return this.#wire;
+  }
+
+  /** Begins nothing more. The other side asks nothing more when it hears that, and closes when it has been answered. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#wire.send(KIND.leaving, 0);
+  }
+
+  close(): void {
+    this.#wire.close();
+  }
+
+  #frame({ kind, id, body }: Frame): void {
+    // What this version does not know is of a newer one, and nothing that this one has offered.
+    if (kind === KIND.call) void this.#answer(id, body.toString());
+  }
+
+  async #answer(id: number, asked: string): Promise<void> {
+    this.#underWay += 1;
+    try {
+      const { service, args, origin, requests } = JSON.parse(asked) as CallBody;
+      const origin_of = origin === undefined ? undefined : () => origin as Origin;
+      const run = () => withOrigin(origin_of, () => this.#run(service, args));
+      const reply = await (requests ? asPartOf(requests, run) : run());
+      const text = reply === undefined ? "" : JSON.stringify(reply);
+      if (Buffer.byteLength(text) > MOST_FRAME)
+        throw new AppError("too_large", "The answer is too much for one message.");
+      this.#wire.send(KIND.answer, id, text);
+    } catch (error) {
+      this.#wire.send(KIND.failure, id, errorText(error, "a call"));
+    }
+    this.#underWay -= 1;
+  }
+
+  async #run(name: string, args: unknown): Promise<unknown> {
+    if (this.#isLeaving) throw new NotBegun("The node is stopping.");
+    if (this.#underWay > MOST_CALLS) throw new AppError("overloaded", "The node has too much under way.");
+    const service = this.#options.service(name);
+    // It comes later, or this node is of another version.
+    if (!service) throw new NotBegun("The node does not do this.");
+    return service(args, this.#options.from);
+  }
+}

@@ -1,0 +1,41 @@
+// Errors on their way from one node to another: what a caller tells apart comes back as what it was. Anything else is an internal error,
+// whose text stays in the log of the node where it happened.
+import { AppError, NotBegun } from "#base/errors.ts";
+import { log } from "#base/log.ts";
+import { CommitError, type Refusal } from "#db/engine/store.ts";
+
+type Member = "message" | "kind" | "detail" | "validations" | "retry_after" | "reason" | "members";
+
+type Said =
+  | { readonly type: "not_begun"; readonly message: string }
+  | { readonly type: "commit"; readonly message: string; readonly reason: Refusal; readonly constraint: string }
+  | ({ readonly type: "app" } & Pick<AppError, Member>)
+  | { readonly type: "internal" };
+
+/** The error as text for the wire; `doing` is named in the log when it is none that callers know. */
+export const errorText = (error: unknown, doing: string): string => JSON.stringify(saidOf(error, doing));
+
+const saidOf = (error: unknown, doing: string): Said => {
+  if (error instanceof NotBegun) return { type: "not_begun", message: error.message };
+  if (error instanceof CommitError) {
+    const { message, reason, constraint } = error;
+    return { type: "commit", message, reason, constraint };
+  }
+  if (error instanceof AppError) {
+    const { message, kind, detail, validations, retry_after, reason, members } = error;
+    return { type: "app", message, kind, detail, validations, retry_after, reason, members };
+  }
+  log("cluster").error("{doing} failed for another node: {error}", { doing, error });
+  return { type: "internal" };
+};
+
+/** The error that another node has said. */
+export const errorFrom = (text: string, node: string): Error => {
+  const said = JSON.parse(text) as Said;
+  if (said.type === "not_begun") return new NotBegun(said.message);
+  if (said.type === "commit") return new CommitError(said.reason, said.message, { constraint: said.constraint });
+  if (said.type === "internal") return new Error(`node ${node} failed; its log says why`);
+  const { kind, message, detail, validations, members, retry_after, reason } = said;
+  const known = { ...(retry_after === undefined ? {} : { retry_after }), ...(reason === undefined ? {} : { reason }) };
+  return new AppError(kind, message, { detail, validations, members, ...known });
+};

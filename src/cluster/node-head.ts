@@ -1,0 +1,49 @@
+// How a link between nodes begins: a request to what another node listens with, which only a node can make, and what that answers. Pure.
+import { sameDigest, sha256 } from "#base/ids.ts";
+import { MOST_HEAD } from "./head.ts";
+import { NODE_HEADER } from "./passed-on.ts";
+
+/** Nobody is answered here who has not the nodes' token. */
+export const LINK_PATH = "/.slipway/nodes";
+const PROTOCOL = "slipway-nodes";
+
+/** The name that a node says beside the token. */
+const NAME = /^(\S{1,200}) node=(\S{1,200})$/;
+
+export const linkRequest = (address: string, token: string, id: string): Buffer =>
+  Buffer.from(
+    [
+      `GET ${LINK_PATH} HTTP/1.1`,
+      `host: ${address}`,
+      "connection: upgrade",
+      `upgrade: ${PROTOCOL}`,
+      `${NODE_HEADER}: ${token} node=${encodeURIComponent(id)}`,
+      "\r\n",
+    ].join("\r\n"),
+  );
+
+/** The name of the node that asks for a link, by the value of the nodes' header; undefined for everybody else. */
+export const linkFrom = (value: string | undefined, digest: string): string | undefined => {
+  const [, given, id] = NAME.exec(value ?? "") ?? [];
+  return given !== undefined && id !== undefined && sameDigest(sha256(given), digest) ? named(id) : undefined;
+};
+
+const named = (id: string): string | undefined => {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return undefined;
+  }
+};
+
+const SWITCHED = Buffer.from(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${PROTOCOL}\r\n\r\n`);
+
+/** What is answered to a node. */
+export const linkOpened = (): Buffer => SWITCHED;
+
+/** What follows the answer that opens a link; undefined while that has not come whole. */
+export const opensLink = (bytes: Buffer): Buffer | "refused" | undefined => {
+  const length = Math.min(bytes.length, SWITCHED.length);
+  if (!bytes.subarray(0, length).equals(SWITCHED.subarray(0, length)) || bytes.length > MOST_HEAD) return "refused";
+  return bytes.length < SWITCHED.length ? undefined : bytes.subarray(SWITCHED.length);
+};

@@ -1,0 +1,136 @@
+// Messages to actors that may be on another node, which a second directory plays.
+import { expect, test } from "bun:test";
+import { Actor } from "#actors/runtime/actor.ts";
+import { Directory } from "#actors/runtime/directory.ts";
+import type { ActorPlace, Elsewhere } from "#actors/runtime/far-asks.ts";
+import { AppError, conflict, NotBegun } from "#base/errors.ts";
+import type { Store } from "#db/engine/store.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+
+const OTHER = { id: "other", address: "192.0.2.1:1" };
+
+class Notes extends Actor<readonly string[]> {
+  protected part(): undefined {}
+  protected load(): Promise<readonly string[]> {
+    return Promise.resolve([]);
+  }
+  note({ text }: { text: string }): Promise<readonly string[]> {
+    return this.handle((state) => {
+      if (text === "bad") throw conflict("No.");
+      const next = [...state, text];
+      return { state: next, reply: next };
+    });
+  }
+}
+
+/** A node's directory, and the one of the node that it asks. `at.place` is where actors are. */
+const nodes = (overrides: Partial<Elsewhere> = {}) => {
+  const clock = new ManualClock();
+  const at: { place: ActorPlace | Promise<ActorPlace>; looks: number } = { place: "here", looks: 0 };
+  const make = (id: string) => new Notes(id, {} as Store);
+  const there = new Directory(make, clock);
+  const elsewhere: Elsewhere = {
+    placeOf() {
+      at.looks += 1;
+      return at.place;
+    },
+    ask: (_, id, message, args) => there.askHere(id, message as "note", args as { text: string }),
+    expect() {},
+    ...overrides,
+  };
+  const here = new Directory(make, clock, { elsewhere });
+  return { clock, at, here, there };
+};
+
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  );
+
+test("[CP-33] a message goes where its actor is, and errors come from there", async () => {
+  const { at, here, there } = nodes();
+  expect(await here.ask("a", "note", { text: "1" })).toEqual(["1"]);
+  at.place = OTHER;
+  expect(await here.ask("a", "note", { text: "2" })).toEqual(["2"]);
+  expect(await errorOf(here.ask("a", "note", { text: "bad" }))).toMatchObject({ kind: "conflict" });
+  expect([here.size, there.size]).toEqual([1, 1]);
+});
+
+test("[CP-33] messages keep their order while it is looked up where their actor is", async () => {
+  const { at, here } = nodes();
+  const looked = Promise.withResolvers<ActorPlace>();
+  at.place = looked.promise;
+  const first = here.ask("a", "note", { text: "1" });
+  at.place = OTHER;
+  const second = here.ask("a", "note", { text: "2" });
+  const other = here.ask("b", "note", { text: "other" });
+  // Nobody waits for what another actor waits for.
+  expect(await other).toEqual(["other"]);
+  looked.resolve(OTHER);
+  expect(await second).toEqual(["1", "2"]);
+  expect(await first).toEqual(["1"]);
+  expect(await here.ask("a", "note", { text: "3" })).toEqual(["1", "2", "3"]);
+});
+
+test("[CP-33] while no node has the part of an actor its messages wait, for fifteen seconds at most", async () => {
+  const { at, clock, here } = nodes();
+  at.place = "nobody";
+  const patient = [here.ask("a", "note", { text: "1" }), here.ask("a", "note", { text: "2" })];
+  for (let i = 0; i < 100; i++) {
+    await clock.timerIn(50);
+    clock.advance(50);
+  }
+  at.place = OTHER;
+  expect(await Promise.all(patient)).toEqual([["1"], ["1", "2"]]);
+
+  at.place = "nobody";
+  let isOver = false;
+  const refused = errorOf(here.ask("a", "note", { text: "3" })).finally(() => {
+    isOver = true;
+  });
+  let waited = 0;
+  while (!isOver) {
+    await Promise.race([clock.timerIn(50), refused]);
+    if (isOver) break;
+    clock.advance(50);
+    waited += 50;
+  }
+  expect(await refused).toMatchObject({ kind: "overloaded", retry_after: 1 });
+  expect(await refused).not.toBeInstanceOf(NotBegun);
+  expect(waited).toBeLessThanOrEqual(15_100);
+});
+
+test("[CP-33] what was not begun is sent again, wherever the actor is by then; what may have been is not", async () => {
+  let tries = 0;
+  const { at, clock, here } = nodes({
+    ask() {
+      tries += 1;
+      return Promise.reject(tries < 3 ? new NotBegun("gone") : new AppError("internal", "unknown"));
+    },
+  });
+  at.place = OTHER;
+  const failed = errorOf(here.ask("a", "note", { text: "1" }));
+  for (let i = 0; i < 2; i++) {
+    await clock.timerIn(50);
+    clock.advance(50);
+  }
+  expect(await failed).toMatchObject({ kind: "internal" });
+  expect(tries).toBe(3);
+  tries = 0;
+  const came = here.ask("a", "note", { text: "1" });
+  await clock.timerIn(50);
+  at.place = "here";
+  clock.advance(50);
+  expect(await came).toEqual(["1"]);
+});
+
+test("[CP-33] a directory that stops lets nobody wait", async () => {
+  const { at, clock, here } = nodes();
+  at.place = "nobody";
+  const waiting = errorOf(here.ask("a", "note", { text: "1" }));
+  await clock.timerIn(50);
+  await here.stop();
+  clock.advance(50);
+  expect(await waiting).toMatchObject({ kind: "overloaded" });
+});

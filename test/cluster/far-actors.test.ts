@@ -1,0 +1,121 @@
+// Two nodes that share parts: messages to actors of either, over a real link, while parts move.
+import { afterEach, expect, test } from "bun:test";
+import { Actor } from "#actors/runtime/actor.ts";
+import { Directory } from "#actors/runtime/directory.ts";
+import { systemClock } from "#base/clock.ts";
+import { originNow, withOrigin } from "#base/origin.ts";
+import type { OtherNode, Parts } from "#base/parts.ts";
+import type { Store } from "#db/engine/store.ts";
+import { answerFarActors, farActors } from "#src/context/far-actors.ts";
+import { PartIndex } from "#src/context/part-index.ts";
+import { type LinkedNode, linkedNode } from "#test/support/cluster/linked-node.ts";
+
+/** Which node has which part; nobody's are in nobody's list. */
+type Shared = Map<number, string>;
+
+const open: LinkedNode[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one[Symbol.dispose]();
+});
+
+class Notes extends Actor<readonly string[]> {
+  readonly #node: string;
+  constructor(id: string, node: string) {
+    super(id, {} as Store);
+    this.#node = node;
+  }
+  protected part(): undefined {}
+  protected load(): Promise<readonly string[]> {
+    return Promise.resolve([]);
+  }
+  note({ text }: { text: string }): Promise<{ node: string; notes: readonly string[]; user: string | undefined }> {
+    return this.handle((state) => {
+      const notes = [...state, text];
+      return { state: notes, reply: { node: this.#node, notes, user: originNow()?.().user_id ?? undefined } };
+    });
+  }
+}
+
+/** Rows by id: whose part is known to the database. */
+const stored = (rows: ReadonlyMap<string, number>): Pick<Store, "get"> => ({
+  get: async ({ params }) => {
+    const part = rows.get(String(params[0]));
+    return (part === undefined ? undefined : { part }) as never;
+  },
+});
+
+const cluster = (names: readonly string[], shared: Shared, rows: ReadonlyMap<string, number>) => {
+  const nodes = new Map(names.map((name) => [name, linkedNode(name)]));
+  open.push(...nodes.values());
+  return names.map((name) => {
+    const node = nodes.get(name) as LinkedNode;
+    const placeOf = (part: number): OtherNode | undefined => nodes.get(shared.get(part) ?? "")?.place;
+    const parts: Parts = {
+      has: (part) => shared.get(part) === name,
+      isFirst: false,
+      nodeOf: (part) => (shared.get(part) === name ? undefined : placeOf(part)),
+    };
+    const index = new PartIndex(stored(rows));
+    const needs = { parts, index, links: node.links };
+    const elsewhere = farActors(needs, "chat");
+    const chats = new Directory((id) => new Notes(id, name), systemClock, { elsewhere });
+    answerFarActors(needs, { chat: chats } as never);
+    return { node, chats };
+  }) as [{ node: LinkedNode; chats: Directory<Notes> }, { node: LinkedNode; chats: Directory<Notes> }];
+};
+
+test("[CP-33] any node sends a message to the node of its actor's part, in order, and on behalf of the same user", async () => {
+  const shared: Shared = new Map([
+    [1, "a"],
+    [2, "b"],
+  ]);
+  const [a, b] = cluster(
+    ["a", "b"],
+    shared,
+    new Map([
+      ["one", 1],
+      ["two", 2],
+    ]),
+  );
+  const origin = { user_id: "someone", ip: null, user_agent: "", request_id: "request" };
+  const asked = await withOrigin(
+    () => origin,
+    () => a.chats.ask("two", "note", { text: "first" }),
+  );
+  expect(asked).toEqual({ node: "b", notes: ["first"], user: "someone" });
+  const all = Array.from({ length: 50 }, (_, n) => a.chats.ask("two", "note", { text: `${n}` }));
+  const last = (await Promise.all(all)).at(-1);
+  expect(last?.notes).toEqual(["first", ...Array.from({ length: 50 }, (_, n) => `${n}`)]);
+  expect((await b.chats.ask("one", "note", { text: "x" })).node).toBe("a");
+  expect([a.chats.size, b.chats.size]).toEqual([1, 1]);
+});
+
+test("[CP-33] what is about to be made is made where its part is", async () => {
+  const [a] = cluster(
+    ["a", "b"],
+    new Map([
+      [1, "a"],
+      [2, "b"],
+    ]),
+    new Map(),
+  );
+  a.chats.expect("new", 2);
+  expect((await a.chats.ask("new", "note", { text: "made" })).node).toBe("b");
+  // What is nowhere is answered by whoever is asked.
+  expect((await a.chats.ask("nothing", "note", { text: "made" })).node).toBe("a");
+});
+
+test("[CP-33] a message waits while its part moves, and comes to the next node; nobody passes it on", async () => {
+  const shared: Shared = new Map([[2, "b"]]);
+  const [a, b] = cluster(["a", "b"], shared, new Map([["two", 2]]));
+  expect((await a.chats.ask("two", "note", { text: "1" })).node).toBe("b");
+  shared.delete(2);
+  const waiting = a.chats.ask("two", "note", { text: "2" });
+  shared.set(2, "a");
+  expect((await waiting).node).toBe("a");
+  expect((await b.chats.ask("two", "note", { text: "3" })).notes).toEqual(["2", "3"]);
+  // b takes a for the owner, who has it no more: refused, and found again.
+  const late = b.chats.ask("two", "note", { text: "4" });
+  shared.set(2, "b");
+  expect((await late).node).toBe("b");
+});

@@ -1,0 +1,62 @@
+// Frames between nodes, cut at every byte and anywhere.
+import { expect, test } from "bun:test";
+import { type Frame, FrameReader, frameOf, KIND, MOST_FRAME } from "#src/cluster/node-frames.ts";
+import { randomFrom } from "#test/support/random.ts";
+
+const seed = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+type Plain = { kind: number; id: number; text: string };
+const plain = ({ kind, id, body }: Frame): Plain => ({ kind, id, text: Buffer.from(body).toString("latin1") });
+
+const SAID: Plain[] = [
+  { kind: KIND.call, id: 1, text: '{"service":"one"}' },
+  { kind: KIND.alive, id: 0, text: "" },
+  { kind: KIND.data, id: 2 ** 32 - 1, text: "\0\xff" },
+  { kind: KIND.answer, id: 7, text: "" },
+];
+
+const bytesOf = (said: readonly Plain[]): Buffer =>
+  Buffer.concat(said.map(({ kind, id, text }) => frameOf(kind as 0, id, Buffer.from(text, "latin1"))));
+
+test("[CP-30] frames that are cut at any byte are the same frames", () => {
+  const bytes = bytesOf(SAID);
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const reader = new FrameReader();
+    const heard = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((piece) => {
+      const frames = reader.take(Buffer.from(piece));
+      return frames === "wrong" ? [] : frames.map(plain);
+    });
+    expect(heard).toEqual(SAID);
+  }
+});
+
+test(`[CP-30] any frames in any pieces are the same frames, seed ${seed}`, () => {
+  const random = randomFrom(seed);
+  const upTo = (most: number): number => Math.floor(random() * most);
+  for (let round = 0; round < 200; round++) {
+    const said = Array.from({ length: 1 + upTo(12) }, () => ({
+      kind: upTo(9),
+      id: upTo(2 ** 32),
+      text: String.fromCharCode(upTo(256)).repeat(random() < 0.1 ? upTo(100_000) : upTo(40)),
+    }));
+    const bytes = bytesOf(said);
+    const reader = new FrameReader();
+    const heard: Plain[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      const piece = Buffer.from(bytes.subarray(at, at + 1 + upTo(random() < 0.5 ? 12 : 70_000)));
+      at += piece.length;
+      const frames = reader.take(piece);
+      if (frames === "wrong") throw new Error("these are frames");
+      heard.push(...frames.map(plain));
+      // What was given is used again for something else.
+      piece.fill(0);
+    }
+    expect(heard).toEqual(said);
+  }
+});
+
+test("[CP-32] a frame that is longer than any may be is none", () => {
+  const head = Buffer.alloc(9);
+  head.writeUInt32BE(MOST_FRAME + 1, 0);
+  expect(new FrameReader().take(head)).toBe("wrong");
+});

@@ -1,0 +1,291 @@
+// Nodes that ask each other, over real sockets and through what a node listens with.
+import { afterEach, expect, test } from "bun:test";
+import type { Socket } from "bun";
+import { AppError, NotBegun } from "#base/errors.ts";
+import { originNow, withOrigin } from "#base/origin.ts";
+import { CommitError } from "#db/engine/store.ts";
+import type { NodeService } from "#src/cluster/node-answering.ts";
+import { MOST_CALLS } from "#src/cluster/node-asking.ts";
+import { FrameReader, frameOf, KIND } from "#src/cluster/node-frames.ts";
+import { linkOpened, linkRequest } from "#src/cluster/node-head.ts";
+import { NodeWire } from "#src/cluster/node-wire.ts";
+import { makeCertificate } from "#test/cli/certificate.ts";
+import { type LinkedNode, linkedNode, NODES_TOKEN } from "#test/support/cluster/linked-node.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+
+const open: (() => void)[] = [];
+afterEach(() => {
+  for (const end of open.splice(0)) end();
+});
+
+/** A node that ends with the test. */
+const node = (...args: Parameters<typeof linkedNode>): LinkedNode => {
+  const one = linkedNode(...args);
+  open.push(() => one[Symbol.dispose]());
+  return one;
+};
+
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  );
+
+/** What takes connections, says at once that a link is open, and then does as it is told. */
+const listener = (heard: (socket: Socket, bytes: Buffer) => void) => {
+  const one = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: heard } });
+  open.push(() => one.stop(true));
+  return { id: "other", address: `127.0.0.1:${one.port}` };
+};
+
+test("[CP-30] calls are done several at once, in their order, and say who asks", async () => {
+  const seen: unknown[] = [];
+  const { promise: gate, resolve: let_go } = Promise.withResolvers<void>();
+  const b = node("b", {
+    note: async (args, from) => {
+      seen.push([args, from]);
+      if ((args as { n: number }).n === 0) await gate;
+      return args;
+    },
+    nothing: async () => undefined,
+  });
+  const a = node("a b");
+  const calls = Array.from({ length: 100 }, (_, n) => a.links.call(b.place, "note", { n }));
+  expect(await Promise.all(calls.slice(1))).toEqual(Array.from({ length: 99 }, (_, n) => ({ n: n + 1 })));
+  let_go();
+  expect(await calls[0]).toEqual({ n: 0 });
+  expect(seen).toEqual(Array.from({ length: 100 }, (_, n) => [{ n }, "a b"]));
+  expect(await a.links.call(b.place, "nothing", undefined)).toBeUndefined();
+  // A link is none of what is passed on.
+  expect(b.forwarder.size).toBe(0);
+});
+
+test("[CP-30] big messages and small ones go both ways", async () => {
+  const echo: NodeService = async (args) => args;
+  const [a, b] = [node("a", { echo }), node("b", { echo })];
+  const big = { text: "ä\u{1f600}x\n".repeat(700_000) };
+  const replies = await Promise.all([
+    a.links.call(b.place, "echo", big),
+    a.links.call(b.place, "echo", big),
+    b.links.call(a.place, "echo", big),
+    a.links.call(b.place, "echo", "small"),
+  ]);
+  expect(replies.slice(0, 3).every((one) => (one as typeof big).text === big.text)).toBe(true);
+  expect(replies[3]).toBe("small");
+  const tooBig = await errorOf(a.links.call(b.place, "echo", "x".repeat(40_000_000)));
+  expect(tooBig).toMatchObject({ kind: "too_large" });
+  expect(await a.links.call(b.place, "echo", 1)).toBe(1);
+});
+
+test("[CP-30] errors come back as what they were, others as an internal error", async () => {
+  const app = new AppError("conflict", "No.", {
+    detail: "why",
+    validations: [{ field: "name", detail: "taken" }],
+    retry_after: 7,
+    reason: "word",
+    members: { more: [1] },
+  });
+  const thrown: unknown[] = [
+    app,
+    new AppError("invalid", "Wrong."),
+    new CommitError("constraint", "two of them", { constraint: "users_username" }),
+    new NotBegun("not here"),
+    new TypeError("a secret of node b"),
+  ];
+  const fail: NodeService = (args) => Promise.reject(thrown[args as number]);
+  const [a, b] = [node("a"), node("b", { fail })];
+  const errors = await Promise.all(thrown.map((_, n) => errorOf(a.links.call(b.place, "fail", n))));
+  expect(errors.slice(0, 4)).toEqual(thrown.slice(0, 4));
+  expect(errors.slice(0, 4).map((one) => (one as Error).constructor)).toEqual([
+    AppError,
+    AppError,
+    CommitError,
+    NotBegun,
+  ]);
+  expect(errors[0]).toMatchObject({ ...app });
+  expect(errors[2]).toMatchObject({ reason: "constraint", constraint: "users_username" });
+  expect(errors[4]).toEqual(new Error("node b failed; its log says why"));
+  expect(await errorOf(a.links.call(b.place, "unknown", 0))).toBeInstanceOf(NotBegun);
+});
+
+test("[CP-30] what is done for somebody is done for them on the other node, too", async () => {
+  const [a, b] = [node("a"), node("b", { origin: async () => originNow()?.() })];
+  const origin = { user_id: "someone", ip: "192.0.2.7", user_agent: "agent", request_id: "request", note: { a: "b" } };
+  expect(
+    await withOrigin(
+      () => origin,
+      () => a.links.call(b.place, "origin", {}),
+    ),
+  ).toEqual(origin);
+  expect(await a.links.call(b.place, "origin", {})).toBeUndefined();
+});
+
+test("[CP-30] nobody opens a link without the nodes' token", async () => {
+  const asked: unknown[] = [];
+  const b = node("b", { note: async (args) => void asked.push(args) });
+  const stranger = node("stranger", {}, { token: "another-token" });
+  expect(await errorOf(stranger.links.call(b.place, "note", 1))).toBeInstanceOf(NotBegun);
+  const head = { "x-slipway-node": "another-token node=stranger" };
+  const plain = await fetch(`http://${b.place.address}/.slipway/nodes`, { headers: head });
+  expect(plain.status).toBe(503);
+  expect(asked).toEqual([]);
+});
+
+test("[CP-30] where nodes speak TLS, links do, and only to a node", async () => {
+  using folder = tempDirectory();
+  const own = await makeCertificate(folder.path, "own", "DNS:slipway.example.com");
+  const other = await makeCertificate(folder.path, "other", "DNS:slipway.example.com");
+  const tlsOf = async ({ cert, key }: { cert: string; key: string }) => ({
+    cert: await Bun.file(cert).text(),
+    key: await Bun.file(key).text(),
+  });
+  const echo: NodeService = async (args) => args;
+  const a = node("a", {}, { tls: await tlsOf(own) });
+  const b = node("b", { echo }, { tls: await tlsOf(own) });
+  const c = node("c", { echo }, { tls: await tlsOf(other) });
+  const big = "x".repeat(4 * 1024 * 1024);
+  expect(await a.links.call(b.place, "echo", big)).toBe(big);
+  expect(await errorOf(a.links.call(c.place, "echo", big))).toBeInstanceOf(NotBegun);
+});
+
+test("[CP-31] a node that nobody reaches has begun nothing; one that comes back is asked", async () => {
+  const a = node("a");
+  const b = node("b", { echo: async (args) => args });
+  expect(await errorOf(a.links.call({ id: "gone", address: "127.0.0.1:1" }, "echo", 1))).toBeInstanceOf(NotBegun);
+  expect(await errorOf(a.links.call({ id: "odd", address: "nowhere" }, "echo", 1))).toBeInstanceOf(NotBegun);
+  expect(await a.links.call(b.place, "echo", 1)).toBe(1);
+  b.links.close();
+  await until(async () => (await a.links.call(b.place, "echo", 2).catch(() => undefined)) === 2);
+});
+
+test("[CP-31] of calls that a node had when its connection broke nobody knows", async () => {
+  const { promise: never } = Promise.withResolvers<void>();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const slow: NodeService = () => {
+    begin();
+    return never;
+  };
+  const [a, b] = [node("a"), node("b", { slow })];
+  const call = errorOf(a.links.call(b.place, "slow", {}));
+  await begun;
+  b.links.close();
+  expect(await call).toMatchObject({ name: "CommitError", reason: "unknown" });
+});
+
+test("[CP-31] a node that says nothing for three seconds is given up, one that lives is not", () => {
+  const clock = new ManualClock();
+  const wires = { silent: 0, living: 0 };
+  const socket = { write: (bytes: Buffer) => bytes.length, pause() {}, resume() {}, end() {}, terminate() {} };
+  const wireOf = (name: keyof typeof wires) =>
+    new NodeWire(clock, socket as never, {
+      answers: false,
+      frame() {},
+      over() {
+        wires[name] += 1;
+      },
+    });
+  wireOf("silent");
+  const living = wireOf("living");
+  for (let second = 1; second <= 10; second++) {
+    clock.advance(1_000);
+    expect(wires.silent).toBe(second > 3 ? 1 : 0);
+    if (second % 3 === 0) living.data(frameOf(KIND.alive, 0));
+  }
+  expect(wires.living).toBe(0);
+  // Time in which this process stood still says nothing of the other.
+  clock.leap(60_000);
+  expect(wires.living).toBe(0);
+});
+
+test("[CP-31] a node that stops answers what it has begun and begins nothing more", async () => {
+  const { promise: gate, resolve: let_go } = Promise.withResolvers<string>();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const slow: NodeService = () => {
+    begin();
+    return gate;
+  };
+  const [a, b] = [node("a"), node("b", { slow })];
+  const call = a.links.call(b.place, "slow", {});
+  await begun;
+  const left = b.links.leave();
+  const late = errorOf(a.links.call(b.place, "slow", {}));
+  expect(await late).toBeInstanceOf(NotBegun);
+  let_go("done");
+  expect(await call).toBe("done");
+  await left;
+  await a.links.leave();
+  expect(await errorOf(a.links.call(b.place, "slow", {}))).toBeInstanceOf(NotBegun);
+});
+
+test("[CP-32] one call too many is refused, and so is what a node does not take", async () => {
+  const { promise: gate, resolve: let_go } = Promise.withResolvers<void>();
+  const [a, b] = [node("a"), node("b", { slow: () => gate })];
+  const calls = Array.from({ length: MOST_CALLS }, () => a.links.call(b.place, "slow", {}));
+  expect(await errorOf(a.links.call(b.place, "slow", {}))).toMatchObject({ kind: "overloaded" });
+  let_go();
+  await Promise.all(calls);
+
+  const stuck = listener((socket) => {
+    socket.write(linkOpened());
+    socket.pause();
+  });
+  const taken: Promise<unknown>[] = [];
+  let refused: unknown;
+  const text = "x".repeat(1024 * 1024);
+  await until(() => {
+    const call = errorOf(a.links.call(stuck, "any", text));
+    taken.push(call);
+    void call.then((error) => {
+      refused ??= error;
+    });
+    return refused !== undefined;
+  });
+  expect(refused).toMatchObject({ kind: "overloaded" });
+  expect(refused).not.toBeInstanceOf(NotBegun);
+  expect(taken.length).toBeLessThan(40);
+  a.links.close();
+  const [first, ...others] = await Promise.all(taken);
+  expect(first).toMatchObject({ reason: "unknown" });
+  // What had not gone out whole cannot have been begun.
+  expect(others.filter((error) => error instanceof NotBegun).length).toBeGreaterThan(10);
+});
+
+test("[CP-32] a node that does not read its answers is asked nothing more, and gets them all when it reads again", async () => {
+  const text = "x".repeat(256 * 1024);
+  let answered = 0;
+  const b = node("b", {
+    big: async () => {
+      answered += 1;
+      return text;
+    },
+  });
+  const { port } = b.forwarder;
+  const reader = new FrameReader();
+  let heard = 0;
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      data: (_, bytes) => {
+        const from = heard === 0 && bytes.indexOf("\r\n\r\n") >= 0 ? bytes.indexOf("\r\n\r\n") + 4 : 0;
+        const frames = reader.take(bytes.subarray(from));
+        if (frames !== "wrong") heard += frames.filter(({ kind }) => kind === KIND.answer).length;
+      },
+    },
+  });
+  open.push(() => socket.end());
+  socket.write(linkRequest(b.place.address, NODES_TOKEN, "a"));
+  socket.pause();
+  for (let id = 1; id <= 200; id++) socket.write(frameOf(KIND.call, id, JSON.stringify({ service: "big" })));
+  let before = -1;
+  await until(() => {
+    const isAtRest = answered > 0 && answered === before;
+    before = answered;
+    return isAtRest;
+  });
+  expect(answered).toBeLessThanOrEqual(200);
+  socket.resume();
+  await until(() => heard === 200);
+});

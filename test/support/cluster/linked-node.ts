@@ -1,0 +1,51 @@
+// Links of a node as tests need them: behind what a node listens with, on a port of its own.
+import { systemClock } from "#base/clock.ts";
+import type { OtherNode } from "#base/parts.ts";
+import { Forwarder } from "#src/cluster/forwarder.ts";
+import type { NodeService } from "#src/cluster/node-answering.ts";
+import { NodeLinks } from "#src/cluster/node-link.ts";
+import { certificateOf } from "#src/cluster/peer.ts";
+
+const STATE = { node: "active", lease: "held", database: "answers", standby: "connected" } as const;
+
+export const NODES_TOKEN = "the-token-of-the-nodes";
+
+export type LinkedNode = Disposable & {
+  readonly links: NodeLinks;
+  readonly forwarder: Forwarder;
+  /** Where others reach it. */
+  readonly place: OtherNode;
+};
+
+type Options = { readonly token?: string; readonly tls?: { readonly cert: string; readonly key: string } };
+
+/** A node of this name with these services. */
+export const linkedNode = (
+  id: string,
+  services: Readonly<Record<string, NodeService>> = {},
+  { token = NODES_TOKEN, tls }: Options = {},
+): LinkedNode => {
+  const links = new NodeLinks({ clock: systemClock, id, token, certificate: tls && certificateOf(tls.cert) });
+  for (const [name, service] of Object.entries(services)) links.serve(name, service);
+  const forwarder = new Forwarder({
+    hostname: "127.0.0.1",
+    port: 0,
+    tls,
+    clock: systemClock,
+    max_connections: 100,
+    token,
+    leader: () => undefined,
+    own: () => "",
+    onNode: (socket, from) => links.accept(socket, from),
+    state: () => STATE,
+  });
+  return {
+    links,
+    forwarder,
+    place: { id, address: `127.0.0.1:${forwarder.port}` },
+    [Symbol.dispose]() {
+      links.close();
+      forwarder.end();
+    },
+  };
+};
