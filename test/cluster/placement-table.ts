@@ -137,13 +137,11 @@ export const TABLE: Readonly<Record<Way, string>> = {
     GET /api/v2/templateversions/:templateversion/dry-run/:job
     PATCH /api/v2/templateversions/:templateversion/dry-run/:job/cancel
     GET /api/v2/templateversions/:templateversion/dry-run/:job/logs
-    GET /api/v2/templateversions/:templateversion/dry-run/:job/matched-provisioners
     GET /api/v2/templateversions/:templateversion/dry-run/:job/resources
     GET /api/v2/templateversions/:templateversion/dynamic-parameters
     POST /api/v2/templateversions/:templateversion/dynamic-parameters/evaluate
     GET /api/v2/templateversions/:templateversion/external-auth
     GET /api/v2/templateversions/:templateversion/logs
-    GET /api/v2/templateversions/:templateversion/presets
     GET /api/v2/templateversions/:templateversion/resources
     GET /api/v2/templateversions/:templateversion/rich-parameters
     POST /api/v2/templateversions/:templateversion/unarchive
@@ -305,6 +303,8 @@ export const TABLE: Readonly<Record<Way, string>> = {
     POST /api/v2/templates/:template/versions/archive
     GET /api/v2/templates/examples
     GET /api/v2/templates/schema
+    GET /api/v2/templateversions/:templateversion/presets
+    GET /api/v2/templateversions/:templateversion/dry-run/:job/matched-provisioners
     GET /api/v2/updatecheck
     GET POST /api/v2/users
     DELETE GET /api/v2/users/:user

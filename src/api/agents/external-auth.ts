@@ -112,19 +112,22 @@ class Wait {
   readonly #undo: (() => void)[];
 
   constructor({ topics, streams }: ApiContext, { agent_id, owner_id }: AgentCaller, provider: string) {
+    const look = (): void => {
+      this.#news = true;
+      this.#wake?.();
+    };
     this.#undo = [
       // First, because it may refuse.
       streams.add({ end: () => this.end(), ping: () => {} }, agent_id),
       topics.subscribe("external_auth", owner_id, ({ provider_id }) => {
-        if (provider_id !== provider) return;
-        this.#news = true;
-        this.#wake?.();
+        if (provider_id === provider) look();
       }),
+      topics.subscribe("missed", "", look),
       topics.subscribe("agent_gone", agent_id, () => this.end()),
     ];
   }
 
-  /** True after the next link, false when the wait is over. */
+  /** True after the next link, or when one may have been missed; false when the wait is over. */
   async next(): Promise<boolean> {
     while (!this.#news && !this.#over) {
       await new Promise<void>((resolve) => {

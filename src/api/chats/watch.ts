@@ -50,7 +50,7 @@ const awaited = (pending_calls: Events["owner_chats"]["pending_calls"]): Partial
 class WatchSocket implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #owner: string;
-  #leave: () => void = () => {};
+  #leaves: readonly (() => void)[] = [];
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
@@ -60,7 +60,13 @@ class WatchSocket implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    this.#leave = this.#ctx.topics.subscribe("owner_chats", this.#owner, (event) => this.#take(socket, event));
+    const { topics } = this.#ctx;
+    // Whoever comes back reads the list.
+    const missed = (): void => socket.close(CLOSE.goingAway, "events may have been missed: read the list again");
+    this.#leaves = [
+      topics.subscribe("owner_chats", this.#owner, (event) => this.#take(socket, event)),
+      topics.subscribe("missed", "", missed),
+    ];
   }
 
   message(socket: Socket): void {
@@ -68,7 +74,7 @@ class WatchSocket implements SocketHandler {
   }
 
   close(): void {
-    this.#leave();
+    for (const leave of this.#leaves) leave();
   }
 
   #take(socket: Socket, event: Events["owner_chats"]): void {

@@ -25,6 +25,9 @@ const BY_VARIABLE: readonly (readonly [variable: string, way: Way])[] = [
 ];
 
 const BY_ROUTE: Readonly<Record<string, Found>> = {
+  // The keeper of prebuilds and workers of their own are where there is one of each.
+  "GET /api/v2/templateversions/:templateversion/presets": { way: "first", variable: "" },
+  "GET /api/v2/templateversions/:templateversion/dry-run/:job/matched-provisioners": { way: "first", variable: "" },
   // What the node says of itself.
   "GET /healthz": { way: "here", variable: "" },
   "GET /readyz": { way: "here", variable: "" },

@@ -18,6 +18,8 @@ export interface ChangeListener {
   changed(id: string): void;
   /** What the person with this id may see may be another set now. */
   accessChanged(user_id: string): void;
+  /** Changes may have been missed: whatever is shown may be another. */
+  missed(): void;
   /** It, or one of its versions, is another now; it may have been deleted. */
   templateChanged(template: TemplateRow): void;
 }
@@ -55,6 +57,7 @@ export class ChangedIds {
       void this.#noteShowing(id);
       void this.#noteTemplate(id);
     });
+    ctx.topics.subscribeAll("missed", () => this.#forget());
   }
 
   /** Tells of every change from now on until the returned function is called. */
@@ -99,6 +102,14 @@ export class ChangedIds {
       }
     }
     for (const one of [...this.#listeners]) one.changed(id);
+  }
+
+  /** Nobody can go on from an earlier place. */
+  #forget(): void {
+    this.#number += 1;
+    this.#floor = this.#number;
+    this.#changes.clear();
+    for (const one of [...this.#listeners]) one.missed();
   }
 
   async #noteShowing(id: string): Promise<void> {

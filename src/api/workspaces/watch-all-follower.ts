@@ -76,7 +76,10 @@ export class WorkspacesFollower implements ChangeListener {
   }
 
   accessChanged(user_id: string): void {
-    if (user_id !== this.#caller.user_id) return;
+    if (user_id === this.#caller.user_id) this.missed();
+  }
+
+  missed(): void {
     this.#rolesChanged = true;
     this.#missed = undefined;
     this.#isAll = true;

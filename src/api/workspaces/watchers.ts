@@ -30,6 +30,7 @@ export class Watchers {
     const sources = new ShownSources<Watched>();
     this.#services = { silenceTimer: new SilenceTimer(ctx.clock), pace: new Pace(), broad, sources };
     ctx.topics.subscribeAll("shown_changed", (id) => broad.look(sources.changed(id)));
+    ctx.topics.subscribeAll("missed", () => broad.look(this.#watched.values()));
     ctx.jobs.onChange(() => broad.queueMoved());
   }
 

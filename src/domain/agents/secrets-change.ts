@@ -19,7 +19,13 @@ export const tellSecretsChange = async (deps: Deps, agent_id: string, signal: Ab
   const place = await findAgentById(deps.store, agent_id);
   if (!place || signal.aborted) return;
   const tell = coalesced(() => askToRenew(deps, agent_id, signal));
-  const undo = deps.topics.subscribe("secrets_changed", place.owner_id, tell);
+  const leaves = [
+    deps.topics.subscribe("secrets_changed", place.owner_id, tell),
+    deps.topics.subscribe("missed", "", tell),
+  ];
+  const undo = (): void => {
+    for (const leave of leaves) leave();
+  };
   signal.addEventListener("abort", undo, { once: true });
 };
 

@@ -1,0 +1,64 @@
+// Streams that live by what all nodes hear, when a node may have missed something: whoever follows ends up with what is so now.
+import { expect, setDefaultTimeout } from "bun:test";
+import { updateBy } from "#db/engine/sql.ts";
+import { workspaces } from "#db/schema/workspaces.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
+import type { ClientSocket } from "#src/client.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
+
+setDefaultTimeout(60_000);
+
+const updateWorkspace = updateBy(workspaces, workspaces.id);
+
+testInside("[CP-22] followers of workspaces get what was written unheard, and no earlier place counts", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { store, topics } = contextOf(server);
+  const template = await makeTemplate(admin, JSON.stringify(ECHO));
+  const { id } = await awaitBuild(admin, (await createWorkspace(admin, template.id)).id);
+  using all = await admin.socket("/api/v2/workspaces/watch");
+  using one = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
+  /** What a stream tells of workspaces next. */
+  const next = async (socket: ClientSocket) => {
+    for (;;) {
+      const event = await socket.json<WorkspacesEvent>();
+      if (event.type === "snapshot" || event.type === "changes") return event;
+    }
+  };
+  const snapshot = async () => {
+    for (;;) {
+      const event = await next(all);
+      if (event.type === "snapshot") return event;
+    }
+  };
+  const shown = async (name: string) => {
+    for (;;) {
+      const { type, data } = await one.json<{ type: string; data: Workspace }>();
+      if (type === "data" && data.name === name) return;
+    }
+  };
+  const first = await snapshot();
+  await shown("dev");
+
+  // As another node does it whose words are lost.
+  await store.commit([updateWorkspace(id, { name: "renamed" })]);
+  topics.publish("missed", "", {});
+  const again = await snapshot();
+  expect(again.workspaces.map(({ name }) => name)).toEqual(["renamed"]);
+  await shown("renamed");
+  using back = await admin.socket(`/api/v2/workspaces/watch?after_id=${first.id}`);
+  expect((await next(back)).type).toBe("snapshot");
+});
+
+testInside("[CP-22] whoever watches their chats is sent to read the list again", async () => {
+  await using world = await openWorld();
+  const { admin, server } = world;
+  const { topics } = contextOf(server);
+  using watch = await admin.socket("/api/v2/chats/watch");
+  topics.publish("missed", "", {});
+  expect((await watch.closed).code).toBe(1001);
+});
