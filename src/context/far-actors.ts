@@ -5,9 +5,9 @@ import type { Directory } from "#actors/runtime/directory.ts";
 import type { ActorPlace, Elsewhere } from "#actors/runtime/far-asks.ts";
 import { NotBegun } from "#base/errors.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
+import type { PartIndex } from "#db/part-index.ts";
 import type { Parted } from "#db/part-of.ts";
 import type { NodeLinks } from "#src/cluster/node-link.ts";
-import type { PartIndex } from "./part-index.ts";
 
 /** Actors by what their ids name: a dry run is a job. */
 export type ActorKind = Extract<Parted, "agent" | "chat" | "job" | "template_version" | "workspace">;

@@ -5,11 +5,11 @@ import { isUuid } from "#base/ids.ts";
 import { partOf } from "#base/parts.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
+import type { PartIndex } from "#db/part-index.ts";
 import { findTaskByName } from "#db/tasks/tasks.ts";
 import { findKey } from "#db/users/api-keys.ts";
 import { findUserByName } from "#db/users/users.ts";
 import { findWorkspaceByName } from "#db/workspaces/workspaces.ts";
-import type { PartIndex } from "#src/context/part-index.ts";
 
 /** What is not there is refused by the first node. */
 const FIRST = 0;

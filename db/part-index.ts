@@ -1,6 +1,6 @@
 // The part of each id that somebody has asked for, kept: an id never changes its part. Bounded, the ones asked for last.
-import type { Store } from "#db/engine/store.ts";
-import { findPart, type Parted } from "#db/part-of.ts";
+import type { Store } from "./engine/store.ts";
+import { findPart, type Parted } from "./part-of.ts";
 
 const MOST = 100_000;
 
