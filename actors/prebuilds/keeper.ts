@@ -173,6 +173,7 @@ export class PrebuildKeeper {
       group_acl: {},
       task_id: null,
     };
+    workspaces().expect(id, workspace.part);
     await workspaces().ask(id, "create", { workspace, build });
   }
 

@@ -1,6 +1,7 @@
 // Copying a chat up to a message (rules FK-1 to FK-4): an extension, for trying another way without losing this one.
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { partOf } from "#base/parts.ts";
 import { mayCreateChat, mayDriveChat } from "#domain/access.ts";
 import { readChat, visibleChat } from "#domain/chats/find.ts";
 import { titleOf } from "#domain/chats/input.ts";
@@ -30,6 +31,7 @@ export const forkChat = (ctx: ApiContext) =>
         const key = requestKey(request, `fork ${place.id}`, body);
         const id = key === undefined ? uuid() : chatIdOf(caller.user_id, key.key);
         if (!(await isMadeBy(ctx, id, key))) {
+          ctx.chats.expect(id, partOf(place.owner_id));
           // Two of the same at once: the second finds that the first has made it.
           await ctx.chats
             .ask(id, "fork", { source_id: place.id, message_id, title, request: key })

@@ -3,6 +3,7 @@ import { fallbackTitle } from "#actors/chat/background/title-text.ts";
 import { admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { partOf } from "#base/parts.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
 import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -53,6 +54,7 @@ export const createChat = async (
   const owner = { id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null };
   const asked = { chat: owner, content: typed, system_prompt: system, dynamic_tools };
   const { content, custom_prompt } = await admitPrompt(ctx, asked);
+  ctx.chats.expect(id, partOf(caller.user_id));
   const made = ctx.chats.ask(id, "create", {
     request,
     chat: {

@@ -1,6 +1,7 @@
 // Making a template version from an upload (or from a template that comes with the server), which starts its import.
 import { AppError, forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { partOf } from "#base/parts.ts";
 import { findFile } from "#db/templates/files.ts";
 import { findTemplate } from "#db/templates/templates.ts";
 import { openVariables, sealVariables } from "#db/templates/variables.ts";
@@ -36,6 +37,7 @@ export const createVersion = async (
   const id = uuid();
   const file_id = await fileOf(ctx, caller, body);
   if (!mayManageTemplates(caller, organization.id)) await refuseTerraform(ctx, file_id);
+  ctx.versions.expect(id, partOf(template?.id ?? id));
   await ctx.versions.ask(id, "create", {
     job_id: uuid(),
     organization_id: organization.id,

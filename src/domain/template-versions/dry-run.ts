@@ -55,6 +55,7 @@ export const createDryRun = async (
     throw new AppError("too_many_requests", `You have ${AT_ONCE} dry runs under way; wait for one or cancel it.`);
   }
   const id = uuid();
+  ctx.dryRuns.expect(id, row.part);
   await ctx.dryRuns.ask(id, "create", {
     template_version_id: version.id,
     part: row.part,

@@ -97,6 +97,7 @@ const makeReady = async (deps: Deps, name: string): Promise<void> => {
     while (!deps.parts.has(partOf(id))) id = uuid();
     const job_id = uuid();
     const ended = endOf(deps, job_id);
+    versions.expect(id, partOf(id));
     await versions.ask(id, "create", {
       job_id,
       organization_id,

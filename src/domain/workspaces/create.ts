@@ -87,7 +87,10 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const beside = (workspace_id: string) =>
     task?.rows({ workspace_id, organization_id: template.organization_id }) ?? [];
   const claimed = await claimPrebuild(ctx, manifest, workspace, build, beside);
-  if (claimed === undefined) await ctx.workspaces.ask(id, "create", { workspace, build, beside: beside(id) });
+  if (claimed === undefined) {
+    ctx.workspaces.expect(id, workspace.part);
+    await ctx.workspaces.ask(id, "create", { workspace, build, beside: beside(id) });
+  }
   const made = await readWorkspace(ctx, claimed ?? id, caller);
   if (!made) throw notFound();
   return made;
