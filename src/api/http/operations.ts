@@ -41,7 +41,8 @@ export class Operations {
 
   /** The operation that a request with this path is for. */
   find(method: string, path: string): Operation | undefined {
-    return this.#at(path).find((one) => one.method === method);
+    const segments = segmentsOf(path);
+    return this.#byLength.get(segments.length)?.find((one) => one.method === method && fits(one.segments, segments));
   }
 
   /** The methods that this path takes; none when there is no such path. */
