@@ -91,11 +91,16 @@ export const makeWorkspace = async (admin: Client, name: string, template_id: st
 export type EchoAgent = { agent_id: string; workspace_id: string; client: Client };
 
 /** Agents of one new workspace, each with its token; nothing runs behind them, so that a test can be the agent. */
-export const makeAgents = async (world: World, name: string, count: number): Promise<EchoAgent[]> => {
+export const makeAgents = async (
+  world: World,
+  name: string,
+  count: number,
+  owner = world.admin,
+): Promise<EchoAgent[]> => {
   const tokens = new Map(Array.from({ length: count }, (_, i) => [`agent-${i}`, crypto.randomUUID() as string]));
   const agents = [...tokens].map(([agent, token]) => ({ name: agent, token }));
   const template = await makeTemplate(world, name, { provisioner: "echo", resources: [{ name: "group", agents }] });
-  const workspace = await makeWorkspace(world.admin, name, template);
+  const workspace = await makeWorkspace(owner, name, template);
   return workspace.latest_build.resources
     .flatMap((resource) => resource.agents ?? [])
     .map((agent) => ({

@@ -1,5 +1,5 @@
 // `bun run torture`: every check of this folder and of test/fuzz in its long form, one after the other. Prints a table and keeps the
-// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network] [--reads]; ends with 1 when a
+// last result of each check in README.md. [--only PART OF A NAME] [--rounds N] [--seed N] [--full] [--cluster] [--network] [--reads] [--active every]; ends with 1 when a
 // check failed.
 // With SLIPWAY_TEST_DATABASE=postgres those that are of both databases run on the PostgreSQL of SLIPWAY_TEST_POSTGRES, in rows of their own.
 import { readFileSync, writeFileSync } from "node:fs";
@@ -116,6 +116,7 @@ const OF_BOTH = [
 const onThere = (name: string): string => `${name}, on PostgreSQL`;
 const isOfCluster = (name: string): boolean => name.startsWith("cluster:");
 const withReads = (name: string): string => `${name}, reads on every node`;
+const withEvery = (name: string): string => `${name}, every node active`;
 
 /** What a check answers, if anything, is one line about what was seen. */
 type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
@@ -163,6 +164,8 @@ const { values } = parseArgs({
     full: { type: "boolean", default: false },
     /** Checks of clusters, in rows of their own: on nodes that all answer reads (`cluster_reads = every`). */
     reads: { type: "boolean", default: false },
+    /** The same: on nodes that are all active (`cluster_active = every`); `one` is the default. */
+    active: { type: "string", default: "one" },
     /** As `--only cluster:`, beside another `--only`. */
     cluster: { type: "boolean", default: false },
     /** As `--only network:`, beside another `--only`. */
@@ -170,11 +173,13 @@ const { values } = parseArgs({
   },
 });
 if (values.reads) process.env.SLIPWAY_TEST_CLUSTER_READS = "every";
+const isEvery = values.active === "every";
+if (isEvery) process.env.SLIPWAY_TEST_CLUSTER_ACTIVE = "every";
 const isWanted = (name: string): boolean =>
   name.includes(values.only ?? "") &&
   (!values.cluster || isOfCluster(name)) &&
   (!values.network || name.startsWith("network:")) &&
-  (!values.reads || isOfCluster(name)) &&
+  (!(values.reads || isEvery) || isOfCluster(name)) &&
   (!onPostgres || OF_BOTH.includes(name));
 const wanted = PLAN.filter(({ name }) => isWanted(name));
 if (wanted.length === 0) say(`no check is called so; there are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
@@ -189,7 +194,7 @@ const run = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise
   const done = (outcome: Result["outcome"], said: string): Result => {
     const seconds = (performance.now() - began) / 1000;
     const date = new Date().toISOString().slice(0, 10);
-    const shown = values.reads ? withReads(name) : onPostgres ? onThere(name) : name;
+    const shown = isEvery ? withEvery(name) : values.reads ? withReads(name) : onPostgres ? onThere(name) : name;
     return { name: shown, numbers, rounds, seed, outcome, said, seconds, date };
   };
   const check = CHECKS.find((one) => one.name === name);
@@ -215,7 +220,7 @@ for (const one of wanted) {
     README,
     withRows(
       readFileSync(README, "utf8"),
-      PLAN.flatMap(({ name }) => [name, onThere(name), withReads(name)]),
+      PLAN.flatMap(({ name }) => [name, onThere(name), withReads(name), withEvery(name)]),
       results,
       describeMachine(),
     ),

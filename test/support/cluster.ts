@@ -8,11 +8,13 @@ import { until } from "./until.ts";
 
 export const LEASE_MS = 3000;
 const KEY = "5".repeat(64);
-/** What `cluster_reads` is on all nodes; the setting's default where nobody says. */
-const reads = (): Record<string, string> => {
-  const value = process.env.SLIPWAY_TEST_CLUSTER_READS;
-  return value ? { SLIPWAY_CLUSTER_READS: value } : {};
+/** What `cluster_reads` and `cluster_active` are on all nodes; the settings' defaults where nobody says. */
+const kinds = (): Record<string, string> => {
+  const { SLIPWAY_TEST_CLUSTER_READS: reads, SLIPWAY_TEST_CLUSTER_ACTIVE: active } = process.env;
+  return { ...(reads ? { SLIPWAY_CLUSTER_READS: reads } : {}), ...(active ? { SLIPWAY_CLUSTER_ACTIVE: active } : {}) };
 };
+/** Whether every node works, each for its parts. */
+export const isEveryActive = (): boolean => process.env.SLIPWAY_TEST_CLUSTER_ACTIVE === "every";
 
 export type NodeProcess = {
   readonly id: string;
@@ -83,7 +85,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
         SLIPWAY_CHAT_TITLES: "false",
         // Where nodes have addresses of their own their clients are no programs of this machine, and are counted.
         SLIPWAY_API_RATE_LIMIT: "0",
-        ...reads(),
+        ...kinds(),
         ...(places.hosts ? { SLIPWAY_ALLOWED_HOSTS: places.hosts.join(",") } : {}),
         ...env,
       },

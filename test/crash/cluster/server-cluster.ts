@@ -2,7 +2,7 @@
 // cluster-oracle.ts judges.
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
-import { LEASE_MS, type NodeProcess, startCluster, type TestCluster } from "#test/support/cluster.ts";
+import { isEveryActive, LEASE_MS, type NodeProcess, startCluster, type TestCluster } from "#test/support/cluster.ts";
 import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -10,6 +10,8 @@ import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { CLIENT_MS, ClusterLoad } from "./cluster-load.ts";
 import { judge, type Row } from "./cluster-oracle.ts";
+import { PartsLoad } from "./parts-load.ts";
+import { judgeParts, notePartWriters, partEvents } from "./parts-oracle.ts";
 
 export const FAULTS = ["kill", "stop", "cut", "hand-over", "kill-spare"] as const;
 export type Fault = (typeof FAULTS)[number];
@@ -140,8 +142,12 @@ export const torture = async <F extends string>(
   if (!first) throw new Error("no node");
   const { token } = await new Client(first.url).signIn(ADMIN.email, ADMIN.password);
   await noteWriters(await truth());
-  const load = new ClusterLoad(() => [...nodes.values()][Math.floor(random() * nodes.size)], token ?? "");
+  const anyNode = (): NodeProcess | undefined => [...nodes.values()][Math.floor(random() * nodes.size)];
+  const load = new ClusterLoad(anyNode, token ?? "");
+  const parts = isEveryActive() ? await PartsLoad.make(anyNode, token ?? "", random) : undefined;
+  if (parts) await notePartWriters(await truth());
   load.start();
+  parts?.start();
   const said = (): string => [...nodes.values()].map((node) => `${node.id}:\n${node.said().slice(-3000)}`).join("\n");
   const goesOn = async (after: string): Promise<number> => {
     const seen = load.acknowledged;
@@ -156,7 +162,8 @@ export const torture = async <F extends string>(
   const pauses: Pause[] = [];
   const wrong: string[] = [];
   for (const fault of faults) {
-    const active = await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
+    const active =
+      (parts && anyNode()) ?? (await until(() => cluster.active().catch(() => undefined), { what: "an active node" }));
     const number = [...nodes].find(([, { id }]) => id === active.id)?.[0] ?? 1;
     const spare = NODES.find((n) => n !== number) ?? 2;
     const ended = endedBy(fault, number, spare);
@@ -171,6 +178,10 @@ export const torture = async <F extends string>(
     const other = await more?.(fault as F, { active: number, spare, nodes, acknowledged: () => load.acknowledged });
     const ms = await goesOn(fault);
     pauses.push({ fault, ms });
+    if (parts)
+      await until(() => parts.pause_ms === 0, { what: `lines of every part to be taken after ${fault}` }).catch(
+        (error) => wrong.push(`${(error as Error).message}: ${said()}`),
+      );
     if (ms > longestPause(fault))
       wrong.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${said()}`);
     await other?.end?.();
@@ -186,12 +197,15 @@ export const torture = async <F extends string>(
   await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
   // From the database itself: lists over HTTP end after a thousand.
   const rows = await rowsByWriter(await truth());
+  // Parts come back to who has had them: then who was first to write says nothing, and whose the part was at that moment does.
+  const judged = parts ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
+  if (parts) wrong.push(...(await parts.finish()), ...judgeParts(await partEvents(await truth())));
   return {
     acknowledged: load.acknowledged,
     unknown: load.count("unknown"),
     refused: load.count("refused"),
     pauses,
-    wrong: [...judge(load.writes, rows), ...load.wrong, ...wrong],
+    wrong: [...judge(load.writes, judged), ...load.wrong, ...wrong],
   };
 };
 
