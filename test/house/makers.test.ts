@@ -18,5 +18,5 @@ test("[CP-23] whoever asks an actor to be made has said of which part it is", ()
     }),
   );
   expect(makers.length).toBeGreaterThan(5);
-  expect(makers.filter(({ file, isSaid }) => !isSaid)).toEqual([]);
+  expect(makers.filter(({ isSaid }) => !isSaid)).toEqual([]);
 });
