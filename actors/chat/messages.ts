@@ -122,7 +122,7 @@ export type StartedAttempt = {
   /** Not empty: the calls of the last step that have no result yet are run, and no model is called. */
   readonly calls: readonly PendingCall[];
   /** Those of them that may not run, with the words that answer them, by their ids. */
-  readonly refused: ReadonlyMap<string, string>;
+  readonly refused: readonly (readonly [id: string, why: string])[];
   /** There are calls for the client beside those. */
   readonly awaits_client: boolean;
   /** What the system prompt depends on. */

@@ -33,11 +33,11 @@ export class Directory<A extends Actor<unknown>> {
   readonly #entries = new Map<string, Entry<A>>();
   readonly #make: (id: string) => A;
   readonly #clock: Clock;
-  readonly #copy: <T>(args: T) => T;
+  readonly #copy: (<T>(message: T) => T) | undefined;
   readonly #far: FarAsks | undefined;
   #stopping = false;
 
-  /** `copy` copies messages in tests, which proves that none shares objects with its sender. `elsewhere`: there are other nodes. */
+  /** `copy` copies messages and replies in tests, which proves that they are plain data. `elsewhere`: there are other nodes. */
   constructor(
     make: (id: string) => A,
     clock: Clock,
@@ -45,7 +45,7 @@ export class Directory<A extends Actor<unknown>> {
   ) {
     this.#make = make;
     this.#clock = clock;
-    this.#copy = options.copy ?? ((args) => args);
+    this.#copy = options.copy;
     const { elsewhere } = options;
     this.#far = elsewhere && new FarAsks(elsewhere, clock, this);
   }
@@ -82,7 +82,8 @@ export class Directory<A extends Actor<unknown>> {
     }
     entry.used = this.#clock.monotonic();
     const actor = entry.actor as Record<K, (args: unknown) => Promise<never>>;
-    return actor[message](this.#copy(args));
+    const copy = this.#copy;
+    return copy ? actor[message](copy(args)).then(copy) : actor[message](args);
   }
 
   /** It takes no messages any more. */

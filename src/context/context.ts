@@ -86,8 +86,8 @@ export type ContextOptions = {
   parts?: Parts;
   /** The place in a cluster that was waited for. */
   membership?: Membership | undefined;
-  /** Messages to actors are copied, to prove that they are plain data: tests only. */
-  copyMessages?: boolean;
+  /** Copies messages to actors and their replies, to prove that they are plain data: tests only. */
+  copyMessages?: <T>(message: T) => T;
   /** What hashes of new passwords cost instead of what is recommended: tests only. */
   hashCost?: HashCost | undefined;
   /** Other ways to bring workspaces to life: tests only. */
@@ -180,7 +180,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const { config, clock = systemClock, parts = ALL_PARTS } = options;
     const { topics } = this;
     const { max_connections, allowed_private_networks: allowed } = config;
-    const copy = options.copyMessages ? structuredClone : undefined;
+    const copy = options.copyMessages;
     const base: Base = { config, clock, store, parts, topics, encryption, copy, accessUrl: () => this.accessUrl };
     this.config = config;
     this.sources = options.sources;

@@ -11,6 +11,7 @@ import { openContext } from "#src/context/open.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 import { asNodes, startProxy, startSpares } from "./cluster/nodes.ts";
+import { plainCopy, takeNotPlain } from "./plain-copy.ts";
 import { onPostgres, openServersStore, removeServersDatabase } from "./postgres-server.ts";
 import { CHEAP, fillMigrated, fillPrepared } from "./prepared.ts";
 import { compiledProgram } from "./program.ts";
@@ -110,7 +111,7 @@ const startHere = async (directory: string, options: TestServerOptions) => {
   const membership = proxy && ({ takerOfNames: (key) => takerOfNames(nodeToken(key)) } as Membership);
   const program = compiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
-  const tests = { copyMessages: true, daemon, hashCost: options.dearPasswords ? undefined : CHEAP };
+  const tests = { copyMessages: plainCopy, daemon, hashCost: options.dearPasswords ? undefined : CHEAP };
   const context = await openContext({ config, sources, clock, models, environment, ...tests, ...opened, membership });
   const server = await startServer(context, { checkAnswers: true });
   const spares = proxy && startSpares(context, server.url, proxy, { config, clock, database });
@@ -121,6 +122,8 @@ const startHere = async (directory: string, options: TestServerOptions) => {
       await spares?.[Symbol.asyncDispose]();
       await server.stop("the test is over");
       await context[Symbol.asyncDispose]();
+      const [lost] = takeNotPlain();
+      if (lost) throw new Error(`a message to an actor, or its reply, is no JSON: ${lost}`);
       const [first] = context.requests.mismatches.kept;
       if (first && !options.allowMismatches)
         throw new Error(

@@ -15,7 +15,8 @@ const REFUSED = "The person in charge has refused this call. Go on without it, o
 export type Permitted = {
   /** To be run, or answered as refused, now. */
   readonly calls: readonly PendingCall[];
-  readonly refused: ReadonlyMap<string, string>;
+  /** Ids of those that are refused, and why. */
+  readonly refused: readonly (readonly [id: string, why: string])[];
   /** Ids of those that wait for a person. */
   readonly asked: readonly string[];
 };
@@ -32,12 +33,10 @@ export const permittedCalls = (
     calls: verdicts.flatMap(({ call, verdict }) =>
       verdict === "asked" || (verdict === "granted" && !own.includes(call)) ? [] : [call],
     ),
-    refused: new Map(
-      verdicts.flatMap(({ call, verdict }) => {
-        const why = words[verdict];
-        return why === undefined ? [] : [[call.tool_call_id, why] as const];
-      }),
-    ),
+    refused: verdicts.flatMap(({ call, verdict }) => {
+      const why = words[verdict];
+      return why === undefined ? [] : [[call.tool_call_id, why] as const];
+    }),
     asked: verdicts.flatMap(({ call, verdict }) => (verdict === "asked" ? [call.tool_call_id] : [])),
   };
 };

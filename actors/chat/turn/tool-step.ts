@@ -31,8 +31,8 @@ type Answered = ToolAnswer & { readonly at: number };
 export class ToolStep {
   readonly #deps: AgentDeps;
   readonly #chat_id: string;
-  readonly #begun: Pick<StartedAttempt, "calls" | "refused" | "fence" | "about" | "chat_key" | "context_limit"> &
-    WithMcp;
+  readonly #begun: Pick<StartedAttempt, "calls" | "fence" | "about" | "chat_key" | "context_limit"> & WithMcp;
+  readonly #refused: ReadonlyMap<string, string>;
   readonly #buffer: StreamBuffer;
   readonly #answers = new Map<PendingCall, Answered>();
   readonly #written = new Map<PendingCall, Gathered>();
@@ -50,6 +50,7 @@ export class ToolStep {
     this.#deps = deps;
     this.#chat_id = chat_id;
     this.#begun = begun;
+    this.#refused = new Map(begun.refused);
     this.#buffer = buffer;
   }
 
@@ -85,10 +86,9 @@ export class ToolStep {
 
   /** What came of the calls that were run; those that rules or people have refused were not. */
   get answered(): AnsweredCall[] {
-    const { calls, refused } = this.#begun;
-    return calls.flatMap((call) => {
+    return this.#begun.calls.flatMap((call) => {
       const answer = this.#answers.get(call);
-      return answer && !refused.has(call.tool_call_id) ? [{ call, ...answer }] : [];
+      return answer && !this.#refused.has(call.tool_call_id) ? [{ call, ...answer }] : [];
     });
   }
 
@@ -136,7 +136,7 @@ export class ToolStep {
         this.#buffer.push({ type: "tool-result", tool_call_id, tool_name, result_delta }, "tool");
       },
     };
-    const refusal = this.#begun.refused.get(tool_call_id);
+    const refusal = this.#refused.get(tool_call_id);
     const answered =
       refusal === undefined
         ? await runTool(

@@ -1,0 +1,19 @@
+// Messages to actors are JSON: every server of a test in this process copies them so (support/plain-copy.ts). Here is what that must see.
+import { expect, test } from "bun:test";
+import { plainCopy, problemsIn, takeNotPlain } from "#test/support/plain-copy.ts";
+
+class Shape {}
+
+test("[CP-34] what JSON would lose of a message is seen, wherever it is", () => {
+  const plain = { a: [1, "b", null, { c: true }], left_out: undefined };
+  expect(problemsIn(plain, "")).toEqual([]);
+  expect(plainCopy<unknown>(plain)).toEqual({ a: [1, "b", null, { c: true }] });
+  expect(plainCopy(plain).a).not.toBe(plain.a);
+  expect(plainCopy(undefined)).toBeUndefined();
+  const lost: unknown[] = [new Map(), new Set(), new Date(0), new Uint8Array(1), new Shape(), 1n, Number.NaN];
+  for (const one of [...lost, Symbol("x"), () => 1]) expect(problemsIn({ deep: [one] }, "")).toHaveLength(1);
+  expect(problemsIn([undefined], "")).toEqual(["[0]: undefined"]);
+  expect(takeNotPlain()).toEqual([]);
+  plainCopy({ bytes: new Uint8Array(1) });
+  expect(takeNotPlain()).toEqual([".bytes: Uint8Array of { bytes }"]);
+});
