@@ -18,9 +18,11 @@ export type Interrupted = {
   readonly about: PromptOf;
 };
 
+type StartedBy = "id" | "owner_id" | "part" | "parent_chat_id" | "history_version";
+
 export interface ChatEffects {
   /** Begins the turn that the chat owes on its history; the one that runs on another history is obsolete and ends. */
-  startTurn(chat: Pick<ChatState, "id" | "owner_id" | "parent_chat_id" | "history_version">, begun: Begun): void;
+  startTurn(chat: Pick<ChatState, StartedBy>, begun: Begun): void;
   /** Stops the turn and reports what it has said on this history. */
   stopTurn(chat: Interrupted, history_version: number): void;
   /** True while a turn of the chat runs, waits or is being stopped. */

@@ -104,6 +104,7 @@ export const openChats = ({
     {
       store,
       clock,
+      parts,
       models,
       agentHttp,
       toolServices,
@@ -125,8 +126,8 @@ export const openChats = ({
   const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });
   const diffs = new Diffs({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
   const effects: ChatEffects = {
-    startTurn: ({ id, owner_id, parent_chat_id, history_version }, begun) =>
-      generations.start({ id, owner_id }, parent_chat_id === null ? "root" : "child", history_version, begun),
+    startTurn: ({ id, owner_id, part, parent_chat_id, history_version }, begun) =>
+      generations.start({ id, owner_id, part }, parent_chat_id === null ? "root" : "child", history_version, begun),
     stopTurn: (chat, history_version) => generations.interrupt(chat, history_version),
     holdsTurn: (chat_id) => generations.holds(chat_id),
     saidSoFar: (chat_id) => generations.buffer(chat_id),

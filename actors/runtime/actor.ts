@@ -89,6 +89,11 @@ export abstract class Actor<State> {
     });
   }
 
+  /** Of which part the state in memory is; undefined while there is none. */
+  get ofPart(): number | undefined {
+    return this.#state && this.part(this.#state);
+  }
+
   /** True when the instance can be dropped without losing anything. */
   get quiet(): boolean {
     return this.#mailbox.idle && this.mayLeave();
@@ -97,6 +102,11 @@ export abstract class Actor<State> {
   /** Resolves when every message that was waiting has been answered. */
   drained(): Promise<void> {
     return this.#mailbox.drained();
+  }
+
+  /** True when no message waits or is being handled. */
+  get rests(): boolean {
+    return this.#mailbox.idle;
   }
 
   async #commit(outcome: Outcome<State, unknown>): Promise<void> {

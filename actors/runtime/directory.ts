@@ -110,4 +110,23 @@ export class Directory<A extends Actor<unknown>> {
     await Promise.all([...this.#entries.values()].map(({ actor }) => actor.drained()));
     this.#entries.clear();
   }
+
+  /**
+   * Lets go of the actors of these parts, of which no message comes here any more. Resolves when all that were waiting have been answered. What
+   * holds an actor beside its mailbox is to be ended before.
+   */
+  async leave(isLeaving: (part: number) => boolean): Promise<void> {
+    await Promise.all([...this.#entries].map(([id, { actor }]) => this.#letGo(id, actor, isLeaving)));
+  }
+
+  /** Of which part it is may be known only once its first message has been handled. */
+  async #letGo(id: string, actor: A, isLeaving: (part: number) => boolean): Promise<void> {
+    const stays = (): boolean => actor.ofPart !== undefined && !isLeaving(actor.ofPart);
+    do {
+      if (stays()) return;
+      await actor.drained();
+    } while (!actor.rests);
+    if (stays()) return;
+    if (this.#entries.get(id)?.actor === actor) this.#entries.delete(id);
+  }
 }

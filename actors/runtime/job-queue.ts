@@ -14,6 +14,8 @@ export type QueuedJob = {
   readonly urgency: Urgency;
   /** What a worker must have; default: what the built-in one has. */
   readonly tags?: Tags;
+  /** Of which part its owner is (src/base/parts.ts). */
+  readonly part?: number | undefined;
   /** Does the work and reports to the job's owner by itself; must not reject. */
   run(signal: AbortSignal, worker: Worker): Promise<void>;
 };
@@ -32,6 +34,13 @@ export interface WorkerPool {
   onChange(listener: () => void): void;
 }
 
+type Running = {
+  readonly abort: AbortController;
+  readonly done: Promise<void>;
+  readonly part: number | undefined;
+  again?: QueuedJob;
+};
+
 /** Tags of the built-in worker: it takes the jobs that ask for nothing else. */
 const WORKER_TAGS: Readonly<Record<string, string>> = { scope: "organization", owner: "" };
 
@@ -43,7 +52,7 @@ export class JobQueue {
   readonly #waiting: QueuedJob[] = [];
   /** Jobs that none of the workers could take; in no order. */
   readonly #parked = new Map<string, QueuedJob>();
-  readonly #running = new Map<string, { abort: AbortController; done: Promise<void>; again?: QueuedJob }>();
+  readonly #running = new Map<string, Running>();
   #builtIn = 0;
   #stopped = false;
   readonly #listeners: (() => void)[] = [];
@@ -120,6 +129,20 @@ export class JobQueue {
     await Promise.all([...this.#running.values()].map(({ done }) => done));
   }
 
+  /** Other nodes go on with the jobs of these parts: here they end as they do with the server. Resolves when none runs. */
+  async leave(isLeaving: (part: number) => boolean): Promise<void> {
+    const leaves = ({ part }: Pick<QueuedJob, "part">): boolean => part !== undefined && isLeaving(part);
+    for (const job of this.#waiting.filter(leaves)) this.#waiting.splice(this.#waiting.indexOf(job), 1);
+    for (const job of [...this.#parked.values()].filter(leaves)) this.#parked.delete(job.id);
+    const running = [...this.#running.values()].filter(leaves);
+    for (const one of running) {
+      delete one.again;
+      one.abort.abort(new ServerStopping());
+    }
+    this.#changed();
+    await Promise.all(running.map(({ done }) => done));
+  }
+
   #changed(): void {
     for (const listener of this.#listeners) listener();
   }
@@ -182,7 +205,7 @@ export class JobQueue {
       this.#fill();
       this.#changed();
     });
-    this.#running.set(job.id, { abort, done });
+    this.#running.set(job.id, { abort, done, part: job.part });
   }
 }
 

@@ -22,7 +22,7 @@ export class Scheduler {
   readonly #deliver: Deliver;
   readonly #sweep: () => void;
   readonly #parts: Parts;
-  readonly #running = new Set<string>();
+  readonly #running = new Map<string, Promise<void>>();
   readonly #held = new Map<string, number>();
   #ticking: Ticking[] = [];
 
@@ -62,15 +62,23 @@ export class Scheduler {
     }
   }
 
-  async #fire(timer: Timer): Promise<void> {
-    this.#running.add(timer.id);
+  /** Resolves when every message that is on its way now has been handled. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running.values());
+  }
+
+  #fire(timer: Timer): Promise<void> {
+    const fired = this.#hand(timer).finally(() => this.#running.delete(timer.id));
+    this.#running.set(timer.id, fired);
+    return fired;
+  }
+
+  async #hand(timer: Timer): Promise<void> {
     try {
       await this.#deliver(timer);
     } catch (error) {
       this.#held.set(timer.id, this.#clock.now() + RETRY_MS);
       log("scheduler").error("timer {id} failed: {error}", { id: timer.id, error });
-    } finally {
-      this.#running.delete(timer.id);
     }
   }
 }

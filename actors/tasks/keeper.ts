@@ -72,6 +72,13 @@ export class TaskKeeper {
     }
   }
 
+  /** Other nodes look after the tasks of other parts than these from now on. Resolves when no look at one is under way. */
+  async leave(left: OwnParts): Promise<void> {
+    this.#waiting.clear();
+    await Promise.all(this.#looking.values());
+    await this.start(left);
+  }
+
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.all(this.#looking.values());

@@ -36,8 +36,17 @@ import {
 } from "./state.ts";
 
 /** Where the work of imports goes (actors/template-version/import-runner.ts). */
+export type SubmittedImport = {
+  readonly version_id: string;
+  readonly job_id: string;
+  readonly created_at: number;
+  readonly tags: Readonly<Record<string, string>>;
+  /** The version's. */
+  readonly part: number;
+};
+
 export interface Imports {
-  submit(job: { version_id: string; job_id: string; created_at: number; tags: Readonly<Record<string, string>> }): void;
+  submit(job: SubmittedImport): void;
   cancel(job_id: string): void;
 }
 
@@ -113,7 +122,8 @@ export class TemplateVersionActor extends Actor<VersionState> {
           insertTemplateVersion({ ...version, manifest: null }),
           setTimer(ACTOR, this.id, REAP, reapDue(job)),
         ],
-        after: () => this.#deps.imports.submit({ version_id: this.id, job_id, created_at: now, tags: input.tags }),
+        after: () =>
+          this.#deps.imports.submit({ version_id: this.id, job_id, created_at: now, tags, part: version.part }),
         reply: undefined,
       };
     }).catch(nameTaken);
@@ -300,7 +310,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
 
   #submit({ job, version }: VersionState): void {
     const { id, created_at, tags } = job;
-    this.#deps.imports.submit({ version_id: version.id, job_id: id, created_at, tags });
+    this.#deps.imports.submit({ version_id: version.id, job_id: id, created_at, tags, part: version.part });
   }
 }
 

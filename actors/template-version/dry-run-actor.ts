@@ -23,8 +23,16 @@ import { REAP } from "./state.ts";
 export const DRY_RUN = "dry_run";
 
 /** Where the work of dry runs goes (actors/template-version/dry-run-runner.ts). */
+export type SubmittedDryRun = {
+  readonly job_id: string;
+  readonly created_at: number;
+  readonly tags: Readonly<Record<string, string>>;
+  /** The version's; older jobs do not say it. */
+  readonly part: number | undefined;
+};
+
 export interface DryRuns {
-  submit(job: { job_id: string; created_at: number; tags: Readonly<Record<string, string>> }): void;
+  submit(job: SubmittedDryRun): void;
   cancel(job_id: string): void;
 }
 
@@ -170,8 +178,8 @@ export class DryRunActor extends Actor<JobRow> {
     };
   }
 
-  #submit({ id: job_id, created_at, tags }: JobRow): void {
-    this.#deps.runs.submit({ job_id, created_at, tags });
+  #submit({ id: job_id, created_at, tags, input: { part } }: JobRow): void {
+    this.#deps.runs.submit({ job_id, created_at, tags, part });
   }
 
   #now(): number {

@@ -38,7 +38,7 @@ export class DryRunRunner implements DryRuns {
   }
 
   /** One that no worker can take waits, and says so, until one comes, it is cancelled or given up. */
-  submit({ job_id, created_at, tags }: Parameters<DryRuns["submit"]>[0]): void {
+  submit({ job_id, created_at, tags, part }: Parameters<DryRuns["submit"]>[0]): void {
     const { jobs } = this.#deps;
     if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (jobs.workersFor(tags).length === 0) {
@@ -46,7 +46,7 @@ export class DryRunRunner implements DryRuns {
       this.#reportOf(job_id).say("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#run(job_id, signal, worker);
-    jobs.submit({ id: job_id, created_at, urgency: "person", tags, run });
+    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, run });
   }
 
   cancel(job_id: string): void {

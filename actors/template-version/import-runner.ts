@@ -43,7 +43,7 @@ export class ImportRunner implements Imports {
   }
 
   /** Without a worker that has these tags the job waits, and says so, until one comes, it is cancelled or given up. */
-  submit({ version_id, job_id, created_at, tags }: Parameters<Imports["submit"]>[0]): void {
+  submit({ version_id, job_id, created_at, tags, part }: Parameters<Imports["submit"]>[0]): void {
     const { jobs } = this.#deps;
     if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
     if (jobs.workersFor(tags).length === 0) {
@@ -52,7 +52,7 @@ export class ImportRunner implements Imports {
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> =>
       this.#run({ id: version_id, job_id, tags, worker }, signal);
-    jobs.submit({ id: job_id, created_at, urgency: "person", tags, run });
+    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, run });
   }
 
   cancel(job_id: string): void {

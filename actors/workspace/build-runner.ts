@@ -56,7 +56,7 @@ export class BuildRunner implements Builds {
   }
 
   /** A job that no worker can take stays pending, and says so, until one comes, it is cancelled or given up. */
-  submit({ workspace_id, job_id, created_at, tags, urgency }: SubmittedBuild): void {
+  submit({ workspace_id, job_id, created_at, tags, urgency, part }: SubmittedBuild): void {
     const { jobs } = this.#deps;
     // What goes back into the queue is still held by the run that gives it back.
     if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
@@ -66,6 +66,7 @@ export class BuildRunner implements Builds {
       created_at,
       urgency,
       tags,
+      part,
       run: (signal, worker) => this.#run(workspace_id, job_id, signal, worker),
     });
   }

@@ -17,6 +17,8 @@ export type SubmittedBuild = {
   readonly created_at: number;
   readonly tags: Readonly<Record<string, string>>;
   readonly urgency: Urgency;
+  /** The workspace's. */
+  readonly part: number;
 };
 
 /** Builds that the server makes by itself (src/domain/builds/automatic.ts). */

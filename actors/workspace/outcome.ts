@@ -45,8 +45,9 @@ const announce = ({ topics, builds }: Deps, { state, events, effects }: Change):
     const { job_id } = effect;
     if (effect.do === "cancel") builds.cancel(job_id);
     else {
-      const { build, job, tags } = state;
-      builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: urgencyOf(build) });
+      const { build, job, tags, workspace } = state;
+      const { part } = workspace;
+      builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: urgencyOf(build), part });
     }
   }
 };

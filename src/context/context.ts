@@ -25,6 +25,7 @@ import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
 import { ALL_PARTS, type OwnParts, ownParts, type Parts, someOf } from "#base/parts.ts";
+import { within } from "#base/retry.ts";
 import { Topics } from "#base/topics.ts";
 import { BackupsByHand } from "#db/backup/by-hand.ts";
 import { backupFolder, type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
@@ -102,6 +103,9 @@ export type ContextOptions = {
 
 /** Bytes of one answer of an MCP server. */
 const MOST_OF_MCP = 16 * 1024 * 1024;
+
+/** A part may be nobody's for so long while what runs of it ends. */
+const LEAVE_MS = 3_000;
 
 type Agents = ReturnType<typeof openAgents>;
 type Workspaces = ReturnType<typeof openWorkspaces>;
@@ -311,11 +315,12 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Called once the server listens and its URL is known: what was interrupted goes on, and a fresh install gets its template. */
   async started(): Promise<void> {
     void dropStored(this);
-    const own = ownParts(this.parts);
-    const { isFirst } = this.parts;
-    if (isFirst) await this.#endForbidden();
-    if (own?.length !== 0) await this.#recover(own);
-    if (isFirst) await this.readyTemplates.start();
+    // Of several nodes each is told which parts are its own.
+    if (this.parts === ALL_PARTS) {
+      await this.#endForbidden();
+      await this.#recover(undefined);
+      await this.readyTemplates.start();
+    }
     this.scheduler.start();
     this.uses.start(this.clock);
     this.usage.start();
@@ -331,6 +336,39 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.#endForbidden();
     // Its imports may take their time, and nobody waits for them here.
     void this.readyTemplates.start();
+  }
+
+  /**
+   * These parts are this node's no more (`parts` says so already): what runs of them ends as it does with the server, who follows is told to come
+   * again, and what was kept back is written. Resolves when nothing of them is here, or the time for it is over: then the database refuses it.
+   */
+  async leave(parts: readonly number[]): Promise<void> {
+    const leaving = new Set(parts);
+    const isLeaving = (part: number): boolean => leaving.has(part);
+    this.streams.endAll();
+    this.sockets.closeParts(isLeaving, "another node goes on with this");
+    await within(this.clock, LEAVE_MS, this.#end(isLeaving));
+  }
+
+  async #end(isLeaving: (part: number) => boolean): Promise<void> {
+    const actors = [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats];
+    const work = () => Promise.all([this.generations.leave(isLeaving), this.jobs.leave(isLeaving)]);
+    // What is told of uses reaches the workspaces wherever they are then.
+    void this.uses.flush();
+    const isFirst = isLeaving(0);
+    if (isFirst) await this.readyTemplates.stop();
+    await Promise.all([
+      work(),
+      ...actors.map((one) => one.leave(isLeaving)),
+      this.tasks.leave(ownParts(this.parts)),
+      this.usage.flush(),
+    ]);
+    // Messages that were waiting may have begun something.
+    await work();
+    if (!isFirst) return;
+    // They rest by now; the next node begins them.
+    const chores = [this.chatUpkeep, this.auditRetention, this.connectionUpkeep, this.notifier];
+    await Promise.all([...chores.map((one) => one.idle()), this.scheduler.settled()]);
   }
 
   /** What there is once only, before anybody is answered for it. May be called again. */

@@ -2,6 +2,7 @@
 // a crash takes away is begun again from the chat's own state (rule CH-16).
 
 import { log } from "#base/log.ts";
+import type { Parts } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 import type { Restored } from "#schema/agents/checkpoint.ts";
 import { INTERRUPTED } from "#src/tools/tool.ts";
@@ -19,10 +20,15 @@ import { Turn } from "./turn.ts";
 
 /** Turns at once (facts/chats 1.12). */
 export type Slots = Readonly<Record<Pool, number>>;
-type Job = { readonly turn: Turn; release: () => void; done: Promise<void> };
+type Job = { readonly turn: Turn; readonly part: number; release: () => void; done: Promise<void> };
+
+type Started = Claimant & { readonly part: number };
 
 /** `tellWaiting`: a chat begins or ceases to wait for a slot. */
-type GenerationsDeps = TurnDeps & { readonly tellWaiting: (chat_id: string, isWaiting: boolean) => void };
+type GenerationsDeps = TurnDeps & {
+  readonly parts: Parts;
+  readonly tellWaiting: (chat_id: string, isWaiting: boolean) => void;
+};
 
 export class Generations {
   readonly #deps: GenerationsDeps;
@@ -42,8 +48,8 @@ export class Generations {
    * Begins the turn that a chat owes on this history. A turn on another history is obsolete and ends; the same one goes on. `goesOn`: it
    * was begun by a server that is no more, which may have been waiting for the time of `retry`.
    */
-  start({ id: chat_id, owner_id }: Claimant, pool: Pool, history_version: number, begun: Begun = {}): void {
-    if (this.#stopping.signal.aborted) return;
+  start({ id: chat_id, owner_id, part }: Started, pool: Pool, history_version: number, begun: Begun = {}): void {
+    if (this.#stopping.signal.aborted || !this.#deps.parts.has(part)) return;
     const old = this.#jobs.get(chat_id);
     if (old && !old.turn.isStopped && old.turn.history_version === history_version) return;
     this.#end(old);
@@ -58,7 +64,7 @@ export class Generations {
       isOwed: () => this.#capacity.isOwed(pool, owner_id),
     };
     const turn = new Turn(this.#deps, { chat_id, history_version, slot }, begun);
-    const job: Job = { turn, release: () => {}, done: Promise.resolve() };
+    const job: Job = { turn, part, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
     const release = this.#slotFor(of, pool, () => {
       this.begun += 1;
@@ -153,6 +159,14 @@ export class Generations {
     for (const job of jobs) this.#end(job, LEAVING);
     await Promise.all([...jobs.map(({ done }) => done), ...this.#reports]);
     this.#jobs.clear();
+  }
+
+  /** The same for turns of these parts, with which other nodes go on: none of them begins here any more. */
+  async leave(isLeaving: (part: number) => boolean): Promise<void> {
+    const leaving = [...this.#jobs].filter(([, { part }]) => isLeaving(part));
+    for (const [, job] of leaving) this.#end(job, LEAVING);
+    await Promise.all(leaving.map(([, { done }]) => done));
+    for (const [chat_id, job] of leaving) this.#forget(chat_id, job);
   }
 
   async #run(chat_id: string, job: Job): Promise<void> {

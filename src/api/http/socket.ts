@@ -53,7 +53,9 @@ export type UpgradeOptions = {
 };
 
 type Followed = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
-type Data = { handler: SocketHandler; socket?: Socket; who?: string; agent?: boolean };
+type Data = { handler: SocketHandler; socket?: Socket; who?: string; agent?: boolean; place?: Place | undefined };
+/** A part, or any node. */
+type Place = number | "here";
 type Raw = ServerWebSocket<Data>;
 
 const NO_TOPICS: readonly string[] = [];
@@ -90,6 +92,11 @@ export class Socket {
   follow(topic: string): void {
     this.#raw.subscribe(topic);
     this.#sockets.joined(topic, this);
+  }
+
+  /** Of which part it is; undefined where nobody has said. */
+  get place(): Place | undefined {
+    return this.#raw.data.place;
   }
 
   /** Bytes that wait for the reader. */
@@ -158,6 +165,7 @@ export class Sockets {
   readonly #followers = new Map<string, Followed>();
   readonly #leaving = new Set<Socket>();
   readonly #holders: Holders;
+  readonly #places = new WeakMap<Request, Place>();
   #server: Server<Data> | undefined;
   /** Readers that were told to go because they were too slow, since the start. */
   slowCloses = 0;
@@ -175,6 +183,11 @@ export class Sockets {
     this.#server = server;
   }
 
+  /** Of which part the request is, whose socket ends here when that part leaves this node. */
+  belongs(request: Request, place: Place): void {
+    this.#places.set(request, place);
+  }
+
   /** Turns this request into a WebSocket. Throws 400 when it is not an upgrade, 503 when too many are open. The answer is never sent. */
   upgrade(
     request: Request,
@@ -187,7 +200,7 @@ export class Sockets {
     this.#holders.check(who);
     // Bun negotiates by what stands here.
     if (plain) request.headers.delete("sec-websocket-extensions");
-    if (!this.#server?.upgrade(request, { data: { handler, who, agent }, headers })) {
+    if (!this.#server?.upgrade(request, { data: { handler, who, agent, place: this.#places.get(request) }, headers })) {
       throw new AppError("invalid", "The WebSocket handshake is invalid.");
     }
     return new Response(null);
@@ -260,6 +273,14 @@ export class Sockets {
   /** Tells every client that the server goes away (1001). */
   closeAll(reason: string): void {
     for (const socket of this.#open.all()) socket.close(CLOSE.goingAway, reason);
+  }
+
+  /** Other nodes go on with these parts (1001): who comes again finds them. A socket of which no part is known ends, too. */
+  closeParts(isLeaving: (part: number) => boolean, reason: string): void {
+    for (const socket of this.#open.all()) {
+      const { place } = socket;
+      if (place === undefined || (place !== "here" && isLeaving(place))) socket.close(CLOSE.goingAway, reason);
+    }
   }
 
   /** What Bun.serve needs: everything is passed on to the handler of the socket's route. */
