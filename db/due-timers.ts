@@ -1,6 +1,6 @@
 // Which timers are due: of all actors, or of those of some parts. A timer knows its actor, and the actor its part.
 import { and, asc, lte, sql } from "drizzle-orm";
-import type { OwnParts } from "#base/parts.ts";
+import type { PartNumbers } from "#base/parts.ts";
 import { build, type Query, query } from "./engine/sql.ts";
 import { dueTimers, TIMERS_AT_ONCE, type Timer } from "./engine/timers.ts";
 import { isAmongParts } from "./parts.ts";
@@ -28,5 +28,5 @@ const dueOf = query(
 );
 
 /** As `dueTimers`, for actors of these parts. Timers of others fill no page. */
-export const dueTimersOf = (parts: OwnParts, now: number): Query<Timer> =>
+export const dueTimersOf = (parts: PartNumbers, now: number): Query<Timer> =>
   parts === undefined ? dueTimers({ now }) : dueOf({ now, parts: JSON.stringify(parts) });

@@ -2,7 +2,7 @@
 
 import type { Column } from "drizzle-orm";
 import { type SQL, sql } from "drizzle-orm";
-import type { OwnParts } from "#base/parts.ts";
+import type { PartNumbers } from "#base/parts.ts";
 
 /** {parts}, a JSON array of their numbers. */
 export const isAmongParts = (part: Column | SQL): SQL =>
@@ -11,5 +11,5 @@ export const isAmongParts = (part: Column | SQL): SQL =>
 /** One query for all there is, and one for what is of some parts: where a node has all, it asks what a single server asks. */
 export const ofParts =
   <T>(all: (args: Record<never, never>) => T, some: (args: { parts: string }) => T) =>
-  (parts: OwnParts): T =>
+  (parts: PartNumbers): T =>
     parts === undefined ? all({}) : some({ parts: JSON.stringify(parts) });

@@ -2,7 +2,7 @@
 // interruption. Deadlines are rows of the scheduler and need nothing (rule CH-16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { OwnParts } from "#base/parts.ts";
+import type { PartNumbers } from "#base/parts.ts";
 import { listBusyChats } from "#db/chats/chats.ts";
 import { interruptOpenRuns, interruptOpenRunsOf } from "#db/chats/runs.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -12,7 +12,7 @@ import type { ChatActor } from "./actor.ts";
 type Parts = { readonly store: Store; readonly chats: Directory<ChatActor>; readonly clock: Pick<Clock, "now"> };
 
 /** Of these parts; undefined: of all. */
-export const recoverChats = async ({ store, chats, clock }: Parts, parts?: OwnParts): Promise<void> => {
+export const recoverChats = async ({ store, chats, clock }: Parts, parts?: PartNumbers): Promise<void> => {
   // Nobody ends what the last process was recording.
   const now = clock.now();
   if (parts === undefined) await store.commit([interruptOpenRuns(now)]);

@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { OwnParts } from "#base/parts.ts";
+import type { PartNumbers } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -66,14 +66,14 @@ export class TaskKeeper {
   }
 
   /** After a start, or when these parts have come: those that were waiting do so again. */
-  async start(parts?: OwnParts): Promise<void> {
+  async start(parts?: PartNumbers): Promise<void> {
     for (const { task } of await this.#deps.store.all(listOpenTasks(parts))) {
       this.wait({ task_id: task.id, workspace_id: task.workspace_id });
     }
   }
 
   /** Other nodes look after the tasks of other parts than these from now on. Resolves when no look at one is under way. */
-  async leave(left: OwnParts): Promise<void> {
+  async leave(left: PartNumbers): Promise<void> {
     this.#waiting.clear();
     await Promise.all(this.#looking.values());
     await this.start(left);

@@ -1,7 +1,7 @@
 // After a start of the server: uploads half done are removed, and imports that had not ended go on (rules TP-4, TP-16).
 // Nobody waits for the event loop yet, so what is read here needs no reader Worker.
 import { log } from "#base/log.ts";
-import type { OwnParts } from "#base/parts.ts";
+import type { PartNumbers } from "#base/parts.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenDryRuns } from "#db/templates/dry-runs.ts";
@@ -24,7 +24,7 @@ type Held = Pick<JobQueue, "holds">;
 type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: Held };
 
 /** Takes up open imports of these parts, the oldest first; undefined: of all. */
-export const recoverImports = async ({ store, versions, jobs }: Imports, parts?: OwnParts): Promise<void> => {
+export const recoverImports = async ({ store, versions, jobs }: Imports, parts?: PartNumbers): Promise<void> => {
   for (const { id, job_id } of await store.all(listOpenImports(parts))) {
     if (!jobs.holds(job_id)) await tried(id, () => versions.ask(id, "resume", {}));
   }
@@ -33,7 +33,7 @@ export const recoverImports = async ({ store, versions, jobs }: Imports, parts?:
 type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: Held };
 
 /** Takes up open dry runs of these parts, the oldest first; undefined: of all. */
-export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: OwnParts): Promise<void> => {
+export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: PartNumbers): Promise<void> => {
   for (const { id } of await store.all(listOpenDryRuns(parts))) {
     if (!jobs.holds(id)) await tried(id, () => dryRuns.ask(id, "requeueJob", {}));
   }

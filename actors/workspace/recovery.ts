@@ -1,7 +1,7 @@
 // After a start of the server: every build that was open goes on or has failed with a reason (rule WK-15), and workspaces that died
 // meanwhile are started again by their provisioner.
 import { log } from "#base/log.ts";
-import type { OwnParts } from "#base/parts.ts";
+import type { PartNumbers } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -21,7 +21,7 @@ type Builds = {
  * Puts every open build back into the queue, or ends it; one after the other, so that the oldest gets the first slot (WK-16). What was asked
  * for since the server listens is in the queue already and stays as it is. Those of these parts; undefined: of all.
  */
-export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?: OwnParts): Promise<void> => {
+export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?: PartNumbers): Promise<void> => {
   for (const { workspace_id, job_id } of await store.all(listOpenBuilds(parts))) {
     if (jobs.holds(job_id)) continue;
     try {

@@ -30,13 +30,13 @@ export interface Parts {
 export const ALL_PARTS: Parts = { has: () => true, isFirst: true, nodeOf: () => undefined };
 
 /** Numbers of parts; undefined: all of them, and nothing has to be said of any. */
-export type OwnParts = readonly number[] | undefined;
+export type PartNumbers = readonly number[] | undefined;
 
 /** The same, where a list may be all there are. */
-export const someOf = (parts: readonly number[]): OwnParts => (parts.length === PARTS ? undefined : parts);
+export const someOf = (parts: readonly number[]): PartNumbers => (parts.length === PARTS ? undefined : parts);
 
 /** What this node has now. */
-export const ownParts = (parts: Parts): OwnParts =>
+export const ownParts = (parts: Parts): PartNumbers =>
   parts === ALL_PARTS
     ? undefined
     : someOf(Array.from({ length: PARTS }, (_, part) => part).filter((part) => parts.has(part)));

@@ -1,9 +1,7 @@
 // The server as one: constructed from its pieces, prepared, started, drained, and taken down in reverse order. Tests pass another clock or
 // other parts (`ContextOptions`).
 import { auditRetention } from "#actors/audit/retention.ts";
-import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
 import { WorkspaceHooks } from "#actors/chat/hooks/workspace-hooks.ts";
-import { recoverChats } from "#actors/chat/recovery.ts";
 import { type ChatServices, openChats } from "#actors/chat/services.ts";
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
 import { openHooks } from "#actors/hooks/open.ts";
@@ -13,28 +11,21 @@ import { type Events, HEARD_EVERYWHERE } from "#actors/runtime/events.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
 import { TaskKeeper } from "#actors/tasks/keeper.ts";
-import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
 import { Usage } from "#actors/usage/usage.ts";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
-import { lowerPortShares } from "#actors/workspace/port-limits.ts";
-import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
-import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { type Config, type LoadedConfig, onlyThisMachine } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
 import { Outbound } from "#base/outbound.ts";
-import { ALL_PARTS, type OwnParts, ownParts, type Parts, someOf } from "#base/parts.ts";
-import { within } from "#base/retry.ts";
+import { ALL_PARTS, type Parts } from "#base/parts.ts";
 import { Topics } from "#base/topics.ts";
 import { BackupsByHand } from "#db/backup/by-hand.ts";
 import { backupFolder, type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs, type KeptElsewhere } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ClusterNode } from "#db/pg/node.ts";
-import { sealReadableVariables } from "#db/templates/variables.ts";
 import { dropStored } from "#domain/builds/kept.ts";
-import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
 import { equipped } from "#domain/builds/terraform-work.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
 import { ConnectionLogger } from "#domain/connections/log.ts";
@@ -45,7 +36,7 @@ import { taskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
 import { Accounts } from "#domain/users/accounts.ts";
-import { hasAnyUser, prepareIdentity } from "#domain/users/first-user.ts";
+import { hasAnyUser } from "#domain/users/first-user.ts";
 import type { HashCost } from "#domain/users/passwords.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { ApiContext } from "#src/api/context.ts";
@@ -69,6 +60,7 @@ import { openModels } from "./open-models.ts";
 import type { Opened } from "./open-store.ts";
 import { openTemplates } from "./open-templates.ts";
 import { openWorkspaces } from "./open-workspaces.ts";
+import { adopt, endForbidden, leave, prepareFirst, recoverActors } from "./own.ts";
 
 /** Bytes of an answer about a pull request. */
 const MOST_OF_DIFF = 4 * 1024 * 1024;
@@ -84,7 +76,7 @@ export type ContextOptions = {
   /** Where uploads are kept, with a store of one's own. */
   elsewhere?: KeptElsewhere | undefined;
   /** Which parts this node has, and which others do; default: there is no other. */
-  parts?: Parts;
+  parts?: Parts | undefined;
   /** The place in a cluster that was waited for. */
   membership?: Membership | undefined;
   /** Copies messages to actors and their replies, to prove that they are plain data: tests only. */
@@ -103,9 +95,6 @@ export type ContextOptions = {
 
 /** Bytes of one answer of an MCP server. */
 const MOST_OF_MCP = 16 * 1024 * 1024;
-
-/** A part may be nobody's for so long while what runs of it ends. */
-const LEAVE_MS = 3_000;
 
 type Agents = ReturnType<typeof openAgents>;
 type Workspaces = ReturnType<typeof openWorkspaces>;
@@ -306,7 +295,7 @@ export class Context implements ApiContext, AsyncDisposable {
 
   /** Called before the server listens: what each node needs, and where this is the first one, what a fresh data directory lacks. */
   async prepare(): Promise<void> {
-    if (this.parts.isFirst) await this.#prepareFirst();
+    if (this.parts.isFirst) await prepareFirst(this);
     for (const one of this.provisioners.values()) await one.prepare?.();
     await this.modelSettings.load();
     if (this.parts === ALL_PARTS) await this.connections.recover();
@@ -317,8 +306,8 @@ export class Context implements ApiContext, AsyncDisposable {
     void dropStored(this);
     // Of several nodes each is told which parts are its own.
     if (this.parts === ALL_PARTS) {
-      await this.#endForbidden();
-      await this.#recover(undefined);
+      await endForbidden(this);
+      await recoverActors(this, undefined);
       await this.readyTemplates.start();
     }
     this.scheduler.start();
@@ -328,73 +317,16 @@ export class Context implements ApiContext, AsyncDisposable {
   }
 
   /** These parts are this node's from now on: what their last node has left goes on here. Rejects where the database does not answer. */
-  async adopted(parts: readonly number[]): Promise<void> {
-    if (parts.includes(0)) await this.#prepareFirst();
-    await this.connections.recoverParts(parts);
-    await this.#recover(someOf(parts));
-    if (!parts.includes(0)) return;
-    await this.#endForbidden();
-    // Its imports may take their time, and nobody waits for them here.
-    void this.readyTemplates.start();
+  adopted(parts: readonly number[]): Promise<void> {
+    return adopt(this, parts);
   }
 
   /**
    * These parts are this node's no more (`parts` says so already): what runs of them ends as it does with the server, who follows is told to come
    * again, and what was kept back is written. Resolves when nothing of them is here, or the time for it is over: then the database refuses it.
    */
-  async leave(parts: readonly number[]): Promise<void> {
-    const leaving = new Set(parts);
-    const isLeaving = (part: number): boolean => leaving.has(part);
-    this.streams.endAll();
-    this.sockets.closeParts(isLeaving, "another node goes on with this");
-    await within(this.clock, LEAVE_MS, this.#end(isLeaving));
-  }
-
-  async #end(isLeaving: (part: number) => boolean): Promise<void> {
-    const actors = [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats];
-    const work = () => Promise.all([this.generations.leave(isLeaving), this.jobs.leave(isLeaving)]);
-    // What is told of uses reaches the workspaces wherever they are then.
-    void this.uses.flush();
-    const isFirst = isLeaving(0);
-    if (isFirst) await this.readyTemplates.stop();
-    await Promise.all([
-      work(),
-      ...actors.map((one) => one.leave(isLeaving)),
-      this.tasks.leave(ownParts(this.parts)),
-      this.usage.flush(),
-    ]);
-    // Messages that were waiting may have begun something.
-    await work();
-    if (!isFirst) return;
-    // They rest by now; the next node begins them.
-    const chores = [this.chatUpkeep, this.auditRetention, this.connectionUpkeep, this.notifier];
-    await Promise.all([...chores.map((one) => one.idle()), this.scheduler.settled()]);
-  }
-
-  /** What there is once only, before anybody is answered for it. May be called again. */
-  async #prepareFirst(): Promise<void> {
-    const { store, clock, accounts } = this;
-    accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, this.config);
-    await sealReadableVariables(store, this.encryption);
-    await recoverBlobs(store, this.blobs);
-  }
-
-  /** What limits forbid and a crash may have left, of whatever part. Called each time a node becomes the first one. */
-  async #endForbidden(): Promise<void> {
-    await lowerPortShares(this.store, this.workspaces);
-    await endForbiddenSharing(this.store, this.workspaces);
-    await endForbiddenChatSharing(this.store, this.chats);
-    await stopForbiddenLocal(this);
-  }
-
-  async #recover(parts: OwnParts): Promise<void> {
-    await recoverImports(this, parts);
-    await recoverDryRuns(this, parts);
-    await recoverBuilds(this, parts);
-    await recoverChats(this, parts);
-    // Workspaces that live on the server's own machine: there are none where several nodes share a deployment.
-    if (parts === undefined) await recoverWorkspaces(this.store, this.provisioners);
-    await this.tasks.start(parts);
+  leave(parts: readonly number[]): Promise<void> {
+    return leave(this, parts);
   }
 
   /** Refuses new messages and waits until every waiting one is answered and on disk. */

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { type Config, type LoadedConfig, loadConfig } from "#base/config.ts";
+import type { Parts } from "#base/parts.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import { openContext } from "#src/context/open.ts";
@@ -31,6 +32,8 @@ export type TestServerOptions = {
   clock?: Clock;
   directory?: string;
   models?: LanguageModels;
+  /** What of the deployment is this server's, as one of several nodes. */
+  parts?: Parts;
   /** The variables the server itself was started with, beside settings; the binary always has PATH and HOME. */
   environment?: Record<string, string>;
   /** Passwords cost what they do outside of tests, because that is what the test is about. */
@@ -105,14 +108,24 @@ const startHere = async (directory: string, options: TestServerOptions) => {
   const proxy = onPostgres && asNodes ? startProxy() : undefined;
   const env = { ...(proxy ? { SLIPWAY_ACCESS_URL: proxy.url.href } : {}), ...options.env };
   const { config, sources } = loadedConfig(directory, { ...options, env });
-  const { clock, models, environment } = options;
+  const { clock, models, parts, environment } = options;
   const place = { config, password: ADMIN.password, isUsual: isUsual(options) };
   const { database = "", ...opened } = onPostgres ? await openServersStore(directory, place) : {};
   const membership = proxy && ({ takerOfNames: (key) => takerOfNames(nodeToken(key)) } as Membership);
   const program = compiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
   const tests = { copyMessages: plainCopy, daemon, hashCost: options.dearPasswords ? undefined : CHEAP };
-  const context = await openContext({ config, sources, clock, models, environment, ...tests, ...opened, membership });
+  const context = await openContext({
+    config,
+    sources,
+    clock,
+    models,
+    parts,
+    environment,
+    ...tests,
+    ...opened,
+    membership,
+  });
   const server = await startServer(context, { checkAnswers: true });
   const spares = proxy && startSpares(context, server.url, proxy, { config, clock, database });
   return {

@@ -1,0 +1,102 @@
+// What becomes of the parts of a node: they come with whatever is open in them, and go without a trace of it. Who has all of them from a start on
+// takes up the same.
+import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
+import { recoverChats } from "#actors/chat/recovery.ts";
+import type { Chore } from "#actors/runtime/chore.ts";
+import type { Scheduler } from "#actors/runtime/scheduler.ts";
+import type { TaskKeeper } from "#actors/tasks/keeper.ts";
+import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
+import type { Uses } from "#actors/workspace/activity-uses.ts";
+import { lowerPortShares } from "#actors/workspace/port-limits.ts";
+import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
+import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
+import { ownParts, type PartNumbers, type Parts, someOf } from "#base/parts.ts";
+import { within } from "#base/retry.ts";
+import { sealReadableVariables } from "#db/templates/variables.ts";
+import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
+import type { ReadyTemplates } from "#domain/templates/starter.ts";
+import { prepareIdentity } from "#domain/users/first-user.ts";
+import type { ApiContext } from "#src/api/context.ts";
+
+/** What has to do with parts, of the context (context.ts). */
+type Owning = Omit<ApiContext, "tasks"> & {
+  readonly parts: Parts;
+  readonly tasks: TaskKeeper;
+  readonly readyTemplates: ReadyTemplates;
+  readonly scheduler: Scheduler;
+  readonly uses: Uses;
+  readonly chatUpkeep: Chore;
+  readonly auditRetention: Chore;
+  readonly connectionUpkeep: Chore;
+};
+
+/** A part may be nobody's for so long while what runs of it ends. */
+const LEAVE_MS = 3_000;
+
+/** What there is once only, before anybody is answered for it. Called each time a node becomes the first one. */
+export const prepareFirst = async ({ store, clock, accounts, config, encryption, blobs }: Owning): Promise<void> => {
+  accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, config);
+  await sealReadableVariables(store, encryption);
+  await recoverBlobs(store, blobs);
+};
+
+/** What limits forbid and a crash may have left, of whatever part. Called each time a node becomes the first one. */
+export const endForbidden = async (ctx: Owning): Promise<void> => {
+  await lowerPortShares(ctx.store, ctx.workspaces);
+  await endForbiddenSharing(ctx.store, ctx.workspaces);
+  await endForbiddenChatSharing(ctx.store, ctx.chats);
+  await stopForbiddenLocal(ctx);
+};
+
+/** What was interrupted goes on; undefined: of all parts. */
+export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<void> => {
+  await recoverImports(ctx, parts);
+  await recoverDryRuns(ctx, parts);
+  await recoverBuilds(ctx, parts);
+  await recoverChats(ctx, parts);
+  // Workspaces that live on the server's own machine: there are none where several nodes share a deployment.
+  if (parts === undefined) await recoverWorkspaces(ctx.store, ctx.provisioners);
+  await ctx.tasks.start(parts);
+};
+
+/** The parts have come. */
+export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
+  const isFirst = parts.includes(0);
+  if (isFirst) await prepareFirst(ctx);
+  await ctx.connections.recoverParts(parts);
+  await recoverActors(ctx, someOf(parts));
+  if (!isFirst) return;
+  await endForbidden(ctx);
+  // Its imports may take their time, and nobody waits for them here.
+  void ctx.readyTemplates.start();
+};
+
+/** The parts are about to go. */
+export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
+  const leaving = new Set(parts);
+  const isLeaving = (part: number): boolean => leaving.has(part);
+  ctx.streams.endAll();
+  ctx.sockets.closeParts(isLeaving, "another node goes on with this");
+  await within(ctx.clock, LEAVE_MS, end(ctx, isLeaving));
+};
+
+const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<void> => {
+  const actors = [ctx.agents, ctx.workspaces, ctx.versions, ctx.dryRuns, ctx.chats];
+  const work = () => Promise.all([ctx.generations.leave(isLeaving), ctx.jobs.leave(isLeaving)]);
+  // What is told of uses reaches the workspaces wherever they are then.
+  void ctx.uses.flush();
+  const isFirst = isLeaving(0);
+  if (isFirst) await ctx.readyTemplates.stop();
+  await Promise.all([
+    work(),
+    ...actors.map((one) => one.leave(isLeaving)),
+    ctx.tasks.leave(ownParts(ctx.parts)),
+    ctx.usage.flush(),
+  ]);
+  // Messages that were waiting may have begun something.
+  await work();
+  if (!isFirst) return;
+  // They rest by now; the next node begins them.
+  const chores = [ctx.chatUpkeep, ctx.auditRetention, ctx.connectionUpkeep, ctx.notifier];
+  await Promise.all([...chores.map((one) => one.idle()), ctx.scheduler.settled()]);
+};

@@ -1,0 +1,140 @@
+// What runs of a part while it goes from one node to another: two contexts on one database, with parts that the test moves by hand.
+import { expect, setDefaultTimeout } from "bun:test";
+import { partOf } from "#base/parts.ts";
+import { dueTimersOf } from "#db/due-timers.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { findDefaultOrganization } from "#db/users/organizations.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import { Client } from "#src/client.ts";
+import { openContext } from "#src/context/open.ts";
+import { createChat, Follower } from "#test/support/chats.ts";
+import { MovableParts } from "#test/support/cluster/movable-parts.ts";
+import { testInside } from "#test/support/inside.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { tempDirectory, testConfig } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+
+setDefaultTimeout(60_000);
+
+/** A server that has all parts, and the context of a second node that has none. */
+const openNodes = async () => {
+  const models = new ScriptedModels();
+  const [here, there] = [new MovableParts(), new MovableParts([])];
+  const world = await openWorld({ models, parts: here });
+  const first = contextOf(world.server);
+  const { store, clock } = first;
+  await first.adopted(Array.from({ length: 256 }, (_, part) => part));
+  const directory = tempDirectory();
+  const second = await openContext({
+    config: testConfig(directory.path),
+    store,
+    clock,
+    models,
+    parts: there,
+    copyMessages: true,
+  });
+  return {
+    ...world,
+    first,
+    second,
+    store,
+    models,
+    async move(parts: readonly number[]): Promise<void> {
+      here.drop(parts);
+      await first.leave(parts);
+      there.add(parts);
+      await second.adopted(parts);
+    },
+    async [Symbol.asyncDispose]() {
+      await second.drain();
+      await world[Symbol.asyncDispose]();
+      directory[Symbol.dispose]();
+    },
+  };
+};
+
+/** A user whose part is another one than these, and not the first. */
+const userBeside = async (server: Parameters<typeof seedUser>[0], parts: readonly number[]) => {
+  for (;;) {
+    const user = await seedUser(server);
+    if (![0, ...parts].includes(partOf(user.user_id))) return user;
+  }
+};
+
+testInside(
+  "[CP-30] what runs of a part ends without a word when it goes, and goes on where it comes; all else stays as it is",
+  async () => {
+    await using nodes = await openNodes();
+    const { admin, server, models, first, second } = nodes;
+    const me = await admin.get<{ id: string }>("/api/v2/users/me");
+    const organization = await nodes.store.get(findDefaultOrganization());
+    const mine = { owner: admin, organization_id: organization?.id ?? "" };
+    const other = await userBeside(server, [partOf(me.id)]);
+    const others = { owner: new Client(server.url, other.token), organization_id: other.organization_id };
+
+    const [stays, goes] = [await createChat(others, "stay"), await createChat(mine, "go")];
+    const calls = [await models.next(), await models.next()];
+    const { template_id } = await seedTemplate(server, { ...ECHO, echo: { hang: true } });
+    const { latest_build } = await createWorkspace(admin, template_id);
+    const jobOf = async () => (await admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).job;
+    await until(async () => (await jobOf()).status === "running");
+    using follower = await Follower.open(admin, goes.id);
+    await follower.until(({ status }) => status === "running");
+
+    await nodes.move([partOf(me.id)]);
+    expect((await follower.closed).code).toBe(1001);
+    expect(first.generations.holds(goes.id)).toBe(false);
+    expect(first.jobs.holds(latest_build.job.id)).toBe(false);
+    expect(first.generations.holds(stays.id)).toBe(true);
+    expect(second.generations.holds(goes.id)).toBe(true);
+    await until(() => second.jobs.holds(latest_build.job.id));
+    expect((await jobOf()).status).toBe("running");
+
+    const again = await models.next();
+    expect(again.prompt).toBe("go");
+    again.say("there").finish();
+    calls
+      .find(({ prompt }) => prompt === "stay")
+      ?.say("here")
+      .finish();
+    const rests = async (client: Client, id: string) =>
+      (await client.get<{ status: string }>(`/api/v2/chats/${id}`)).status === "waiting";
+    await until(async () => (await rests(admin, goes.id)) && (await rests(others.owner, stays.id)));
+  },
+);
+
+testInside("[CP-31] a node sees to the timers of its own actors, the first one to those of nobody", async () => {
+  await using nodes = await openNodes();
+  const { admin, server, store, models } = nodes;
+  const { id: user_id } = await admin.get<{ id: string }>("/api/v2/users/me");
+  const organization = await store.get(findDefaultOrganization());
+  const chat = await createChat({ owner: admin, organization_id: organization?.id ?? "" });
+  (await models.next()).finish();
+  const { template_id, version_id } = await seedTemplate(server);
+  const workspace = await createWorkspace(admin, template_id);
+  const task = await admin.post<{ id: string; workspace_id: string }>("/api/v2/tasks/me", {
+    template_version_id: version_id,
+    input: "work",
+  });
+  const NEVER = -1_000;
+  const timers = [
+    ["workspace", workspace.id],
+    ["chat", chat.id],
+    ["chat_diff", chat.id],
+    ["task", task.id],
+    ["template_version", version_id],
+    ["prebuilds", template_id],
+    ["workspace", "gone"],
+  ] as const;
+  await store.commit(timers.map(([actor, id]) => setTimer(actor, id, "tried", NEVER)));
+  const dueIn = async (parts: readonly number[] | undefined) =>
+    (await store.all(dueTimersOf(parts, NEVER))).map(({ actor, actor_id }) => `${actor} ${actor_id}`).sort();
+  const named = (...wanted: number[]) => wanted.map((at) => (timers[at] as readonly string[]).join(" ")).sort();
+  expect(await dueIn(undefined)).toEqual(named(0, 1, 2, 3, 4, 5, 6));
+  expect(await dueIn([partOf(user_id)])).toEqual(named(0, 1, 2, 3));
+  expect(await dueIn([0])).toContain(`prebuilds ${template_id}`);
+  expect(await dueIn([0])).toContain("workspace gone");
+  await store.commit(timers.map(([actor, id]) => clearTimer(actor, id, "tried")));
+});
