@@ -11,6 +11,7 @@ import { type Events, HEARD_EVERYWHERE } from "#actors/runtime/events.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
 import { TaskKeeper } from "#actors/tasks/keeper.ts";
+import { recoverBlobs } from "#actors/template-version/recovery.ts";
 import { Usage } from "#actors/usage/usage.ts";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
@@ -296,6 +297,8 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Called before the server listens: what each node needs, and where this is the first one, what a fresh data directory lacks. */
   async prepare(): Promise<void> {
     if (this.parts.isFirst) await prepareFirst(this);
+    // Where there are other nodes, what no row names yet may be on its way to one of them; what stays is swept when it is old.
+    if (this.parts === ALL_PARTS) await recoverBlobs(this.store, this.blobs);
     for (const one of this.provisioners.values()) await one.prepare?.();
     await this.modelSettings.load();
     if (this.parts === ALL_PARTS) await this.connections.recover();

@@ -5,7 +5,7 @@ import { recoverChats } from "#actors/chat/recovery.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
 import type { Scheduler } from "#actors/runtime/scheduler.ts";
 import type { TaskKeeper } from "#actors/tasks/keeper.ts";
-import { recoverBlobs, recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
+import { recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
 import type { Uses } from "#actors/workspace/activity-uses.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
@@ -34,10 +34,9 @@ type Owning = Omit<ApiContext, "tasks"> & {
 const LEAVE_MS = 3_000;
 
 /** What there is once only, before anybody is answered for it. Called each time a node becomes the first one. */
-export const prepareFirst = async ({ store, clock, accounts, config, encryption, blobs }: Owning): Promise<void> => {
+export const prepareFirst = async ({ store, clock, accounts, config, encryption }: Owning): Promise<void> => {
   accounts.setupNeeded = await prepareIdentity({ store, clock, passwords: accounts.passwords }, config);
   await sealReadableVariables(store, encryption);
-  await recoverBlobs(store, blobs);
 };
 
 /** What limits forbid and a crash may have left, of whatever part. Called each time a node becomes the first one. */

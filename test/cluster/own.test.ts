@@ -64,7 +64,7 @@ const userBeside = async (server: Parameters<typeof seedUser>[0], parts: readonl
 };
 
 testInside(
-  "[CP-30] what runs of a part ends without a word when it goes, and goes on where it comes; all else stays as it is",
+  "[CP-50] what runs of a part ends without a word when it goes, and goes on where it comes; all else stays as it is",
   async () => {
     await using nodes = await openNodes();
     const { admin, server, models, first, second } = nodes;
@@ -105,7 +105,7 @@ testInside(
   },
 );
 
-testInside("[CP-31] a node sees to the timers of its own actors, the first one to those of nobody", async () => {
+testInside("[CP-51] a node sees to the timers of its own actors, the first one to those of nobody", async () => {
   await using nodes = await openNodes();
   const { admin, server, store, models } = nodes;
   const { id: user_id } = await admin.get<{ id: string }>("/api/v2/users/me");
