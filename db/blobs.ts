@@ -27,20 +27,27 @@ export class Blobs {
   readonly #root: string;
   readonly #temporary: string;
   readonly #elsewhere: KeptElsewhere | undefined;
+  readonly #isShared: boolean;
   readonly #coming = new Map<string, Promise<void>>();
   /** Hashes that came since the last sweep, and before it since the one before: their rows may still be on their way. */
   #recent = new Set<string>();
   #older = new Set<string>();
+  /** What was kept elsewhere and named by nobody at the last sweep: another node may have been about to name it. */
+  #unnamed: ReadonlySet<string> = new Set();
 
-  /** `directory` is the data directory. */
-  constructor(directory: string, elsewhere?: KeptElsewhere) {
+  /** `directory` is the data directory. `isShared`: other nodes keep theirs elsewhere, too, at the same time. */
+  constructor(directory: string, elsewhere?: KeptElsewhere, isShared = false) {
     this.#root = join(directory, "files");
     this.#temporary = join(this.#root, "incoming");
     this.#elsewhere = elsewhere;
+    this.#isShared = isShared;
   }
 
-  /** Makes the folders and removes what a crash has left: half an upload, or a whole one that no row names. */
-  async recover(named: ReadonlySet<string>): Promise<void> {
+  /**
+   * Makes the folders and removes what a crash has left: half an upload, or a whole one that no row names. What is kept elsewhere is removed only
+   * where nobody else is at work on it.
+   */
+  async recover(named: ReadonlySet<string>, isAlone = true): Promise<void> {
     await rm(this.#temporary, { recursive: true, force: true });
     await mkdir(this.#temporary, { recursive: true, mode: 0o700 });
     for (const folder of await readdir(this.#root)) {
@@ -49,6 +56,7 @@ export class Blobs {
         if (!named.has(name)) await rm(join(this.#root, folder, name), { force: true });
       }
     }
+    if (!isAlone) return;
     await this.#elsewhere?.remove((await this.#elsewhere.list()).filter((hash) => !named.has(hash)));
   }
 
@@ -89,9 +97,10 @@ export class Blobs {
       }
     }
     const kept = (await this.#elsewhere?.list()) ?? [];
-    await this.#elsewhere?.remove(
-      kept.filter((hash) => !named.has(hash) && !spared.has(hash) && !this.#recent.has(hash)),
-    );
+    const unnamed = kept.filter((hash) => !named.has(hash) && !spared.has(hash) && !this.#recent.has(hash));
+    const gone = this.#isShared ? unnamed.filter((hash) => this.#unnamed.has(hash)) : unnamed;
+    this.#unnamed = new Set(unnamed);
+    await this.#elsewhere?.remove(gone);
   }
 
   /** The file with the bytes of this hash, which are there when a row names them. Where they are elsewhere, they are fetched first. */

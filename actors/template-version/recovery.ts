@@ -12,10 +12,10 @@ import type { JobQueue } from "../runtime/job-queue.ts";
 import type { TemplateVersionActor } from "./actor.ts";
 import type { DryRunActor } from "./dry-run-actor.ts";
 
-/** Call before uploads are taken. */
-export const recoverBlobs = async (store: Store, blobs: Blobs): Promise<void> => {
+/** Call before uploads are taken. `isAlone`: no other node takes any meanwhile. */
+export const recoverBlobs = async (store: Store, blobs: Blobs, isAlone: boolean): Promise<void> => {
   const rows = await store.all(listHashes());
-  await blobs.recover(new Set(rows.map(({ hash }) => hash)));
+  await blobs.recover(new Set(rows.map(({ hash }) => hash)), isAlone);
 };
 
 /** What was asked for since the server listens is held already, and stays as it is. */

@@ -199,7 +199,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.agents = agents.agents;
     this.membership = membership;
     this.cluster = membership?.node;
-    this.blobs = new Blobs(config.data_dir, elsewhere);
+    this.blobs = new Blobs(config.data_dir, elsewhere, parts !== ALL_PARTS);
     this.backups = scheduledBackups(config, clock);
     const { data_dir, backup_interval: interval, backup_keep: keep, backup_rate_mb: rateMb } = config;
     this.backupsByHand = new BackupsByHand({ clock, data_dir, folder: backupFolder(config), interval, keep, rateMb });
@@ -297,8 +297,8 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Called before the server listens: what each node needs, and where this is the first one, what a fresh data directory lacks. */
   async prepare(): Promise<void> {
     if (this.parts.isFirst) await prepareFirst(this);
-    // Where there are other nodes, what no row names yet may be on its way to one of them; what stays is swept when it is old.
-    if (this.parts === ALL_PARTS) await recoverBlobs(this.store, this.blobs);
+    // Where there are other nodes, what no row names yet may be on its way to one of them.
+    await recoverBlobs(this.store, this.blobs, this.parts === ALL_PARTS);
     for (const one of this.provisioners.values()) await one.prepare?.();
     await this.modelSettings.load();
     if (this.parts === ALL_PARTS) await this.connections.recover();

@@ -33,7 +33,6 @@ const openNodes = async () => {
     clock,
     models,
     parts: there,
-    copyMessages: true,
   });
   return {
     ...world,
@@ -119,6 +118,8 @@ testInside("[CP-51] a node sees to the timers of its own actors, the first one t
     input: "work",
   });
   const NEVER = -1_000;
+  // Nobody sees to them here.
+  nodes.first.scheduler.stop();
   const timers = [
     ["workspace", workspace.id],
     ["chat", chat.id],
