@@ -1,0 +1,141 @@
+// Streams to an agent whose tunnel ends at another node, over a real link: the agent is a listener of this machine.
+import { afterEach, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import type { Parts } from "#base/parts.ts";
+import { PartIndex } from "#db/part-index.ts";
+import { answerFarDials, farDialer } from "#src/context/far-streams.ts";
+import { connectSocket } from "#src/daemon/connection/tunnel-socket.ts";
+import type { AgentDialer } from "#src/wire/agent-dialer.ts";
+import { AgentHttp } from "#src/wire/agent-http.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { linkedNode } from "#test/support/cluster/linked-node.ts";
+
+const PART = 7;
+const AGENT = "agent";
+const open: Disposable[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one[Symbol.dispose]();
+});
+
+const noTunnels: AgentDialer = {
+  isDaemon: () => false,
+  dial: () => Promise.reject(new AppError("invalid", "The agent is not connected.")),
+};
+
+/** Two nodes; the second has the part, and dials ports of this machine. `owner` may be changed. */
+const cluster = (has = true) => {
+  const [a, b] = [linkedNode("a"), linkedNode("b")];
+  open.push(a, b);
+  const shared = { hasB: has };
+  const stored = { get: () => Promise.resolve({ part: PART } as never) };
+  const needs = (links: typeof a.links, parts: Parts) => ({
+    clock: systemClock,
+    parts,
+    links,
+    index: new PartIndex(stored),
+  });
+  const ofA = needs(a.links, { has: () => false, isFirst: true, nodeOf: () => (shared.hasB ? b.place : undefined) });
+  const ofB = needs(b.links, { has: () => shared.hasB, isFirst: false, nodeOf: () => undefined });
+  answerFarDials(ofB, {
+    isDaemon: () => true,
+    dial: (_, port) => connectSocket({ hostname: "127.0.0.1", port }, systemClock),
+  });
+  return { dialer: farDialer(ofA, noTunnels), shared, b };
+};
+
+/** Says back what it hears. */
+const echo = () => {
+  const waiting = new Map<object, Buffer>();
+  const listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    allowHalfOpen: true,
+    socket: {
+      data(socket, bytes) {
+        const all = Buffer.concat([waiting.get(socket) ?? Buffer.alloc(0), bytes]);
+        waiting.set(socket, all.subarray(socket.write(all)));
+      },
+      drain(socket) {
+        const all = waiting.get(socket) ?? Buffer.alloc(0);
+        waiting.set(socket, all.subarray(socket.write(all)));
+      },
+      end: (socket) => void socket.end(),
+    },
+  });
+  open.push({ [Symbol.dispose]: () => listener.stop(true) });
+  return listener.port;
+};
+
+test("[CP-24] bytes go to an agent of another node and back, as many as somebody reads, and each side ends by itself", async () => {
+  const { dialer } = cluster();
+  const stream = await dialer.dial(AGENT, echo());
+  const sent = Buffer.alloc(3 * 1024 * 1024, "0123456789abcdef");
+  void stream.write(sent).catch(() => {});
+  let size = 0;
+  const heard: Uint8Array[] = [];
+  while (size < sent.length) {
+    const chunk = (await stream.read()) as Uint8Array;
+    heard.push(chunk);
+    size += chunk.byteLength;
+  }
+  expect(Buffer.concat(heard).equals(sent)).toBe(true);
+  await stream.end();
+  expect(await stream.read()).toBeUndefined();
+  expect(await stream.closed).toBeUndefined();
+});
+
+test("[CP-24] requests to its HTTP API are answered, several over one stream", async () => {
+  const { dialer } = cluster();
+  const server = Bun.serve({
+    port: 0,
+    fetch: async (request) => new Response(`${request.method} ${await request.text()}`),
+  });
+  open.push({ [Symbol.dispose]: () => void server.stop(true) });
+  const http = new AgentHttp(dialer, systemClock);
+  const port = server.port as number;
+  for (const text of ["one", "two"]) {
+    const asked = {
+      method: "POST",
+      path: "/",
+      port,
+      body: new TextEncoder().encode(text),
+      headers: [["host", "agent"]] as const,
+    };
+    expect(await (await http.request(AGENT, asked)).text()).toBe(`POST ${text}`);
+  }
+});
+
+test("[CP-24] what is refused there is refused here with the same words; nobody is asked while no node has the part", async () => {
+  const { dialer, shared } = cluster();
+  const refused = await dialer.dial(AGENT, 1).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(WireError);
+  expect((refused as WireError).failure).toBe("refused");
+  shared.hasB = false;
+  expect(((await dialer.dial(AGENT, 1).catch((error: unknown) => error)) as WireError).failure).toBe("refused");
+});
+
+test("[CP-24] a stream breaks with the node that keeps it", async () => {
+  const { dialer, b } = cluster();
+  const stream = await dialer.dial(AGENT, echo());
+  const reading = stream.read().catch((error: unknown) => error);
+  b[Symbol.dispose]();
+  expect(await reading).toBeInstanceOf(WireError);
+  expect(await stream.closed).toBeInstanceOf(WireError);
+  await expect(stream.write(Buffer.from("x"))).rejects.toBeInstanceOf(WireError);
+});
+
+test("[CP-24] who resets a stream ends it at the agent", async () => {
+  const { dialer } = cluster();
+  const gone = Promise.withResolvers<void>();
+  const listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: () => {}, close: () => gone.resolve(), error: () => gone.resolve() },
+  });
+  open.push({ [Symbol.dispose]: () => listener.stop(true) });
+  const stream = await dialer.dial(AGENT, listener.port);
+  stream.reset("enough");
+  await gone.promise;
+  expect((await stream.closed)?.failure).toBe("reset");
+});
