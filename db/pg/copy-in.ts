@@ -19,6 +19,7 @@ import {
   WRITTEN_BY_TRIGGERS,
 } from "./copied-tables.ts";
 import { inPieces, rowsOfTable, wordsOf } from "./copy-sqlite.ts";
+import { isInUse } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
 import { Primary } from "./primary.ts";
 import { openPgStore } from "./store.ts";
@@ -95,10 +96,8 @@ export const copyIntoPostgres = async ({ directory, url, now, onTable = () => {}
 };
 
 const refuseUsed = async (sql: ReservedSQL): Promise<void> => {
-  const [{ used, active }] = await sql.unsafe(
-    "select exists (select 1 from users) or exists (select 1 from settings) as used, exists (select 1 from lease where expires_at > clock_timestamp()) as active",
-  );
-  if (active) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
+  const [{ used }] = await sql.unsafe("select exists (select 1 from users) or exists (select 1 from settings) as used");
+  if (await isInUse(sql)) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
   if (used) throw new CopyError("this PostgreSQL database holds an installation already: name an empty one");
 };
 

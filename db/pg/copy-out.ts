@@ -13,6 +13,7 @@ import { checkDatabase } from "./checks.ts";
 import { Checksum, CopyError, copiedTables, SEARCHES } from "./copied-tables.ts";
 import { type Copied, rowsInPostgres } from "./copy-in.ts";
 import { emptyTable, insertRows, rowsOfTable } from "./copy-sqlite.ts";
+import { isInUse } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
 import { Primary } from "./primary.ts";
 import { storedValue } from "./stored-value.ts";
@@ -36,13 +37,11 @@ export const copyIntoSqlite = async ({ directory, url, now, onTable = () => {} }
     await checkDatabase(sql);
     await sql.unsafe("set idle_in_transaction_session_timeout = 0").simple();
     await sql.unsafe("begin isolation level repeatable read read only");
-    const [{ active, version }] = await sql.unsafe(
-      "select exists (select 1 from lease where expires_at > clock_timestamp()) as active, (select max(version) from migrations) as version",
-    );
-    if (active) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
+    const [{ version }] = await sql.unsafe("select max(version) as version from migrations");
     if (Number(version) !== PG_MIGRATIONS.length) {
       throw new CopyError("this PostgreSQL database is of another version: start a node of this version on it once");
     }
+    if (await isInUse(sql)) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
     const { db, file, unlock } = openDatabase(directory, { cacheMb: 16, now });
     let isWhole = false;
     try {

@@ -3,6 +3,7 @@ import type { ReservedSQL } from "bun";
 import { checkDatabase } from "./checks.ts";
 import { type ClusterView, viewCluster } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
+import { lookAtParts } from "./parts/table.ts";
 import { Primary } from "./primary.ts";
 
 /** Milliseconds in which a primary has to answer. */
@@ -17,6 +18,8 @@ export type FoundPostgres = {
   readonly newest: number;
   /** Undefined before the first start. */
   readonly view: ClusterView | undefined;
+  /** Where every node is active: how many parts each has. */
+  readonly parts?: Readonly<Record<string, number>>;
 };
 
 /** Throws UnsafeDatabaseError when it may not be used, CommitError (`overloaded`) when no primary answers. */
@@ -27,8 +30,17 @@ export const inspectPostgres = async (url: string): Promise<FoundPostgres> => {
     await checkDatabase(connection);
     const [{ server }] = await connection.unsafe("select current_setting('server_version') as server");
     const schema = await schemaOf(connection);
-    const view = schema === 0 ? undefined : await viewCluster(connection);
-    return { server, schema, newest: PG_MIGRATIONS.length, view };
+    const newest = PG_MIGRATIONS.length;
+    const view = schema === 0 ? undefined : await viewCluster(connection, { isOlder: schema < newest });
+    if (!view?.members.length) return { server, schema, newest, view };
+    const { owners } = await lookAtParts(connection);
+    return {
+      server,
+      schema,
+      newest,
+      view,
+      parts: Object.fromEntries(owners.map(({ id, parts }) => [id, parts.length])),
+    };
   } finally {
     await primary.close();
   }

@@ -43,11 +43,13 @@ export const seeNode = async (
   );
 };
 
-export const viewCluster = async (sql: ReservedSQL): Promise<ClusterView> => {
+/** `isOlder`: a database of a version that knew of one active node only. */
+export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): Promise<ClusterView> => {
+  const leases = isOlder ? "(select '' as node, null::timestamptz as expires_at)" : "leases";
   const rows = (await sql.unsafe(
     `select n.id, n.address, n.version, (extract(epoch from clock_timestamp() - n.seen_at) * 1000)::float8 as silent_ms,
        coalesce(l.expires_at > clock_timestamp(), false) as active, coalesce(m.expires_at > clock_timestamp(), false) as member
-     from nodes n left join lease l on l.node = n.id left join leases m on m.node = n.id
+     from nodes n left join lease l on l.node = n.id left join ${leases} m on m.node = n.id
      where n.seen_at > clock_timestamp() - interval '${FORGOTTEN}' order by n.id`,
   )) as (NodeRow & { active: boolean; member: boolean })[];
   const [found] = await sql.unsafe(
@@ -67,7 +69,7 @@ export const viewCluster = async (sql: ReservedSQL): Promise<ClusterView> => {
 };
 
 /** What has the lease while every node is active: no node takes it then, also none of a version that knows of one active node only. */
-const EVERY = "*";
+export const EVERY = "*";
 
 /** The lease is locked until the end of the transaction; whoever wants it waits here, and what it reads next was committed before. */
 const lockLease = (sql: ReservedSQL): Promise<unknown> => sql.unsafe("select 1 from lease where id = 1 for update");
@@ -93,6 +95,16 @@ export const checkAlone = ({ members }: ClusterView): void => {
   throw new UnsafeDatabaseError(
     `cluster_active is one here, but nodes work on this database with cluster_active = every (${names}). Set it to every here, or stop them first`,
   );
+};
+
+/** Whether any node is active, alone or with others. */
+export const isInUse = async (sql: ReservedSQL): Promise<boolean> => {
+  const [{ used }] = await sql.unsafe(
+    `select exists (select 1 from lease where node <> $1 and expires_at > clock_timestamp())
+       or exists (select 1 from leases where expires_at > clock_timestamp()) as used`,
+    [EVERY],
+  );
+  return used;
 };
 
 /**

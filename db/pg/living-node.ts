@@ -21,6 +21,8 @@ export const LOOK_MS = 250;
 /** A node reads from a database that has taken a write of it so long ago; an old primary, beside a new one, takes none. */
 const CURRENT_MS = 1000;
 
+export type NodeRole = "active" | "spare";
+
 export type NodeOptions = {
   /** postgres://user:password@host:port[,host:port...]/database. Holds a password: never logged. */
   readonly url: string;
@@ -97,8 +99,7 @@ export abstract class LivingNode {
 
   abstract get epoch(): number;
   abstract get state(): SeenState;
-  /** Whether it has a lease, be it lapsed. */
-  protected abstract get isActive(): boolean;
+  abstract get role(): NodeRole;
   /** Milliseconds between two beats. */
   protected abstract get pause(): number;
   /** What it does again and again. What it throws says that the database did not do it. */
@@ -107,6 +108,11 @@ export abstract class LivingNode {
   /** What was seen of the cluster last. */
   get view(): ClusterView | undefined {
     return this.#view;
+  }
+
+  /** Whether it has a lease, be it lapsed. */
+  protected get isActive(): boolean {
+    return this.role === "active";
   }
 
   /** Milliseconds for which this node may still serve; 0 or less: it may not. */
@@ -209,12 +215,15 @@ export abstract class LivingNode {
 
   /** Its lease was taken or renewed by a write that began then. */
   protected hold(asked_at: number): void {
-    const { clock, lease_ms } = this.options;
     this.#written_at = asked_at;
-    this.#held_until = asked_at + lease_ms;
+    this.#held_until = asked_at + this.options.lease_ms;
     this.#wasServing = true;
+    this.#planLapse();
+  }
+
+  #planLapse(): void {
     this.#lapse?.cancel();
-    this.#lapse = clock.after(Math.max(0, this.#held_until - MARGIN_MS - clock.monotonic()), () => this.#noteLapse());
+    this.#lapse = this.options.clock.after(Math.max(0, this.serves_ms), () => this.#noteLapse());
   }
 
   /** Its lease was refused: others have what it had. */
@@ -250,7 +259,12 @@ export abstract class LivingNode {
   }
 
   #noteLapse(): void {
-    if (!this.isActive || !this.#wasServing || this.serves_ms > 0) return;
+    if (!this.isActive || !this.#wasServing) return;
+    if (this.serves_ms > 0) {
+      // A timer may come a part of a millisecond too early.
+      this.#planLapse();
+      return;
+    }
     this.#wasServing = false;
     this.logChanges();
     for (const listener of this.#onLapse) listener();

@@ -3,12 +3,10 @@ import type { ReservedSQL } from "bun";
 import { log } from "#base/log.ts";
 import { CommitError } from "../engine/store.ts";
 import { type ClusterView, checkAlone, type NodeRow, releaseLease, renewLease, takeLease } from "./lease.ts";
-import { connected, LivingNode, LOOK_MS, type NodeOptions } from "./living-node.ts";
+import { connected, LivingNode, LOOK_MS, type NodeOptions, type NodeRole } from "./living-node.ts";
 import { type SeenState, stateOf } from "./node-state.ts";
 import { Primary } from "./primary.ts";
 import { PgStore } from "./store.ts";
-
-export type NodeRole = "active" | "spare";
 
 export class ClusterNode extends LivingNode {
   #epoch = 0;
@@ -102,10 +100,6 @@ export class ClusterNode extends LivingNode {
     if (this.hasLeft) return;
     await this.giveUp();
     await this.end();
-  }
-
-  protected get isActive(): boolean {
-    return this.#role === "active";
   }
 
   /** How often the lease is renewed or looked at. */

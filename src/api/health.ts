@@ -54,8 +54,9 @@ const LAPSED = {
 /** What a node is in; nothing of a server without a cluster. */
 const nodeState = ({ cluster }: ApiContext): Partial<NodeState> => {
   if (!cluster) return {};
-  const { node, lease, database, standby } = cluster.state;
-  return { node, lease, database, standby };
+  // Not who has the lease: anybody may ask here.
+  const { holder: _, ...shown } = cluster.state;
+  return shown;
 };
 
 const readyMessage = ({ standby }: Partial<NodeState>): string =>

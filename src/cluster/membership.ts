@@ -159,12 +159,7 @@ const sharedEncryption = async (
 };
 
 /** What anybody may know of a node: no names of nodes. */
-const shownState = ({ state: { node, lease, database, standby } }: ClusterNode): NodeState => ({
-  node,
-  lease,
-  database,
-  standby,
-});
+const shownState = ({ state: { holder: _, ...shown } }: ClusterNode): NodeState => shown;
 
 /** Where other nodes reach this one. A test's server has no port yet, and no other node needs it. */
 const nameOf = ({ node_address, address: { port } }: Config): string =>

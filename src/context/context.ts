@@ -25,7 +25,7 @@ import { BackupsByHand } from "#db/backup/by-hand.ts";
 import { backupFolder, type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs, type KeptElsewhere } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { ClusterNode } from "#db/pg/node.ts";
+import type { LivingNode } from "#db/pg/living-node.ts";
 import { dropStored } from "#domain/builds/kept.ts";
 import { equipped } from "#domain/builds/terraform-work.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
@@ -144,7 +144,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly encryption: Encryption;
   readonly membership: Membership | undefined;
   /** This process as a node; undefined where there is one server. */
-  readonly cluster: ClusterNode | undefined;
+  readonly cluster: LivingNode | undefined;
   readonly outbound: Outbound;
   readonly mcpOutbound: Outbound;
   readonly links: Links;

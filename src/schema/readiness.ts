@@ -21,8 +21,13 @@ export const Readiness = namedObject("Readiness", {
   lease: t.Optional(Lease),
   database: t.Optional(Database),
   standby: t.Optional(Standby),
+  parts: t.Optional(
+    t.Integer({
+      description: "How many of the 256 parts of the deployment this node has, where every node is active.",
+    }),
+  ),
 });
 export type Readiness = Static<typeof Readiness>;
 
 /** What a node of a cluster is in. */
-export type NodeState = Required<Pick<Readiness, "node" | "lease" | "database" | "standby">>;
+export type NodeState = Required<Pick<Readiness, "node" | "lease" | "database" | "standby">> & Pick<Readiness, "parts">;

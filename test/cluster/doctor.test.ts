@@ -5,6 +5,7 @@ import { loadConfig } from "#base/config.ts";
 import { Metrics } from "#base/metrics.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { ClusterNode } from "#db/pg/node.ts";
+import { PartsMember } from "#db/pg/parts/member.ts";
 import { examine } from "#domain/health/checks.ts";
 import { registerCluster } from "#src/api/metrics/cluster.ts";
 import { runHere } from "#test/cli/run-verb.ts";
@@ -76,6 +77,41 @@ testNeeding(
         await node.leave();
       }
     } finally {
+      await database.remove();
+    }
+  },
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-12] where every node is active, the doctor and figures tell of their parts",
+  async () => {
+    const database = await createDatabase();
+    const member = await PartsMember.join({
+      url: database.url,
+      id: "10.0.0.1:7080",
+      version: "v9.9.9",
+      lease_ms: 30_000,
+      clock: systemClock,
+      fatal: () => {},
+    });
+    try {
+      const config = load({
+        SLIPWAY_DATABASE_URL: database.url,
+        SLIPWAY_ENCRYPTION_KEY: KEY,
+        SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
+      });
+      const found = async () =>
+        (await examine(config, systemClock, true, {})).find(({ name }) => name === "active nodes");
+      expect(await found()).toMatchObject({ status: "warn", detail: "10.0.0.1:7080, v9.9.9, 256 of 256 parts" });
+      const metrics = new Metrics(systemClock);
+      registerCluster(metrics, member);
+      const figures = await metrics.text();
+      expect(figures).toContain('slipway_node_active{node="10.0.0.1:7080"} 1\n');
+      expect(figures).toContain("slipway_node_parts 256\n");
+      expect(member.state).toMatchObject({ node: "active", lease: "held", database: "answers", parts: 256 });
+    } finally {
+      await member.leave();
       await database.remove();
     }
   },

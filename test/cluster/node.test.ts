@@ -4,6 +4,7 @@ import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { ClusterNode } from "#db/pg/node.ts";
+import { haltingClock } from "#test/support/cluster/halting-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
@@ -28,27 +29,6 @@ const join = async (url: string, id: string, { clock = systemClock, fatal = (_: 
   const node = await ClusterNode.join({ url, id, version: "1", lease_ms: LEASE_MS, clock, fatal });
   nodes.push(node);
   return node;
-};
-
-/** The system's clock, whose timers can be stopped, as they are in a process that stands still. */
-const haltingClock = () => {
-  let halted = false;
-  const waiting: (() => void)[] = [];
-  return {
-    ...systemClock,
-    after: (ms: number, run: () => void) =>
-      systemClock.after(ms, () => {
-        if (halted) waiting.push(run);
-        else run();
-      }),
-    halt: () => {
-      halted = true;
-    },
-    goOn: () => {
-      halted = false;
-      for (const run of waiting.splice(0)) run();
-    },
-  };
 };
 
 describe("the lease", () => {

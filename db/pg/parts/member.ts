@@ -4,7 +4,7 @@ import type { ReservedSQL } from "bun";
 import { log } from "#base/log.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { CommitError } from "../../engine/store.ts";
-import { connected, LivingNode, LOOK_MS, type NodeOptions, soon } from "../living-node.ts";
+import { connected, LivingNode, LOOK_MS, type NodeOptions, type NodeRole, soon } from "../living-node.ts";
 import { type SeenState, stateOf } from "../node-state.ts";
 import { Primary } from "../primary.ts";
 import { PgStore } from "../store.ts";
@@ -74,9 +74,14 @@ export class PartsMember extends LivingNode implements Parts {
     });
   }
 
+  /** Active until others have taken over, or it has left. */
+  get role(): NodeRole {
+    return this.isFollowed || this.hasLeft ? "spare" : "active";
+  }
+
   get state(): SeenState {
-    const { isActive, isSilent, view } = this;
-    return stateOf({ isActive, serves: this.serves_ms > 0, isSilent, leader: undefined, view });
+    const { isActive, isSilent, view, count } = this;
+    return { ...stateOf({ isActive, serves: this.serves_ms > 0, isSilent, leader: undefined, view }), parts: count };
   }
 
   has(part: number): boolean {
@@ -144,10 +149,6 @@ export class PartsMember extends LivingNode implements Parts {
 
   get #holder(): Holder {
     return { node: this.id, epoch: this.epoch };
-  }
-
-  protected get isActive(): boolean {
-    return !this.isFollowed && !this.hasLeft;
   }
 
   protected get pause(): number {

@@ -3,6 +3,7 @@
 import type { Statement } from "../../engine/sql.ts";
 import { touchedBy } from "../../engine/versions.ts";
 import type { Sent } from "../bind.ts";
+import { EVERY } from "../lease.ts";
 
 const RAISE = `insert into versions (node, epoch, shown, callers) values ($1, $2, $3, $4)
   on conflict (node) do update set epoch = excluded.epoch,
@@ -22,9 +23,11 @@ export const raisedBy = (
 
 /**
  * What the nodes that may write have counted, as one row. None where one of them counts nothing, such as one of a version before this, or has
- * counted nothing yet: then nothing can be kept.
+ * counted nothing yet: then nothing can be kept. Where one node is active its epoch is the newest, unless it is of a version that has no fence; nodes
+ * that are active together have one each, older than that of whoever has joined and left since. With a node its counts leave, and `by` changes.
  */
 export const RAISED = `select string_agg(f.node || ' ' || f.epoch, ',' order by f.node) as by,
     string_agg(v.shown::text, ',' order by f.node) as shown, string_agg(v.callers::text, ',' order by f.node) as callers
   from fences f left join versions v on v.node = f.node and v.epoch = f.epoch
-  having bool_and(v.node is not null) and max(f.epoch) = (select value from epoch where id = 1)`;
+  having bool_and(v.node is not null)
+    and (max(f.epoch) = (select value from epoch where id = 1) or (select node from lease where id = 1) = '${EVERY}')`;

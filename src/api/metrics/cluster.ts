@@ -1,8 +1,8 @@
 // Figures of a node of a cluster: its lease, the nodes beside it, and what stands by for the database.
 import type { Metrics } from "#base/metrics.ts";
-import type { ClusterNode } from "#db/pg/node.ts";
+import type { LivingNode } from "#db/pg/living-node.ts";
 
-export const registerCluster = (metrics: Metrics, node: ClusterNode): void => {
+export const registerCluster = (metrics: Metrics, node: LivingNode): void => {
   metrics.gauge(
     "slipway_node_active",
     "1 while this node is the active one and may serve; 0 of a spare.",
@@ -13,6 +13,13 @@ export const registerCluster = (metrics: Metrics, node: ClusterNode): void => {
   metrics.gauge("slipway_node_serves_seconds", "For how long this node may serve without renewing its lease.", () =>
     Math.max(0, node.serves_ms / 1000),
   );
+  if (node.state.parts !== undefined) {
+    metrics.gauge(
+      "slipway_node_parts",
+      "How many of the 256 parts of the deployment this node has.",
+      () => node.state.parts ?? 0,
+    );
+  }
   metrics.gauge(
     "slipway_node_silent_seconds",
     "How long ago each node was last heard of by the database.",

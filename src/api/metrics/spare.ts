@@ -3,12 +3,12 @@ import type { Clock } from "#base/clock.ts";
 import type { Address } from "#base/config/kinds.ts";
 import { Metrics } from "#base/metrics.ts";
 import { presentProcess } from "#base/process-figures.ts";
-import type { ClusterNode } from "#db/pg/node.ts";
+import type { LivingNode } from "#db/pg/living-node.ts";
 import { registerCluster } from "./cluster.ts";
 import { listenForScrapes } from "./listen.ts";
 
 /** Shows them until disposed: then the address is free for the node's own listener, once it is active. Throws `MetricsAddressError`. */
-export const showSpare = (node: ClusterNode, clock: Clock, at: Address): AsyncDisposable & { readonly url: URL } => {
+export const showSpare = (node: LivingNode, clock: Clock, at: Address): AsyncDisposable & { readonly url: URL } => {
   const metrics = new Metrics(clock);
   presentProcess(metrics);
   registerCluster(metrics, node);

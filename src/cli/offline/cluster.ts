@@ -42,10 +42,9 @@ export const onCluster = async (
 
 const mustBeFree = async (url: string, fresh: boolean): Promise<void> => {
   const { schema, newest, view } = await inspectPostgres(url);
-  if (view?.active) {
-    throw new MachineError(
-      `node ${view.active.id} is active; stop every node first, or use its pages or API while it runs`,
-    );
+  const active = view?.active ?? view?.members[0];
+  if (active) {
+    throw new MachineError(`node ${active.id} is active; stop every node first, or use its pages or API while it runs`);
   }
   if (schema === 0 && fresh) return;
   if (schema === 0) throw new MachineError("nothing has been stored in this database yet; the first start does");

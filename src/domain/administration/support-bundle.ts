@@ -9,7 +9,7 @@ import { recentLog } from "#base/recent-log.ts";
 import { redacted } from "#base/redact.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
-import type { ClusterNode } from "#db/pg/node.ts";
+import type { LivingNode } from "#db/pg/living-node.ts";
 import type { DomainContext } from "../context.ts";
 import { deploymentStats } from "../deployment/stats.ts";
 import type { Health } from "../health/health.ts";
@@ -17,7 +17,7 @@ import type { Health } from "../health/health.ts";
 type Deps = Pick<DomainContext, "clock" | "config" | "sources" | "store"> & {
   readonly health: Pick<Health, "report">;
   /** In a cluster only. */
-  readonly cluster: Pick<ClusterNode, "id" | "role" | "epoch" | "serves_ms" | "view"> | undefined;
+  readonly cluster: Pick<LivingNode, "id" | "role" | "epoch" | "serves_ms" | "state" | "view"> | undefined;
 };
 
 const LOG_LINES = 2_000;
@@ -40,11 +40,12 @@ export const supportBundle = async (deps: Deps): Promise<Uint8Array<ArrayBuffer>
   }).bytes();
 };
 
-const clusterFacts = ({ id, role, epoch, serves_ms, view }: NonNullable<Deps["cluster"]>) => ({
+const clusterFacts = ({ id, role, epoch, serves_ms, state, view }: NonNullable<Deps["cluster"]>) => ({
   id,
   role,
   epoch,
   serves_ms,
+  ...(state.parts !== undefined && { parts: state.parts }),
   view,
 });
 

@@ -1,6 +1,8 @@
 // What `slipway doctor` says of the PostgreSQL of a cluster: whether it can be used, how far it is, who is active, who stands by.
 import type { Config } from "#base/config.ts";
+import { PARTS } from "#base/parts.ts";
 import type { FoundPostgres } from "#db/pg/inspect.ts";
+import type { NodeRow } from "#db/pg/lease.ts";
 import type { Finding } from "./finding.ts";
 
 /** A node that was silent for so long has gone or hangs; nodes are heard of each second. */
@@ -29,8 +31,9 @@ const schema = ({ schema: at, newest }: FoundPostgres): Finding => {
   return { name, status: "ok", detail: `${at}, the newest` };
 };
 
-const nodes = ({ view }: FoundPostgres): Finding[] => {
+const nodes = ({ view, parts }: FoundPostgres): Finding[] => {
   if (!view) return [];
+  if (parts) return [members(view.members, parts)];
   const silent = view.nodes.filter(({ silent_ms }) => silent_ms > SILENT_MS).map(({ id }) => id);
   const spares = view.nodes.length - silent.length - (view.active ? 1 : 0);
   const active: Finding = view.active
@@ -40,6 +43,14 @@ const nodes = ({ view }: FoundPostgres): Finding[] => {
     "; ",
   );
   return [active, { name: "spare nodes", status: silent.length > 0 || spares < 1 ? "warn" : "ok", detail }];
+};
+
+/** Where every node is active none stands by. */
+const members = (living: readonly NodeRow[], parts: Readonly<Record<string, number>>): Finding => {
+  const had = living.reduce((sum, { id }) => sum + (parts[id] ?? 0), 0);
+  const each = living.map(({ id, version }) => `${id}, ${version}, ${parts[id] ?? 0} of ${PARTS} parts`);
+  if (had < PARTS) each.push(`${PARTS - had} parts are nobody's`);
+  return { name: "active nodes", status: living.length < 2 || had < PARTS ? "warn" : "ok", detail: each.join("; ") };
 };
 
 const standby = ({ view }: FoundPostgres, isMissing: boolean): Finding => {

@@ -1,9 +1,11 @@
 // What a node that only reads may keep: until anything is committed that changes it, on whichever node, and nothing where nobody counts.
 import { afterEach, expect, test } from "bun:test";
+import { SQL } from "bun";
 import { readHere } from "#base/network/read-here.ts";
+import { joinParts, leaveParts, takeOver } from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
-import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { openPgStore, PgStore } from "#db/pg/store.ts";
 import { raisedBy } from "#db/pg/told/raised.ts";
 import { updateUser } from "#db/users/users.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -122,6 +124,61 @@ testNeeding(
     await Promise.all(readers);
     expect(used).toBeGreaterThan(0);
     await store.close();
+    await spare.close();
+  },
+  30_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[PQ-16] where nodes write at the same time each counts from its join on; one that dies or leaves changes what is kept, and ends nothing",
+  async () => {
+    database = await createDatabase();
+    const { url } = database;
+    await using sql = new SQL(url, { max: 2 });
+    const connection = await sql.reserve();
+    const spare = new ReadStore(new Primary(url), () => {
+      throw new Error("writes nothing");
+    });
+    const joined: PgStore[] = [];
+    const join = async (node: string) => {
+      const epoch = await joinParts(connection, node, 60_000);
+      const store = new PgStore(new Primary(url), node, epoch, { fatal: () => {}, tells: true, isShared: true });
+      joined.push(store);
+      return { node, epoch, store };
+    };
+    const risen = async (work: () => Promise<unknown>): Promise<boolean[]> => {
+      const before = (await versionsOf(spare)) ?? [];
+      expect(before).not.toContain(undefined);
+      await work();
+      return ((await versionsOf(spare)) ?? []).map((version, i) => version !== before[i]);
+    };
+    // One that counts nothing was active alone before, and its row stays until somebody joins.
+    await (await openPgStore({ url, now: 0, tells: false, fatal: () => {} })).close();
+    expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
+    const a = await join("a");
+    const b = await join("b");
+    expect(await risen(async () => {})).toEqual([false, false, false]);
+    const put = (store: PgStore, key: string) => store.commit([putSetting({ key, value: "1" })]);
+    expect(await risen(() => put(a.store, "a"))).toEqual([true, false, true]);
+    expect(await risen(() => put(b.store, "b"))).toEqual([true, false, true]);
+    // What it writes itself is not all that is written: it keeps nothing by its own count.
+    expect([a.store.shownVersion, a.store.callersVersion, a.store.versionOf("w")]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    // The newest epoch goes with the node that joined last.
+    expect(await risen(() => leaveParts(connection, b, 60_000))).toEqual([true, true, true]);
+    expect(await risen(() => put(a.store, "c"))).toEqual([true, false, true]);
+    const c = await join("c");
+    await connection.unsafe("update leases set expires_at = '-infinity' where node = 'c'");
+    expect(await risen(() => takeOver(connection, 60_000))).toEqual([true, true, true]);
+    expect(await outcomeOf(put(c.store, "d"))).toBe("closed");
+    expect(await risen(() => put(a.store, "e"))).toEqual([true, false, true]);
+    expect(await risen(() => join("a"))).toEqual([true, true, true]);
+    connection.release();
+    for (const store of joined) await store.close();
     await spare.close();
   },
   30_000,
