@@ -98,10 +98,15 @@ export async function startProductWith<T>(
 }
 
 /**
- * Makes `count` agents, at most 96 in a workspace; each workspace is built from a template version of its own, since the
- * manifest names the tokens. Resolves when all builds have succeeded and every agent has its log source.
+ * Makes `count` agents, `each` of them in a workspace; each workspace is built from a template version of its own, since the
+ * manifest names the tokens. `more` stands in the manifest of each agent, `owner` is the token of who has the workspaces. Resolves when all builds have succeeded and every agent has
+ * its log source.
  */
-export async function seedAgents(product: Product, count: number): Promise<SeededAgent[]> {
+export async function seedAgents(
+  product: Pick<Product, "url" | "adminToken">,
+  count: number,
+  { each = agentsPerWorkspace, more = {}, owner }: { each?: number; more?: object; owner?: string | undefined } = {},
+): Promise<SeededAgent[]> {
   const api = <T>(method: string, path: string, body?: unknown): Promise<T> =>
     call<T>(product.url, product.adminToken, method, path, body);
   const [organization] = await api<{ id: string }[]>("GET", "/api/v2/users/me/organizations");
@@ -110,9 +115,9 @@ export async function seedAgents(product: Product, count: number): Promise<Seede
   let templateId: string | undefined;
   const seeded: SeededAgent[] = [];
   while (seeded.length < count) {
-    const names = Array.from({ length: Math.min(agentsPerWorkspace, count - seeded.length) }, (_, i) => `agent-${i}`);
+    const names = Array.from({ length: Math.min(each, count - seeded.length) }, (_, i) => `agent-${i}`);
     const tokens = new Map(names.map((name) => [name, crypto.randomUUID()]));
-    const file = await api<{ hash: string }>("POST", "/api/v2/files", await templateTar(tokens));
+    const file = await api<{ hash: string }>("POST", "/api/v2/files", await templateTar(tokens, more));
     const version = await api<{ id: string }>("POST", `/api/v2/organizations/${organization.id}/templateversions`, {
       storage_method: "file",
       file_id: file.hash,
@@ -126,7 +131,8 @@ export async function seedAgents(product: Product, count: number): Promise<Seede
         template_version_id: version.id,
       })
     ).id;
-    const workspace = await api<Workspace>("POST", "/api/v2/users/me/workspaces", {
+    const token = owner ?? product.adminToken;
+    const workspace = await call<Workspace>(product.url, token, "POST", "/api/v2/users/me/workspaces", {
       name: `bench-${stamp}-${seeded.length}`,
       template_version_id: version.id,
     });
@@ -197,8 +203,8 @@ interface Workspace {
 }
 
 /** A template as `src/schema/templates/manifest.ts` describes it: JSON is YAML too. */
-async function templateTar(tokens: Map<string, string>): Promise<Uint8Array> {
-  const agents = [...tokens].map(([name, token]) => ({ name, token }));
+async function templateTar(tokens: Map<string, string>, more: object): Promise<Uint8Array> {
+  const agents = [...tokens].map(([name, token]) => ({ ...more, name, token }));
   const groups = Math.ceil(agents.length / agentsPerResource);
   const resources = Array.from({ length: groups }, (_, index) => ({
     name: `group-${index}`,

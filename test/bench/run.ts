@@ -20,6 +20,7 @@ import { fanout, idle, ingest, stalled, steady } from "./rows/rows-logs.ts";
 import { network } from "./rows/rows-network.ts";
 import { networkCrowd } from "./rows/rows-network-crowd.ts";
 import { networkSsh } from "./rows/rows-network-ssh.ts";
+import { threeNodes } from "./rows/rows-nodes.ts";
 import { proxy } from "./rows/rows-proxy.ts";
 import { get, known, start } from "./rows/rows-server.ts";
 import { terraform } from "./rows/rows-terraform.ts";
@@ -62,6 +63,7 @@ const rows: Row[] = [
   backup,
   ...terraform,
   cluster,
+  threeNodes,
   ...web,
 ];
 

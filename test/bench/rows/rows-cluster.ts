@@ -2,16 +2,20 @@
 // the cores that the server leaves. fsync is on for both; every acknowledged write is on disk.
 import { mkdtempSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Bench, type Row, range, ratioOf } from "../row.ts";
+import { type Row, range, ratioOf } from "../row.ts";
 
 const POSTGRES = join(import.meta.dir, "../../../.ci/postgres");
 /** Agents that send single rows side by side: the group commit has to find company for each. */
 const WRITERS = 64;
 const LINE_AGENTS = 8;
 
-/** A PostgreSQL of its own beside the bench's folder, which its user may not enter. */
-const startPostgres = async ({ sides }: Bench): Promise<AsyncDisposable & { env: Record<string, string> }> => {
-  const folder = mkdtempSync(join(dirname(sides.dir), "slipway-bench-postgres-"));
+/** A PostgreSQL of its own in a folder beside others, of which its user may enter none. */
+export const startPostgres = async (
+  beside: string,
+): Promise<
+  AsyncDisposable & { folder: string; env: { SLIPWAY_DATABASE_URL: string; SLIPWAY_ENCRYPTION_KEY: string } }
+> => {
+  const folder = mkdtempSync(join(beside, "slipway-bench-postgres-"));
   const run = async (verb: string): Promise<string> => {
     const child = Bun.spawn([POSTGRES, verb, folder], { stdout: "pipe", stderr: "inherit" });
     const said = (await child.stdout.text()).trim();
@@ -21,7 +25,7 @@ const startPostgres = async ({ sides }: Bench): Promise<AsyncDisposable & { env:
   };
   const env = { SLIPWAY_DATABASE_URL: await run("start"), SLIPWAY_ENCRYPTION_KEY: "5".repeat(64) };
   const stop = async (): Promise<void> => void (await run("stop"));
-  return { env, [Symbol.asyncDispose]: stop };
+  return { folder, env, [Symbol.asyncDispose]: stop };
 };
 
 export const cluster: Row = {
@@ -29,7 +33,7 @@ export const cluster: Row = {
   title: "A node on PostgreSQL (product) beside the same server on SQLite (floor): single rows, log lines, reads",
   sides: ["floor", "product"],
   async measure(bench, side) {
-    await using postgres = side === "product" ? await startPostgres(bench) : undefined;
+    await using postgres = side === "product" ? await startPostgres(dirname(bench.sides.dir)) : undefined;
     const env = postgres?.env ?? {};
     await using target = await bench.start("product", { agents: WRITERS + LINE_AGENTS, env });
     const [secs, { port }] = [bench.seconds, target];

@@ -1,0 +1,64 @@
+// The row about several active nodes: three of them (the product) and one (the floor) on one PostgreSQL, which all share the cores that there are
+// with the agents and people of size/agents.ts. Each request goes to the next node; the work is of people of several parts.
+import { productFigure, type Row, ratioOf } from "../row.ts";
+import { openWorld } from "../size/world.ts";
+
+const AGENTS = 48;
+const PEOPLE = 12;
+const NODES = 3;
+/** Who wants as much as they get, all at the same time. */
+const CALLERS = { lines: 24, turn: 6, list: 6 } as const;
+const WARM_S = 3;
+
+export const threeNodes: Row = {
+  name: "nodes",
+  title:
+    "Three active nodes (product) beside one (floor) on one PostgreSQL: batches of lines, turns of chats and lists at once",
+  sides: ["floor", "product"],
+  async measure(bench, side) {
+    await using world = await openWorld(AGENTS, { people: PEOPLE, nodes: side === "product" ? NODES : 1 });
+    await world.seen({ seconds: WARM_S, per_s: {}, callers: CALLERS });
+    const { did, seconds, groups, node_ms, database_ms } = await world.seen({
+      seconds: bench.seconds,
+      per_s: {},
+      callers: CALLERS,
+    });
+    const done = { lines: 0, turn: 0, list: 0, ...did.done };
+    return {
+      batches_per_s: done.lines / seconds,
+      turns_per_s: done.turn / seconds,
+      lists_per_s: done.list / seconds,
+      commits_per_s: groups / seconds,
+      node_cores: node_ms / 1000 / seconds,
+      database_cores: database_ms / 1000 / seconds,
+      memory_mb: world.memory(),
+    };
+  },
+  figures: {
+    batches_per_s: "batches of lines/s",
+    turns_per_s: "turns/s",
+    lists_per_s: "lists/s",
+    commits_per_s: "commits/s",
+    node_cores: "cores of all nodes",
+    database_cores: "cores of the database",
+    memory_mb: "memory of all nodes, MB",
+  },
+  verdicts: [
+    ...(["batches_per_s", "turns_per_s", "lists_per_s"] as const).map((figure) => ({
+      what: `${figure.replace("_per_s", "/s")}, three nodes / one, on the same cores`,
+      target: "none",
+      value: ratioOf(figure),
+      bound: 0,
+      better: "higher" as const,
+      unit: "ratio" as const,
+    })),
+    {
+      what: "memory of three nodes",
+      target: "none",
+      value: productFigure("memory_mb"),
+      bound: Number.POSITIVE_INFINITY,
+      better: "lower",
+      unit: "MB",
+    },
+  ],
+};

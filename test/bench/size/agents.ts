@@ -1,0 +1,132 @@
+// Agents and people of the paper model's measurements, as a process of its own: `agents.ts URLS FILE`, addresses with commas between them
+// that are asked in turn, and the file a Crew as JSON. Each line of its
+// input is an order, each line of its output what came of it.
+import { Client } from "#src/client.ts";
+import { connectAgent, type RpcAgent } from "#test/api/agents/rpc-agent.ts";
+import { linesIn } from "#test/support/net/lines.ts";
+import type { Kind } from "./model.ts";
+
+export type Crew = {
+  readonly admin: string;
+  readonly agents: readonly { readonly token: string; readonly logSourceId: string }[];
+  readonly chats: readonly { readonly id: string; readonly token: string }[];
+};
+/**
+ * `connect`: so many more agents, spread over a time as those of many people are. Else work for so long: so many of a kind a second, at
+ * random, or by so many callers without a break.
+ */
+export type Order = { readonly connect: number; readonly seconds: number } | Work;
+export type Work = {
+  readonly seconds: number;
+  readonly per_s: Partial<Record<Kind, number>>;
+  readonly callers?: Partial<Record<Kind, number>>;
+};
+export type Did = { readonly done: Partial<Record<Kind, number>>; readonly failed: number; readonly said: string };
+
+/** Lines of a batch, and how often it is looked for what is due. */
+const LINES = 5;
+const TICK_MS = 1;
+
+const [urls = "", file = ""] = process.argv.slice(2);
+const crew = JSON.parse(await Bun.file(file).text()) as Crew;
+const nodes = urls.split(",");
+const connected: RpcAgent[] = [];
+let turn = 0;
+const next = <T>(list: readonly T[]): T => list[turn++ % list.length] as T;
+let asked = 0;
+const nextNode = (): string => nodes[asked++ % nodes.length] as string;
+
+/** As a daemon does when it begins. */
+const connect = async (token: string): Promise<void> => {
+  const one = await connectAgent({ url: new URL(nextNode()) } as never, token);
+  const at = { seconds: BigInt(Math.floor(Date.now() / 1000)), nanos: 0 };
+  await one.agent.getManifest({});
+  await one.agent.updateStartup({ startup: { version: "v2.34.1", expandedDirectory: "/home/dev", subsystems: [] } });
+  await one.agent.updateLifecycle({ lifecycle: { state: 2, changedAt: at } });
+  await one.agent.updateLifecycle({ lifecycle: { state: 5, changedAt: at } });
+  connected.push(one);
+};
+
+/** Throws unless the answer is a good one. */
+const ask = async (token: string, method: string, path: string, body?: unknown): Promise<void> => {
+  const answer = await new Client(nextNode(), token).fetch(method, `/api/v2${path}`, body);
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+};
+
+const ACTS: Record<Exclude<Kind, "connect" | "heartbeat">, () => Promise<unknown>> = {
+  stats: () => next(connected).agent.updateStats({ stats: { rxBytes: 5n, txBytes: 7n } }),
+  metadata: () =>
+    next(connected).agent.batchUpdateMetadata({
+      metadata: ["cpu", "disk", "load"].map((key) => ({ key, result: { value: `${Math.random()}` } })),
+    }),
+  lines: () => {
+    const { token, logSourceId } = next(crew.agents);
+    const logs = Array.from({ length: LINES }, (_, i) => ({
+      output: `line ${i} of a batch, of usual length, at ${Date.now()}`,
+    }));
+    return ask(token, "PATCH", "/workspaceagents/me/logs", { log_source_id: logSourceId, logs });
+  },
+  turn: () => {
+    const { id, token } = next(crew.chats);
+    return ask(token, "POST", `/chats/${id}/messages`, { content: [{ type: "text", text: "now" }] });
+  },
+  list: () => ask(crew.admin, "GET", "/workspaces?limit=25"),
+};
+
+/** Milliseconds until the next, of those who come at random. */
+const gapOf = (per_s: number): number => (-Math.log(1 - Math.random()) / per_s) * 1000;
+
+const work = async ({ seconds, per_s, callers = {} }: Work): Promise<Did> => {
+  const done: Partial<Record<Kind, number>> = {};
+  let [failed, said] = [0, ""];
+  const one = async (kind: keyof typeof ACTS): Promise<void> => {
+    try {
+      await ACTS[kind]();
+      done[kind] = (done[kind] ?? 0) + 1;
+    } catch (error) {
+      failed++;
+      said = `${kind}: ${error}`;
+    }
+  };
+  const begun = performance.now();
+  const isOver = (): boolean => performance.now() - begun > seconds * 1000;
+  const open = new Set<Promise<void>>();
+  const loops = Object.entries(callers).flatMap(([kind, count]) =>
+    Array.from({ length: count }, async () => {
+      while (!isOver()) await one(kind as keyof typeof ACTS);
+    }),
+  );
+  const due = new Map(Object.entries(per_s).map(([kind, rate]) => [kind, begun + gapOf(rate)]));
+  while (!isOver()) {
+    for (const [kind, rate] of Object.entries(per_s)) {
+      let at = due.get(kind) ?? 0;
+      for (; at <= performance.now(); at += gapOf(rate)) {
+        const promise = one(kind as keyof typeof ACTS).finally(() => open.delete(promise));
+        open.add(promise);
+      }
+      due.set(kind, at);
+    }
+    await Bun.sleep(TICK_MS);
+  }
+  await Promise.all([...loops, ...open]);
+  return { done, failed, said };
+};
+
+const obey = async (order: Order): Promise<Did> => {
+  if (!("connect" in order)) return await work(order);
+  const tokens = crew.agents.slice(connected.length, connected.length + order.connect);
+  const pause_ms = (order.seconds * 1000) / tokens.length;
+  const begun = performance.now();
+  const open = [];
+  for (const [i, { token }] of tokens.entries()) {
+    while (performance.now() < begun + i * pause_ms) await Bun.sleep(TICK_MS);
+    open.push(connect(token));
+  }
+  await Promise.all(open);
+  return { done: { connect: tokens.length }, failed: 0, said: "" };
+};
+
+for await (const line of linesIn(Bun.stdin.stream()))
+  process.stdout.write(`${JSON.stringify(await obey(JSON.parse(line) as Order))}\n`);
+process.exit(0);

@@ -1,0 +1,91 @@
+// The paper model of a cluster: its arithmetic, on made-up costs.
+import { expect, test } from "bun:test";
+import {
+  type Constants,
+  type Cost,
+  costOf,
+  type Group,
+  groupOf,
+  groupsPerSecond,
+  KINDS,
+  less,
+  needsOf,
+  type Window,
+} from "./model.ts";
+
+const group: Group = { node_ms: 0.2, database_ms: 0.3, sent: 400, received: 200, trips: 3, base_ms: 2 };
+const idle = { node_ms: 5, database_ms: 2, sent: 500, received: 300, trips: 4, notices: 1 };
+const none: Cost = {
+  batches: 0,
+  batch_ms: 0,
+  node_ms: 0,
+  database_ms: 0,
+  sent: 0,
+  received: 0,
+  trips: 0,
+  notices: 0,
+  hop_ms: 0,
+};
+const all = <T>(value: T) =>
+  Object.fromEntries(KINDS.map((kind) => [kind, value])) as Record<(typeof KINDS)[number], T>;
+const line: Cost = {
+  ...none,
+  batches: 1,
+  batch_ms: 0.05,
+  trips: 1,
+  node_ms: 0.1,
+  database_ms: 0.1,
+  sent: 1000,
+  notices: 0.01,
+  hop_ms: 0.05,
+};
+const constants: Constants = {
+  group,
+  costs: { ...all(none), lines: line },
+  idle,
+  memory: { node_mb: 150, agent_kb: 50, passed_on_kb: 10 },
+};
+const load = (lines: number, nodes: number) => ({ agents: 1000, nodes, per_s: { ...all(0), lines } });
+
+test("[BM-5] few batches have a group each, many share one, and a writer never does more than it can", () => {
+  expect(groupsPerSecond(0, 2, 0.05)).toBe(0);
+  expect(groupsPerSecond(1, 2, 0.05)).toBeCloseTo(1, 2);
+  const busy = groupsPerSecond(10_000, 2, 0.05);
+  expect(10_000 / busy).toBeGreaterThan(20);
+  expect((busy * 2 + 10_000 * 0.05) / 1000).toBeLessThanOrEqual(1.0001);
+});
+
+test("[BM-5] what a group costs and what one of a kind costs come back from windows that were made of them", () => {
+  const windowOf = (groups: number, batches: number): Window => ({
+    seconds: 10,
+    done: batches,
+    groups,
+    batches,
+    writing_ms: groups * group.base_ms + batches * line.batch_ms,
+    node_ms: groups * group.node_ms + batches * line.node_ms + 10 * idle.node_ms,
+    database_ms: groups * group.database_ms + batches * line.database_ms + 10 * idle.database_ms,
+    sent: groups * group.sent + batches * line.sent + 10 * idle.sent,
+    received: groups * group.received + 10 * idle.received,
+    turns: groups * group.trips + batches * line.trips + 10 * idle.trips,
+    notices: batches / 100,
+  });
+  const quiet: Window = { ...windowOf(0, 0), done: 0 };
+  const found = groupOf(less(windowOf(500, 500), quiet), less(windowOf(300, 9000), quiet));
+  for (const key of Object.keys(group) as (keyof Group)[]) expect(found[key]).toBeCloseTo(group[key], 6);
+  const cost = costOf(less(windowOf(500, 700), quiet), group, line.hop_ms);
+  for (const key of Object.keys(line) as (keyof Cost)[]) expect(cost[key]).toBeCloseTo(line[key], 6);
+});
+
+test("[BM-5] more nodes share the work, pass on the more of it, and hear the more of each other", () => {
+  const [one, ten] = [needsOf(load(1000, 1), constants), needsOf(load(1000, 10), constants)];
+  expect(ten.node.batches_per_s * 10).toBeCloseTo(one.node.batches_per_s, 6);
+  expect(one.node.passed_on).toBe(0);
+  expect(ten.node.passed_on).toBe(90);
+  expect(ten.node.memory_mb).toBeCloseTo(150 + 100 * (59 / 1024), 6);
+  // Smaller groups: the database has more of them to flush.
+  expect(ten.database.groups_per_s).toBeGreaterThan(one.database.groups_per_s);
+  expect(one.database.heard_per_s).toBe(0);
+  expect(ten.database.notices_per_s).toBeCloseTo(20, 6);
+  expect(ten.database.heard_per_s).toBeCloseTo(180, 6);
+  expect(ten.database.connections).toBe(80);
+});

@@ -1,0 +1,206 @@
+// What a cluster needs, on paper: from rates of work and from what each kind of it was measured to cost, how busy nodes and database are. Pure.
+// What it leaves out stands in docs/cluster-nodes.md.
+
+/** What agents and people do, in the order in which it is shown. */
+export const KINDS = ["connect", "heartbeat", "stats", "metadata", "lines", "turn", "list"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** What one of a kind costs, beside its share of the groups of commits that carry it. */
+export type Cost = {
+  /** Batches that the writer is given, and for how long each keeps it. */
+  readonly batches: number;
+  readonly batch_ms: number;
+  readonly node_ms: number;
+  readonly database_ms: number;
+  /** Bytes from the node to the database, and back. */
+  readonly sent: number;
+  readonly received: number;
+  /** How often it is waited for the database. */
+  readonly trips: number;
+  readonly notices: number;
+  /** Of the processor of a node that only passes it on. */
+  readonly hop_ms: number;
+};
+
+/** What one group of commits costs, whatever is in it, and for how long it keeps the writer. */
+export type Group = {
+  readonly node_ms: number;
+  readonly database_ms: number;
+  readonly sent: number;
+  readonly received: number;
+  readonly trips: number;
+  readonly base_ms: number;
+};
+
+export type Constants = {
+  readonly group: Group;
+  readonly costs: Readonly<Record<Kind, Cost>>;
+  /** A node that does nothing: lease, looks, signs of life; for each second. */
+  readonly idle: {
+    readonly node_ms: number;
+    readonly database_ms: number;
+    readonly sent: number;
+    readonly received: number;
+    readonly trips: number;
+    readonly notices: number;
+  };
+  readonly memory: { readonly node_mb: number; readonly agent_kb: number; readonly passed_on_kb: number };
+};
+
+export type Load = {
+  readonly agents: number;
+  readonly nodes: number;
+  /** How many of each kind come in a second, in all. */
+  readonly per_s: Readonly<Record<Kind, number>>;
+};
+
+/** `node`: of one of them. `database`: all nodes together. */
+export type Needs = {
+  readonly node: {
+    readonly batches_per_s: number;
+    readonly groups_per_s: number;
+    readonly writer_busy: number;
+    readonly cores: number;
+    readonly memory_mb: number;
+    readonly agents: number;
+    readonly passed_on: number;
+  };
+  readonly database: {
+    readonly groups_per_s: number;
+    readonly cores: number;
+    readonly sent_per_s: number;
+    readonly received_per_s: number;
+    readonly trips_per_s: number;
+    readonly notices_per_s: number;
+    /** Notices as they reach nodes: each is heard on all others. */
+    readonly heard_per_s: number;
+    readonly connections: number;
+    readonly renewals_per_s: number;
+    readonly looks_per_s: number;
+  };
+};
+
+/** Connections of a node to the database, as docs/cluster.md says, and how often in a second it renews its lease and looks at the parts. */
+const CONNECTIONS = 8;
+const RENEWALS = 2;
+const LOOKS = 4;
+
+/**
+ * Groups a second of a writer that has one under way: what comes meanwhile is the next group. Behind each group it rests when nobody has come,
+ * until the next one comes; who comes comes by chance. Found by steps, since a group takes longer with more in it.
+ */
+export const groupsPerSecond = (batches_per_s: number, base_ms: number, batch_ms: number): number => {
+  if (batches_per_s <= 0) return 0;
+  let groups = batches_per_s;
+  for (let step = 0; step < 200; step++) {
+    const seconds = (base_ms + (batch_ms * batches_per_s) / groups) / 1000;
+    const next = 1 / (seconds + Math.exp(-batches_per_s * seconds) / batches_per_s);
+    if (Math.abs(next - groups) < 1e-9 * groups) break;
+    groups = (groups + Math.min(next, batches_per_s)) / 2;
+  }
+  return groups;
+};
+
+/** What this load needs. Agents are spread evenly, and come to any node: all but one of n are passed on. */
+export const needsOf = ({ agents, nodes, per_s }: Load, { group, costs, idle, memory }: Constants): Needs => {
+  const sum = (of: (cost: Cost) => number): number =>
+    KINDS.reduce((total, kind) => total + per_s[kind] * of(costs[kind]), 0);
+  const passed = (nodes - 1) / nodes;
+  const batches = sum((cost) => cost.batches) / nodes;
+  const batch_ms = sum((cost) => cost.batches * cost.batch_ms) / nodes / (batches || 1);
+  const groups = groupsPerSecond(batches, group.base_ms, batch_ms);
+  const all = groups * nodes;
+  const notices = sum((cost) => cost.notices) + nodes * idle.notices;
+  return {
+    node: {
+      batches_per_s: batches,
+      groups_per_s: groups,
+      writer_busy: (groups * group.base_ms + batches * batch_ms) / 1000,
+      cores:
+        (sum((cost) => cost.node_ms + passed * cost.hop_ms) / nodes + groups * group.node_ms + idle.node_ms) / 1000,
+      memory_mb: memory.node_mb + (agents / nodes) * ((memory.agent_kb + passed * memory.passed_on_kb) / 1024),
+      agents: agents / nodes,
+      passed_on: (agents * passed) / nodes,
+    },
+    database: {
+      groups_per_s: all,
+      cores: (sum((cost) => cost.database_ms) + all * group.database_ms + nodes * idle.database_ms) / 1000,
+      sent_per_s: sum((cost) => cost.sent) + all * group.sent + nodes * idle.sent,
+      received_per_s: sum((cost) => cost.received) + all * group.received + nodes * idle.received,
+      trips_per_s: sum((cost) => cost.trips) + all * group.trips + nodes * idle.trips,
+      notices_per_s: notices,
+      heard_per_s: notices * (nodes - 1),
+      connections: nodes * CONNECTIONS,
+      renewals_per_s: nodes * RENEWALS,
+      looks_per_s: nodes * LOOKS,
+    },
+  };
+};
+
+/** What was seen in a window of time: sums over it. */
+export type Window = {
+  readonly seconds: number;
+  readonly done: number;
+  readonly groups: number;
+  readonly batches: number;
+  /** For how long groups were under way. */
+  readonly writing_ms: number;
+  readonly node_ms: number;
+  readonly database_ms: number;
+  readonly sent: number;
+  readonly received: number;
+  readonly turns: number;
+  readonly notices: number;
+};
+
+/** What a group costs: by two windows of the same work, in one of which many batches share a group. */
+export const groupOf = (alone: Window, together: Window): Group => {
+  const determinant = alone.groups * together.batches - together.groups * alone.batches;
+  const base = (of: (window: Window) => number): number =>
+    Math.max(0, (of(alone) * together.batches - of(together) * alone.batches) / determinant);
+  return {
+    node_ms: base(({ node_ms }) => node_ms),
+    database_ms: base(({ database_ms }) => database_ms),
+    sent: base(({ sent }) => sent),
+    received: base(({ received }) => received),
+    trips: base(({ turns }) => turns),
+    base_ms: base(({ writing_ms }) => writing_ms),
+  };
+};
+
+/** A window less what goes on anyway, as `quiet` has it. */
+export const less = (window: Window, quiet: Window): Window => {
+  const own = (of: (one: Window) => number): number =>
+    Math.max(0, of(window) - (of(quiet) / quiet.seconds) * window.seconds);
+  return {
+    seconds: window.seconds,
+    done: window.done,
+    groups: own(({ groups }) => groups),
+    batches: own(({ batches }) => batches),
+    writing_ms: own(({ writing_ms }) => writing_ms),
+    node_ms: own(({ node_ms }) => node_ms),
+    database_ms: own(({ database_ms }) => database_ms),
+    sent: own(({ sent }) => sent),
+    received: own(({ received }) => received),
+    turns: own(({ turns }) => turns),
+    notices: own(({ notices }) => notices),
+  };
+};
+
+/** What one of a kind costs, of a window in which only it was done, less what the groups cost. */
+export const costOf = (window: Window, group: Group, hop_ms = 0): Cost => {
+  const own = (all: number, each: number): number => Math.max(0, all - window.groups * each) / window.done;
+  return {
+    // A group that only tells the others something has none.
+    batches: Math.max(window.batches, window.groups) / window.done,
+    batch_ms:
+      Math.max(0, window.writing_ms - window.groups * group.base_ms) / Math.max(window.batches, window.groups, 1),
+    node_ms: own(window.node_ms, group.node_ms),
+    database_ms: own(window.database_ms, group.database_ms),
+    sent: own(window.sent, group.sent),
+    received: own(window.received, group.received),
+    trips: own(window.turns, group.trips),
+    notices: window.notices / window.done,
+    hop_ms,
+  };
+};

@@ -1,0 +1,116 @@
+// `bun test/bench/size/run.ts [--agents 240] [--check 200 --check 1000] [--constants FILE]`: measures what each kind of work costs, lets the paper
+// model (model.ts) say what a mix of it needs at other sizes, measures that, and prints both; then what ten nodes and 50,000 agents would need.
+import { existsSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { describeMachine } from "../machine.ts";
+import { calibrate, HEARTBEAT_S } from "./calibrate.ts";
+import { type Constants, type Kind, type Load, type Needs, needsOf } from "./model.ts";
+import { openWorld, type Seen } from "./world.ts";
+
+const { values } = parseArgs({
+  options: {
+    agents: { type: "string", default: "240" },
+    check: { type: "string", multiple: true, default: ["200", "1000"] },
+    /** Costs that were measured before; written there when they were not. */
+    constants: { type: "string" },
+  },
+});
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const note = (text: string): void => void process.stderr.write(`${text}\n`);
+const SECONDS = 20;
+
+/** What an agent and those who work with it do in a second; `check` is busier than a usual day, so that there is something to see. */
+const MIX: Readonly<Record<"check" | "day", Readonly<Record<Kind, number>>>> = {
+  check: {
+    connect: 0,
+    heartbeat: 1 / HEARTBEAT_S,
+    stats: 1 / 30,
+    metadata: 1 / 10,
+    lines: 1 / 10,
+    turn: 1 / 500,
+    list: 1 / 200,
+  },
+  // Metadata each ten seconds, figures each five minutes; a batch of lines a minute, a turn in ten minutes, a list in a minute; a restart of all in an hour.
+  day: {
+    connect: 1 / 3600,
+    heartbeat: 1 / HEARTBEAT_S,
+    stats: 1 / 300,
+    metadata: 1 / 10,
+    lines: 1 / 60,
+    turn: 1 / 600,
+    list: 1 / 60,
+  },
+};
+const loadOf = (agents: number, nodes: number, mix: keyof typeof MIX): Load => ({
+  agents,
+  nodes,
+  per_s: Object.fromEntries(Object.entries(MIX[mix]).map(([kind, rate]) => [kind, rate * agents])) as Load["per_s"],
+});
+
+const round = (value: number): string =>
+  value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(3);
+const ROWS: readonly [string, (needs: Needs) => number, (seen: Seen, mb: number) => number][] = [
+  ["batches/s", ({ node }) => node.batches_per_s, ({ batches, seconds }) => batches / seconds],
+  ["commits/s", ({ database }) => database.groups_per_s, ({ groups, seconds }) => groups / seconds],
+  ["writer busy", ({ node }) => node.writer_busy, ({ writing_ms, seconds }) => writing_ms / 1000 / seconds],
+  ["KB/s to the database", ({ database }) => database.sent_per_s / 1000, ({ sent, seconds }) => sent / 1000 / seconds],
+  [
+    "KB/s from the database",
+    ({ database }) => database.received_per_s / 1000,
+    ({ received, seconds }) => received / 1000 / seconds,
+  ],
+  ["round trips/s", ({ database }) => database.trips_per_s, ({ turns, seconds }) => turns / seconds],
+  ["cores of the node", ({ node }) => node.cores, ({ node_ms, seconds }) => node_ms / 1000 / seconds],
+  [
+    "cores of the database",
+    ({ database }) => database.cores,
+    ({ database_ms, seconds }) => database_ms / 1000 / seconds,
+  ],
+  ["NOTIFY/s", ({ database }) => database.notices_per_s, ({ notices, seconds }) => notices / seconds],
+  ["memory of the node, MB", ({ node }) => node.memory_mb, (_, mb) => mb],
+];
+
+const measured = async (agents: number): Promise<Constants> => {
+  const file = values.constants;
+  if (file && existsSync(file)) return (await Bun.file(file).json()) as Constants;
+  await using world = await openWorld(agents);
+  const constants = await calibrate(world, agents, note);
+  if (file) await Bun.write(file, JSON.stringify(constants, undefined, 2));
+  return constants;
+};
+
+/** The mix on one node with so many agents, as the model says and as it is. */
+const check = async (agents: number, constants: Constants): Promise<void> => {
+  await using world = await openWorld(agents);
+  await world.seen({ connect: agents, seconds: HEARTBEAT_S });
+  const load = loadOf(agents, 1, "check");
+  const { connect: _, heartbeat: __, ...per_s } = load.per_s;
+  await world.seen({ seconds: 5, per_s });
+  const seen = await world.seen({ seconds: SECONDS, per_s });
+  const [predicted, mb] = [needsOf(load, constants), world.memory()];
+  say(`\n${agents} agents, ${SECONDS} s\n\n| | predicted | measured | error |\n|---|---|---|---|`);
+  for (const [name, model, real] of ROWS) {
+    const [a, b] = [model(predicted), real(seen, mb)];
+    say(`| ${name} | ${round(a)} | ${round(b)} | ${b > 0 ? `${((a / b - 1) * 100).toFixed(0)} %` : "-"} |`);
+  }
+};
+
+const constants = await measured(Number(values.agents));
+say(`${describeMachine()}\n\n${JSON.stringify(constants, undefined, 2)}`);
+for (const agents of values.check.filter((one) => one !== "0")) await check(Number(agents), constants);
+for (const [agents, nodes] of [
+  [1000, 1],
+  [5000, 1],
+  [5000, 3],
+  [50_000, 10],
+] as const) {
+  const { node, database } = needsOf(loadOf(agents, nodes, "day"), constants);
+  say(`\n${agents} agents on ${nodes}`);
+  for (const [name, value] of Object.entries({
+    ...node,
+    ...Object.fromEntries(Object.entries(database).map(([k, v]) => [`database ${k}`, v])),
+  }))
+    say(`| ${name} | ${round(value)} |`);
+}
+process.exit(0);

@@ -1,0 +1,205 @@
+// A node on a PostgreSQL of its own with agents, chats and a list, and windows of time in which it is counted what the node, the database and the
+// way between them had to do.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { CHANNEL } from "#db/pg/told/notice.ts";
+import { Client } from "#src/client.ts";
+import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
+import { linesIn } from "#test/support/net/lines.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { freePort, processorMs, residentMiB } from "../machine.ts";
+import { startModel } from "../model.ts";
+import { productCommand, type SeededAgent, seedAgents } from "../product.ts";
+import { startPostgres } from "../rows/rows-cluster.ts";
+import type { Crew, Did, Order } from "./agents.ts";
+import { startCountingProxy } from "./counting-proxy.ts";
+import type { Window } from "./model.ts";
+
+/** As people have them: few agents in a workspace. */
+const EACH = 4;
+const CHATS = 50;
+const METADATA = ["cpu", "disk", "load"].map((key) => ({ key, script: "true", interval: 10 }));
+
+export type Seen = Window & { readonly did: Did };
+export type SizeWorld = AsyncDisposable & {
+  /** Sends an order and says what was seen until it was done. */
+  seen(order: Order): Promise<Seen>;
+  /** MiB of all nodes. */
+  memory(): number;
+  /** A spare does nothing but pass on these orders: its processor's time for each, and its memory without and with whom it serves. */
+  behindSpare(orders: readonly Order[]): Promise<{
+    readonly seen: readonly { readonly count: number; readonly spare_ms: number }[];
+    readonly empty_mb: number;
+    readonly full_mb: number;
+  }>;
+};
+
+const processorOfDatabase = (folder: string): number => {
+  const postmaster = readFileSync(join(folder, "data/postmaster.pid"), "utf8").split("\n")[0];
+  const ofIt = readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return (
+        pid === postmaster || readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ")[1] === postmaster
+      );
+    } catch {
+      return false;
+    }
+  });
+  return ofIt.reduce((sum, pid) => sum + processorMs(Number(pid)), 0);
+};
+
+const figuresOf = async (port: number): Promise<(name: string) => number> => {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return (name) => Number(new RegExp(`^${name}(?:{[^}]*})? (.*)$`, "m").exec(text)?.[1] ?? Number.NaN);
+};
+
+const countOf = ({ done }: Did): number => Object.values(done).reduce((sum, one) => sum + one, 0);
+
+/** A process of agents.ts: orders are obeyed one after the other. */
+const startAgents = (urls: readonly URL[], file: string) => {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "agents.ts"), urls.join(","), file], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const said = linesIn(child.stdout);
+  return {
+    async obey(order: Order): Promise<Did> {
+      child.stdin.write(`${JSON.stringify(order)}\n`);
+      child.stdin.flush();
+      const { value } = await said.next();
+      const did = JSON.parse(value ?? "{}") as Did;
+      if (did.failed > 0) throw new Error(`${did.failed} failed: ${did.said}`);
+      return did;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+};
+
+const peopleOf = (admin: Client, organization_id: string, count: number): Promise<Client[]> =>
+  Promise.all(
+    Array.from({ length: count }, async (_, n) => {
+      const [username, password] = [`person-${n}`, `of person ${n}, ${crypto.randomUUID()}`];
+      const email = `${username}@example.com`;
+      const account = { email, username, password, login_type: "password", organization_ids: [organization_id] };
+      await admin.post<unknown>("/api/v2/users", account);
+      return await admin.as(undefined).signIn(email, password);
+    }),
+  );
+
+/** `people`: other users beside the first one, among whom agents and chats are shared out. `nodes`: so many, all active where there are several. */
+type Size = { readonly people?: number; readonly nodes?: number };
+
+export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size = {}): Promise<SizeWorld> => {
+  await using stack = new AsyncDisposableStack();
+  const dir = mkdtempSync(join(tmpdir(), "slipway-size-"));
+  stack.defer(() => rmSync(dir, { recursive: true, force: true }));
+  const postgres = stack.use(await startPostgres(tmpdir()));
+  const proxy = startCountingProxy(new URL(postgres.env.SLIPWAY_DATABASE_URL));
+  stack.defer(() => proxy.stop());
+  const nothing = async (): Promise<void> => {};
+  const database = { name: "postgres", url: proxy.url.href, cutConnections: nothing, remove: nothing };
+  const cluster = stack.use(await startCluster({ database }));
+  const env = {
+    SLIPWAY_CLUSTER_READS: "every",
+    SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 40),
+    SLIPWAY_CHAT_SLOTS: "1000",
+    ...(nodes > 1 ? { SLIPWAY_CLUSTER_ACTIVE: "every" } : {}),
+  };
+  const program = productCommand();
+  const started: { readonly node: NodeProcess; readonly metrics: number }[] = [];
+  for (let n = 1; n <= nodes; n++) {
+    const metrics = await freePort();
+    const own = { ...env, SLIPWAY_METRICS_ADDRESS: `127.0.0.1:${metrics}` };
+    started.push({ node: await cluster.start(n, { env: own, program }), metrics });
+  }
+  const [{ node }] = started as [(typeof started)[number]];
+  const admin = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
+  const model = stack.use(await startModel(dir));
+  await admin.post<unknown>("/api/v2/chats/providers", { provider: "openai-compat", base_url: `${model.url}/v1` });
+  await admin.post<unknown>("/api/v2/chats/model-configs", { provider: "openai-compat", model: "source" });
+  const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
+  const organization_id = organization?.id ?? "";
+  const users = people === 0 ? [admin] : await peopleOf(admin, organization_id, people);
+  const product = { url: node.url.origin, adminToken: admin.token ?? "" };
+  const agents: SeededAgent[] = [];
+  for (const user of users)
+    agents.push(
+      ...(await seedAgents(product, count / users.length, {
+        each: EACH,
+        more: { metadata: METADATA },
+        owner: user.token,
+      })),
+    );
+  const content = [{ type: "text", text: "now" }];
+  const chats = await Promise.all(
+    Array.from({ length: CHATS }, async (_, i) => {
+      const user = users[i % users.length] as Client;
+      const { id } = await user.post<{ id: string }>("/api/v2/chats", { organization_id, content });
+      return { id, token: user.token ?? "" };
+    }),
+  );
+  const crew: Crew = { admin: product.adminToken, agents, chats };
+  const file = join(dir, "crew.json");
+  await Bun.write(file, JSON.stringify(crew));
+  const crowd = stack.use(
+    startAgents(
+      started.map(({ node: { url } }) => url),
+      file,
+    ),
+  );
+  let notices = 0;
+  const listener = new SQL(postgres.env.SLIPWAY_DATABASE_URL, { max: 1 });
+  stack.defer(() => listener.close());
+  await listener.listen(CHANNEL, () => void notices++);
+
+  const look = async () => {
+    const figures = await Promise.all(started.map(({ metrics }) => figuresOf(metrics)));
+    const sum = (name: string): number => figures.reduce((total, figure) => total + figure(name), 0);
+    return {
+      at: performance.now(),
+      groups: sum("slipway_commit_groups_total"),
+      batches: sum("slipway_commit_batches_total"),
+      writing_ms: sum("slipway_commit_seconds_sum") * 1000,
+      node_ms: started.reduce((total, { node: { pid } }) => total + processorMs(pid), 0),
+      database_ms: processorOfDatabase(postgres.folder),
+      notices,
+      ...proxy.counts,
+    };
+  };
+  const spareOf = async (): Promise<NodeProcess> =>
+    await cluster.start(nodes + 1, { env: { ...env, SLIPWAY_CLUSTER_READS: "active" }, program });
+  const opened = stack.move();
+  return {
+    async seen(order) {
+      const from = await look();
+      const did = await crowd.obey(order);
+      const to = await look();
+      const { at: _, ...counts } = from;
+      const grown = Object.fromEntries(
+        Object.entries(counts).map(([name, value]) => [name, ((to as Record<string, number>)[name] as number) - value]),
+      ) as Omit<Window, "seconds" | "done">;
+      return { ...grown, seconds: (to.at - from.at) / 1000, done: countOf(did), did };
+    },
+    memory: () => started.reduce((sum, { node: { pid } }) => sum + residentMiB(pid), 0),
+    async behindSpare(orders) {
+      const spare = await spareOf();
+      await using others = startAgents([spare.url], file);
+      const empty_mb = residentMiB(spare.pid);
+      const seen = [];
+      for (const order of orders) {
+        const before = processorMs(spare.pid);
+        const did = await others.obey(order);
+        seen.push({ count: countOf(did), spare_ms: processorMs(spare.pid) - before });
+      }
+      return { seen, empty_mb, full_mb: residentMiB(spare.pid) };
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+};
