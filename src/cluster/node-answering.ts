@@ -1,13 +1,11 @@
 // The side of a link that answers: does what another node asks for, several at once, as if it had been asked here.
 import type { Clock } from "#base/clock.ts";
 import { AppError, NotBegun } from "#base/errors.ts";
-import { type Origin, withOrigin } from "#base/origin.ts";
-import { asPartOf } from "#base/trace.ts";
 import type { NodeListener } from "./connect.ts";
-import { type CallBody, MOST_CALLS } from "./node-asking.ts";
+import { MOST_CALLS } from "./node-asking.ts";
+import { doCall, fitting } from "./node-calls.ts";
 import { errorText } from "./node-errors.ts";
-import { type Frame, KIND, MOST_FRAME } from "./node-frames.ts";
-import { linkOpened } from "./node-head.ts";
+import { type Frame, KIND } from "./node-frames.ts";
 import { NodeWire, type WireSocket } from "./node-wire.ts";
 
 /** Answers one kind of question; `from` is the name of the node that asks. Throws what the other node's caller is to catch. */
@@ -32,7 +30,6 @@ export class Answering {
   constructor(options: AnsweringOptions) {
     const { clock, socket, over } = options;
     this.#options = options;
-    socket.write(linkOpened());
     this.#wire = new NodeWire(clock, socket, { answers: true, frame: (frame) => this.#frame(frame), over });
   }
 
@@ -59,14 +56,8 @@ export class Answering {
   async #answer(id: number, asked: string): Promise<void> {
     this.#underWay += 1;
     try {
-      const { service, args, origin, requests } = JSON.parse(asked) as CallBody;
-      const origin_of = origin === undefined ? undefined : () => origin as Origin;
-      const run = () => withOrigin(origin_of, () => this.#run(service, args));
-      const reply = await (requests ? asPartOf(requests, run) : run());
-      const text = reply === undefined ? "" : JSON.stringify(reply);
-      if (Buffer.byteLength(text) > MOST_FRAME)
-        throw new AppError("too_large", "The answer is too much for one message.");
-      this.#wire.send(KIND.answer, id, text);
+      const reply = await doCall(asked, (service, args) => this.#run(service, args));
+      this.#wire.send(KIND.answer, id, reply === undefined ? "" : fitting(JSON.stringify(reply)));
     } catch (error) {
       this.#wire.send(KIND.failure, id, errorText(error, "a call"));
     }

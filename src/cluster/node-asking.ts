@@ -1,41 +1,17 @@
 // The side of a link that asks: a connection to one other node, opened for the first call. Calls that wait for it, or were not sent whole
 // when it broke, were not begun and say so; of those that were sent nobody knows.
-import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
-import type { Clock } from "#base/clock.ts";
 import { AppError, NotBegun } from "#base/errors.ts";
-import { originNow } from "#base/origin.ts";
 import type { OtherNode } from "#base/parts.ts";
-import { within } from "#base/retry.ts";
-import { requestsOf } from "#base/trace.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { connectToNode, placeOf } from "./connect.ts";
+import { callText } from "./node-calls.ts";
 import { errorFrom } from "./node-errors.ts";
-import { type Frame, KIND, MOST_FRAME } from "./node-frames.ts";
-import { linkRequest, opensLink } from "./node-head.ts";
+import { type Frame, KIND } from "./node-frames.ts";
+import { type LinkOptions, openLink } from "./node-open.ts";
 import { MOST_WAITING, NodeWire } from "./node-wire.ts";
 
-/** How long a node may take to be reached. */
-const OPEN_MS = 3_000;
 /** Calls under way on one link. */
 export const MOST_CALLS = 1024;
-
-export type LinkOptions = {
-  readonly clock: Clock;
-  /** The name of this node. */
-  readonly id: string;
-  readonly token: string;
-  /** Of this node, where nodes speak TLS. */
-  readonly certificate: X509Certificate | undefined;
-};
-
-/** A call as it is on the wire: for whom it is done goes along. */
-export type CallBody = {
-  readonly service: string;
-  readonly args?: unknown;
-  readonly origin?: unknown;
-  readonly requests?: readonly string[];
-};
 
 type Waiting = { readonly resolve: (reply: unknown) => void; readonly reject: (error: Error) => void };
 
@@ -66,12 +42,7 @@ export class Asking {
 
   /** Sent before this returns, so that calls arrive in the order in which they are made. */
   async call(service: string, args: unknown): Promise<unknown> {
-    const origin = originNow()?.();
-    const requests = [...requestsOf()];
-    const call: CallBody = { service, args, ...(origin && { origin }), ...(requests.length > 0 && { requests }) };
-    const body = JSON.stringify(call);
-    if (body.length > MOST_FRAME / 3 && Buffer.byteLength(body) > MOST_FRAME)
-      throw new AppError("too_large", "This is too much for one message.");
+    const body = callText(service, args);
     if (this.#calls.size >= MOST_CALLS || this.#wire?.isFull || this.#earlySize > MOST_WAITING)
       throw new AppError("overloaded", "Too much waits for another node.");
     this.#last = (this.#last + 1) % 2 ** 32;
@@ -97,42 +68,11 @@ export class Asking {
   }
 
   async #open(): Promise<void> {
-    const { clock, token, id, certificate } = this.#options;
-    const place = placeOf(this.#node.address);
-    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
-    let beginning = Buffer.alloc(0);
-    const socket = place
-      ? connectToNode(place, certificate, {
-          data: (bytes) => {
-            if (this.#wire) return this.#wire.data(bytes);
-            beginning = Buffer.concat([beginning, bytes]);
-            const rest = opensLink(beginning);
-            if (rest === undefined) return;
-            if (rest !== "refused") this.#begin(made as Socket, rest);
-            answer();
-          },
-          drain: () => this.#wire?.drain(),
-          ended: () => (this.#wire ? this.#wire.ended() : answer()),
-          failed: () => (this.#wire ? this.#wire.failed() : answer()),
-        })
-      : Promise.resolve(undefined);
-    let made: Socket | undefined;
-    const opened = socket.then(async (one) => {
-      made = one;
-      if (!one) return;
-      // A head is small: a socket that does not take it at once is in trouble.
-      const head = linkRequest(this.#node.address, token, id);
-      if (one.write(head) === head.length) await answered;
-    });
-    await within(clock, OPEN_MS, opened);
-    if (this.#wire) return;
-    this.#fail(new Set(this.#calls.keys()));
-    // Also one that comes late.
-    void socket.then((one) => one?.terminate());
+    const isOpen = await openLink(this.#options, this.#node.address, (socket) => this.#begin(socket));
+    if (!isOpen) this.#fail(new Set(this.#calls.keys()));
   }
 
-  #begin(socket: Socket, rest: Buffer): void {
-    if (this.#isOver && this.#calls.size === 0) return;
+  #begin(socket: Socket): NodeWire {
     const { clock } = this.#options;
     const events = {
       answers: false,
@@ -145,7 +85,9 @@ export class Asking {
     this.#early = undefined;
     this.#earlySize = 0;
     for (const [id, body] of early) wire.send(KIND.call, id, body);
-    if (rest.length > 0) wire.data(rest);
+    // Nobody waits for it any more.
+    if (this.#isOver && this.#calls.size === 0) wire.close();
+    return wire;
   }
 
   #frame({ kind, id, body }: Frame): void {

@@ -3,10 +3,12 @@
 import { AppError, NotBegun } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
+import { WireError, type WireFailure } from "#src/wire/wire-error.ts";
 
 type Member = "message" | "kind" | "detail" | "validations" | "retry_after" | "reason" | "members";
 
 type Said =
+  | { readonly type: "wire"; readonly message: string; readonly failure: WireFailure }
   | { readonly type: "not_begun"; readonly message: string }
   | { readonly type: "commit"; readonly message: string; readonly reason: Refusal; readonly constraint: string }
   | ({ readonly type: "app" } & Pick<AppError, Member>)
@@ -16,6 +18,7 @@ type Said =
 export const errorText = (error: unknown, doing: string): string => JSON.stringify(saidOf(error, doing));
 
 const saidOf = (error: unknown, doing: string): Said => {
+  if (error instanceof WireError) return { type: "wire", message: error.message, failure: error.failure };
   if (error instanceof NotBegun) return { type: "not_begun", message: error.message };
   if (error instanceof CommitError) {
     const { message, reason, constraint } = error;
@@ -32,6 +35,7 @@ const saidOf = (error: unknown, doing: string): Said => {
 /** The error that another node has said. */
 export const errorFrom = (text: string, node: string): Error => {
   const said = JSON.parse(text) as Said;
+  if (said.type === "wire") return new WireError(said.failure, said.message);
   if (said.type === "not_begun") return new NotBegun(said.message);
   if (said.type === "commit") return new CommitError(said.reason, said.message, { constraint: said.constraint });
   if (said.type === "internal") return new Error(`node ${node} failed; its log says why`);

@@ -21,6 +21,9 @@ export type Kind = (typeof KIND)[keyof typeof KIND];
 /** `id`: the call or channel that it belongs to; 0 for none. */
 export type Frame = { readonly kind: number; readonly id: number; readonly body: Buffer };
 
+/** The kind of the frame that these bytes begin with; undefined while that has not come. */
+export const kindIn = (bytes: Buffer): number | undefined => bytes[4];
+
 /** One frame as bytes. Must not be longer than `MOST_FRAME`. */
 export const frameOf = (kind: Kind, id: number, body: Uint8Array | string = ""): Buffer => {
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;

@@ -1,20 +1,28 @@
 // The links of a node to the others: one connection for what it asks of each, opened when first needed, and one for what each asks of it
-// (docs/cluster-nodes.md). Calls are plain data, several at once, in the order in which they are made.
+// (docs/cluster-nodes.md). Calls are plain data, several at once, in the order in which they are made. Streams of bytes have each one of their own.
 import { NotBegun } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
 import type { NodeListener } from "./connect.ts";
+import { Accepted } from "./node-accepted.ts";
 import { Answering, type NodeService } from "./node-answering.ts";
-import { Asking, type LinkOptions } from "./node-asking.ts";
+import { Asking } from "./node-asking.ts";
+import type { LinkOptions } from "./node-open.ts";
+import type { NodeStream } from "./node-stream.ts";
+import { answerStream, openStream, type StreamService } from "./node-streams.ts";
 import type { WireSocket } from "./node-wire.ts";
 
 export class NodeLinks {
   readonly #options: LinkOptions;
   readonly #services = new Map<string, NodeService>();
+  readonly #streamServices = new Map<string, StreamService>();
   /** By address: a node that comes back elsewhere is another one. */
   readonly #asking = new Map<string, Asking>();
   /** Also those on which nothing new is asked. */
   readonly #connected = new Set<Asking>();
   readonly #answering = new Set<Answering>();
+  /** Of other nodes, and to them. */
+  readonly #streams = new Set<Duplex>();
   readonly #gone = Promise.withResolvers<void>();
   #isClosed = false;
 
@@ -25,6 +33,11 @@ export class NodeLinks {
   /** From now on other nodes may ask for this. */
   serve(name: string, service: NodeService): void {
     this.#services.set(name, service);
+  }
+
+  /** From now on other nodes may open streams to this. */
+  serveStreams(name: string, service: StreamService): void {
+    this.#streamServices.set(name, service);
   }
 
   /**
@@ -44,24 +57,21 @@ export class NodeLinks {
     return asking.call(service, args);
   }
 
-  /** A node named `from` has asked for a link on this socket, and has shown the nodes' token. Answers who is to hear what comes on it. */
-  accept(socket: WireSocket, from: string): NodeListener {
-    const { clock } = this.#options;
-    const answering: Answering = new Answering({
-      clock,
-      socket,
-      from,
-      service: (name) => this.#services.get(name),
-      over: () => {
-        this.#answering.delete(answering);
-        if (this.#isClosed) this.#look();
-      },
-    });
-    this.#answering.add(answering);
-    return answering.listener;
+  /**
+   * A stream of bytes to what another node offers by `serveStreams`: the caller's to end. Rejects with what the service throws, with `NotBegun`
+   * when it was not reached, with WireError when the connection broke.
+   */
+  async open(node: OtherNode, service: string, args: unknown): Promise<Duplex> {
+    if (this.#isClosed) throw new NotBegun("The node is stopping.");
+    return this.#kept(await openStream(this.#options, node, service, args));
   }
 
-  /** Asks and begins nothing more. Resolves when what others have asked is answered, and they know. */
+  /** A node named `from` has asked for a link on this socket, and has shown the nodes' token. Answers who is to hear what comes on it. */
+  accept(socket: WireSocket, from: string): NodeListener {
+    return new Accepted(socket, (isStream) => (isStream ? this.#stream(socket, from) : this.#answer(socket, from)));
+  }
+
+  /** Asks and begins nothing more. Resolves when what others have asked is answered, and they know. Streams go on. */
   async leave(): Promise<void> {
     this.#isClosed = true;
     for (const one of this.#connected) one.end();
@@ -75,6 +85,40 @@ export class NodeLinks {
     this.#isClosed = true;
     for (const one of this.#connected) one.close();
     for (const one of this.#answering) one.close();
+    for (const one of this.#streams) one.reset("The node has stopped.");
+  }
+
+  #answer(socket: WireSocket, from: string): NodeListener {
+    const { clock } = this.#options;
+    const answering: Answering = new Answering({
+      clock,
+      socket,
+      from,
+      service: (name) => this.#services.get(name),
+      over: () => {
+        this.#answering.delete(answering);
+        if (this.#isClosed) this.#look();
+      },
+    });
+    this.#answering.add(answering);
+    if (this.#isClosed) answering.leave();
+    return answering.listener;
+  }
+
+  #stream(socket: WireSocket, from: string): NodeStream {
+    return this.#kept(
+      answerStream(this.#options.clock, socket, (name, args, stream) => {
+        const service = this.#streamServices.get(name);
+        if (!service || this.#isClosed) throw new NotBegun("The node does not do this.");
+        return service(args, stream, from);
+      }),
+    );
+  }
+
+  #kept<S extends Duplex>(stream: S): S {
+    this.#streams.add(stream);
+    void stream.closed.then(() => this.#streams.delete(stream));
+    return stream;
   }
 
   #look(): void {

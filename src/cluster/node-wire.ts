@@ -5,9 +5,9 @@ import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";
 import { type Frame, FrameReader, frameOf, KIND, type Kind } from "./node-frames.ts";
 
-const ALIVE_MS = 1_000;
+export const ALIVE_MS = 1_000;
 /** Counted in ticks of our own: a process that stood still itself gives nobody up for that. */
-const MOST_SILENT = 3;
+export const MOST_SILENT = 3;
 /** The same while nothing is read, because what was answered is not taken. */
 const MOST_STUCK = 30;
 /** Bytes that wait for the other side, beside one frame; with more nothing is begun. */

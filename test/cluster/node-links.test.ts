@@ -156,7 +156,8 @@ test("[CP-31] a node that nobody reaches has begun nothing; one that comes back 
   expect(await errorOf(a.links.call({ id: "gone", address: "127.0.0.1:1" }, "echo", 1))).toBeInstanceOf(NotBegun);
   expect(await errorOf(a.links.call({ id: "odd", address: "nowhere" }, "echo", 1))).toBeInstanceOf(NotBegun);
   expect(await a.links.call(b.place, "echo", 1)).toBe(1);
-  b.links.close();
+  b[Symbol.dispose]();
+  node("b", { echo: async (args) => args }, { port: b.forwarder.port });
   await until(async () => (await a.links.call(b.place, "echo", 2).catch(() => undefined)) === 2);
 });
 

@@ -17,19 +17,23 @@ export type LinkedNode = Disposable & {
   readonly place: OtherNode;
 };
 
-type Options = { readonly token?: string; readonly tls?: { readonly cert: string; readonly key: string } };
+type Options = {
+  readonly token?: string;
+  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly port?: number;
+};
 
 /** A node of this name with these services. */
 export const linkedNode = (
   id: string,
   services: Readonly<Record<string, NodeService>> = {},
-  { token = NODES_TOKEN, tls }: Options = {},
+  { token = NODES_TOKEN, tls, port = 0 }: Options = {},
 ): LinkedNode => {
   const links = new NodeLinks({ clock: systemClock, id, token, certificate: tls && certificateOf(tls.cert) });
   for (const [name, service] of Object.entries(services)) links.serve(name, service);
   const forwarder = new Forwarder({
     hostname: "127.0.0.1",
-    port: 0,
+    port,
     tls,
     clock: systemClock,
     max_connections: 100,

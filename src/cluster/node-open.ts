@@ -1,0 +1,61 @@
+// The way to another node: a connection to what it listens with, on which both have shown that they are nodes.
+import type { X509Certificate } from "node:crypto";
+import type { Socket } from "bun";
+import type { Clock } from "#base/clock.ts";
+import { within } from "#base/retry.ts";
+import { connectToNode, type NodeListener, placeOf } from "./connect.ts";
+import { linkRequest, opensLink } from "./node-head.ts";
+
+/** How long a node may take to be reached. */
+const OPEN_MS = 3_000;
+
+export type LinkOptions = {
+  readonly clock: Clock;
+  /** The name of this node. */
+  readonly id: string;
+  readonly token: string;
+  /** Of this node, where nodes speak TLS. */
+  readonly certificate: X509Certificate | undefined;
+};
+
+/** `begin` is called once it is open, and answers who hears what comes. False when nobody answers there in time, or somebody who is no node. */
+export const openLink = async (
+  { clock, id, token, certificate }: LinkOptions,
+  address: string,
+  begin: (socket: Socket) => NodeListener,
+): Promise<boolean> => {
+  const place = placeOf(address);
+  if (!place) return false;
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  let beginning = Buffer.alloc(0);
+  let made: Socket | undefined;
+  let taker: NodeListener | undefined;
+  let isLate = false;
+  const socket = connectToNode(place, certificate, {
+    data: (bytes) => {
+      if (taker) return taker.data(bytes);
+      beginning = Buffer.concat([beginning, bytes]);
+      const rest = opensLink(beginning);
+      if (rest === undefined || isLate) return;
+      if (rest !== "refused") {
+        taker = begin(made as Socket);
+        if (rest.length > 0) taker.data(rest);
+      }
+      answer();
+    },
+    drain: () => taker?.drain?.(),
+    ended: () => (taker ? taker.ended() : answer()),
+    failed: () => (taker ? taker.failed() : answer()),
+  });
+  const opened = socket.then(async (one) => {
+    made = one;
+    const head = linkRequest(address, token, id);
+    // A head is small: a socket that does not take it at once is in trouble.
+    if (one?.write(head) === head.length) await answered;
+  });
+  await within(clock, OPEN_MS, opened);
+  if (taker) return true;
+  isLate = true;
+  void socket.then((one) => one?.terminate());
+  return false;
+};

@@ -1,0 +1,178 @@
+// A two-way stream of bytes between two nodes, on a connection of its own: frames as on a link, so that both sides know that the other lives and
+// whether it has ended or broken. A side that does not read stops the other one from writing.
+import type { Clock, Timer } from "#base/clock.ts";
+import { ChunkQueue } from "#src/wire/chunk-queue.ts";
+import { chunksOf, type Duplex } from "#src/wire/duplex.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import type { NodeListener } from "./connect.ts";
+import { type Frame, FrameReader, frameOf, KIND, type Kind } from "./node-frames.ts";
+import { ALIVE_MS, MOST_SILENT, type WireSocket } from "./node-wire.ts";
+
+/** Bytes that wait for `read` before nothing more is taken from the other side. */
+const MOST_UNREAD = 256 * 1024;
+/** Bytes of one frame. */
+const PIECE = 64 * 1024;
+
+export class NodeStream implements Duplex, NodeListener {
+  readonly closed: Promise<WireError | undefined>;
+  readonly #socket: WireSocket;
+  readonly #heard: (frame: Frame) => void;
+  readonly #settled = Promise.withResolvers<WireError | undefined>();
+  readonly #reader = new FrameReader();
+  readonly #unread = new ChunkQueue();
+  readonly #changed = new Wakeup();
+  readonly #timer: Timer;
+  /** What the socket has not taken yet. */
+  #unsent: Buffer | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #silent = 0;
+  #isPaused = false;
+  #hasEnded = false;
+  #peerHasEnded = false;
+  #failure: WireError | undefined;
+  #isOver = false;
+
+  /** `heard`: what else the other side says, before the bytes: what it asks for, or how it answers. */
+  constructor(clock: Clock, socket: WireSocket, heard: (frame: Frame) => void) {
+    this.#socket = socket;
+    this.#heard = heard;
+    this.closed = this.#settled.promise;
+    this.#timer = clock.every(ALIVE_MS, () => this.#tick());
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const chunk = this.#unread.take();
+      if (chunk) {
+        this.#readOn();
+        return chunk;
+      }
+      if (this.#failure) throw this.#failure;
+      if (this.#peerHasEnded) return undefined;
+      await this.#changed.wait();
+    }
+  }
+
+  /** Says something beside the bytes, behind what was written. */
+  say(kind: Kind, text: string): Promise<void> {
+    return this.#inTurn(() => this.#say(kind, Buffer.from(text)));
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return this.#inTurn(async () => {
+      for (let at = 0; at < bytes.length; at += PIECE) await this.#say(KIND.data, bytes.subarray(at, at + PIECE));
+    });
+  }
+
+  async end(): Promise<void> {
+    if (this.#hasEnded || this.#failure) return;
+    this.#hasEnded = true;
+    await this.#inTurn(() => this.#say(KIND.end)).catch(() => {});
+    this.#closeWhenBoth();
+  }
+
+  reset(reason = "The connection was reset."): void {
+    this.#fail(new WireError("reset", reason));
+  }
+
+  data(bytes: Buffer): void {
+    this.#silent = 0;
+    if (this.#isOver) return;
+    const frames = this.#reader.take(bytes);
+    if (frames === "wrong") {
+      this.#fail(new WireError("protocol", "The other node does not speak as nodes do."));
+      return;
+    }
+    for (const frame of frames) {
+      if (frame.kind === KIND.data) this.#unread.put(Uint8Array.from(frame.body));
+      else if (frame.kind === KIND.end) this.#peerHasEnded = true;
+      else if (frame.kind !== KIND.alive) this.#heard(frame);
+    }
+    if (this.#unread.unread > MOST_UNREAD && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#socket.pause();
+    }
+    this.#changed.ring();
+    this.#closeWhenBoth();
+  }
+
+  drain(): void {
+    this.#silent = 0;
+    if (this.#unsent) {
+      const taken = Math.max(0, this.#socket.write(this.#unsent));
+      this.#unsent = taken < this.#unsent.length ? this.#unsent.subarray(taken) : undefined;
+    }
+    if (!this.#unsent) this.#changed.ring();
+  }
+
+  ended(): void {
+    if (this.#hasEnded && this.#peerHasEnded) this.#over(undefined);
+    else this.#fail(new WireError("closed", "The other node has closed the connection."));
+  }
+
+  failed(): void {
+    this.#fail(new WireError("closed", "The connection to the other node broke."));
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    return chunksOf(this);
+  }
+
+  /** One after another, however many are called at once. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const mine = this.#writing.then(work);
+    this.#writing = mine.catch(() => {});
+    return mine;
+  }
+
+  /** Resolves when the socket has taken it. */
+  async #say(kind: Kind, body: Uint8Array = new Uint8Array(0)): Promise<void> {
+    if (!this.#isOver) this.#send(frameOf(kind, 0, body));
+    while (this.#unsent && !this.#isOver) await this.#changed.wait();
+    if (this.#isOver) throw this.#failure ?? new WireError("closed", "The connection is closed.");
+  }
+
+  #send(bytes: Buffer): void {
+    const taken = Math.max(0, this.#socket.write(bytes));
+    if (taken < bytes.length) this.#unsent = bytes.subarray(taken);
+  }
+
+  #readOn(): void {
+    if (!this.#isPaused || this.#unread.unread > MOST_UNREAD / 2) return;
+    this.#isPaused = false;
+    this.#socket.resume();
+  }
+
+  #tick(): void {
+    // Who reads nothing hears no sign of life either.
+    if (this.#isPaused) this.#silent = 0;
+    if (this.#silent >= MOST_SILENT) {
+      this.#fail(new WireError("timeout", "The other node does not answer."));
+      return;
+    }
+    this.#silent += 1;
+    if (!this.#unsent) this.#send(frameOf(KIND.alive, 0));
+  }
+
+  #closeWhenBoth(): void {
+    if (this.#hasEnded && this.#peerHasEnded && !this.#unsent) this.#over(undefined);
+  }
+
+  #fail(failure: WireError): void {
+    if (this.#isOver) return;
+    this.#failure = failure;
+    this.#unread.clear();
+    this.#over(failure);
+  }
+
+  #over(failure: WireError | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#timer.cancel();
+    if (failure) this.#socket.terminate();
+    else this.#socket.end();
+    this.#changed.ring();
+    this.#settled.resolve(failure);
+  }
+}

@@ -1,0 +1,65 @@
+// How a stream between two nodes is opened, on either side.
+import type { Clock } from "#base/clock.ts";
+import { NotBegun } from "#base/errors.ts";
+import type { OtherNode } from "#base/parts.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { callText, doCall } from "./node-calls.ts";
+import { errorFrom, errorText } from "./node-errors.ts";
+import { KIND } from "./node-frames.ts";
+import { type LinkOptions, openLink } from "./node-open.ts";
+import { NodeStream } from "./node-stream.ts";
+import type { WireSocket } from "./node-wire.ts";
+
+/** Takes a stream that another node opens: it is open, and this one's, when the promise resolves. Throws what the opener is to catch. */
+export type StreamService = (args: unknown, stream: Duplex, from: string) => Promise<void>;
+
+/** Opens a stream to what another node offers. Rejects as `NodeLinks.call` does; a break before it is open is a WireError. */
+export const openStream = async (
+  options: LinkOptions,
+  node: OtherNode,
+  service: string,
+  args: unknown,
+): Promise<Duplex> => {
+  const text = callText(service, args);
+  const { promise: answered, resolve, reject } = Promise.withResolvers<void>();
+  const made: { stream?: NodeStream } = {};
+  const isOpen = await openLink(options, node.address, (socket) => {
+    made.stream = new NodeStream(options.clock, socket, ({ kind, body }) => {
+      if (kind === KIND.answer) resolve();
+      if (kind === KIND.failure) reject(errorFrom(body.toString(), node.id));
+    });
+    return made.stream;
+  });
+  const { stream } = made;
+  if (!isOpen || !stream) throw new NotBegun(`Node ${node.id} cannot be reached.`);
+  void stream.closed.then((failure) => (failure ? reject(failure) : resolve()));
+  try {
+    await stream.say(KIND.open, text);
+    await answered;
+    return stream;
+  } catch (error) {
+    stream.reset();
+    throw error;
+  }
+};
+
+/** The side of the node that was asked for a stream. */
+export const answerStream = (
+  clock: Clock,
+  socket: WireSocket,
+  run: (service: string, args: unknown, stream: Duplex) => Promise<void>,
+): NodeStream => {
+  const answer = async (asked: string): Promise<void> => {
+    try {
+      await doCall(asked, (service, args) => run(service, args, stream));
+      await stream.say(KIND.answer, "");
+    } catch (error) {
+      await stream.say(KIND.failure, errorText(error, "a stream")).catch(() => {});
+      await stream.end();
+    }
+  };
+  const stream: NodeStream = new NodeStream(clock, socket, ({ kind, body }) => {
+    if (kind === KIND.open) void answer(body.toString());
+  });
+  return stream;
+};

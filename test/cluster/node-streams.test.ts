@@ -1,0 +1,129 @@
+// Streams of bytes between nodes, over real sockets.
+import { afterEach, expect, test } from "bun:test";
+import { AppError, NotBegun } from "#base/errors.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
+import { pipe } from "#src/wire/pipe.ts";
+import { WireError } from "#src/wire/wire-error.ts";
+import { makeCertificate } from "#test/cli/certificate.ts";
+import { type LinkedNode, linkedNode } from "#test/support/cluster/linked-node.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+
+const open: LinkedNode[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one[Symbol.dispose]();
+});
+
+const node = (...args: Parameters<typeof linkedNode>): LinkedNode => {
+  const one = linkedNode(...args);
+  open.push(one);
+  return one;
+};
+
+const readAll = async (stream: Duplex): Promise<Buffer> => {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+};
+
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  );
+
+/** Says what it hears, and ends when the other side has. */
+const echo = async (stream: Duplex): Promise<void> => {
+  for await (const chunk of stream) await stream.write(chunk);
+  await stream.end();
+};
+
+const BIG = Buffer.alloc(8 * 1024 * 1024, "0123456789abcdefghijklmnopqrstu");
+
+test("[CP-35] a stream carries bytes both ways, each side ends by itself, with TLS or without", async () => {
+  using folder = tempDirectory();
+  const { cert, key } = await makeCertificate(folder.path, "own", "DNS:slipway.example.com");
+  const tls = { cert: await Bun.file(cert).text(), key: await Bun.file(key).text() };
+  for (const options of [{}, { tls }]) {
+    const seen: unknown[] = [];
+    const [a, b] = [node("a", {}, options), node("b", {}, options)];
+    b.links.serveStreams("echo", async (args, stream, from) => {
+      seen.push([args, from]);
+      void echo(stream);
+    });
+    const stream = await a.links.open(b.place, "echo", { n: 1 });
+    const said = (async () => {
+      await stream.write(BIG);
+      await stream.end();
+    })();
+    expect((await readAll(stream)).equals(BIG)).toBe(true);
+    await said;
+    expect(await stream.closed).toBeUndefined();
+    expect(seen).toEqual([[{ n: 1 }, "a"]]);
+  }
+});
+
+test("[CP-35] who does not read stops the other side, and nothing is lost", async () => {
+  let written = 0;
+  const [a, b] = [node("a"), node("b")];
+  b.links.serveStreams("pump", async (_, stream) => {
+    void (async () => {
+      for (; written < 2000; written++) await stream.write(BIG.subarray(0, 64 * 1024));
+      await stream.end();
+    })();
+  });
+  const stream = await a.links.open(b.place, "pump", {});
+  let before = -1;
+  await until(() => {
+    const isAtRest = written > 0 && written === before;
+    before = written;
+    return isAtRest;
+  });
+  expect(written).toBeLessThan(1500);
+  // Calls are on a connection of their own.
+  b.links.serve("echo", async (args) => args);
+  expect(await a.links.call(b.place, "echo", 1)).toBe(1);
+  expect((await readAll(stream)).length).toBe(2000 * 64 * 1024);
+});
+
+test("[CP-35] what keeps a stream from being opened is told as it is", async () => {
+  const [a, b] = [node("a"), node("b")];
+  const thrown = [
+    new WireError("refused", "Nothing listens there."),
+    new AppError("invalid", "No."),
+    new Error("secret"),
+  ];
+  b.links.serveStreams("fail", (args) => Promise.reject(thrown[args as number]));
+  const errors = await Promise.all([0, 1, 2].map((n) => errorOf(a.links.open(b.place, "fail", n))));
+  expect(errors[0]).toMatchObject({ failure: "refused", message: "Nothing listens there." });
+  expect(errors[0]).toBeInstanceOf(WireError);
+  expect(errors[1]).toMatchObject({ kind: "invalid", message: "No." });
+  expect(errors[2]).toMatchObject({ message: "node b failed; its log says why" });
+  expect(await errorOf(a.links.open(b.place, "unknown", 0))).toBeInstanceOf(NotBegun);
+  expect(await errorOf(a.links.open({ id: "gone", address: "127.0.0.1:1" }, "fail", 0))).toBeInstanceOf(NotBegun);
+});
+
+test("[CP-35] when one side breaks, or its node is gone, the other hears of it", async () => {
+  const [a, b] = [node("a"), node("b")];
+  const theirs: Duplex[] = [];
+  b.links.serveStreams("hold", async (_, stream) => void theirs.push(stream));
+  const [first, second, third] = await Promise.all([1, 2, 3].map(() => a.links.open(b.place, "hold", {})));
+  const reading = errorOf((first as Duplex).read());
+  theirs[0]?.reset();
+  const broken = await Promise.race([first, second, third].map((one) => (one as Duplex).closed));
+  expect(broken).toBeInstanceOf(WireError);
+  b.links.close();
+  for (const one of [first, second, third] as Duplex[]) expect(await one.closed).toBeInstanceOf(WireError);
+  expect(await reading).toBeInstanceOf(WireError);
+  expect(await errorOf((third as Duplex).write(BIG))).toBeInstanceOf(WireError);
+});
+
+test("[CP-35] a stream is passed on to another one", async () => {
+  const [a, b, c] = [node("a"), node("b"), node("c")];
+  c.links.serveStreams("echo", async (_, stream) => void echo(stream));
+  b.links.serveStreams("pass", async (_, stream) => void pipe(stream, await b.links.open(c.place, "echo", {})));
+  const stream = await a.links.open(b.place, "pass", {});
+  const said = stream.write(BIG).then(() => stream.end());
+  expect((await readAll(stream)).equals(BIG)).toBe(true);
+  await said;
+});
