@@ -252,16 +252,23 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const tls = readTls(ctx.config, ctx.clock.now());
   const short = tls && allowedHosts(ctx.config).find((name) => name.length < 3);
   if (short) throw new TlsError(`the host ${short} is too short for https: use a name of three characters or more`);
-  const { handle, allow } = handlerOf(ctx, ctx.membership?.takerOfNames(ctx.encryption), options);
+  const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
+  const active = ctx.membership?.active;
+  const { operations, handle, allow } = handlerOf(ctx, active ? undefined : takeNamed, options);
+  const isClosed = (): boolean => ctx.draining || isLapsed(ctx);
+  const handleOwn =
+    active && takeNamed
+      ? (await import("./own-parts.ts")).ownParts(ctx, { operations, takeNamed, handle, isProbe, isClosed })
+      : handle;
   const server: Server<never> = Bun.serve({
-    hostname: host.replace(/^\[|\]$/g, ""),
-    port,
+    hostname: active ? "127.0.0.1" : host.replace(/^\[|\]$/g, ""),
+    port: active ? 0 : port,
     tls: tls && { cert: tls.cert, key: tls.key },
-    fetch: countRequests(handle, ctx.metrics),
+    fetch: countRequests(handleOwn, ctx.metrics),
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
     // A spare that takes over listens already, until this does; what passes on to the next node begins before this ends.
-    reusePort: ctx.membership !== undefined,
+    reusePort: ctx.membership !== undefined && !active,
     // Bun's own refusal has no body. The routes count for themselves and answer with the specified words.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => {
@@ -276,16 +283,18 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   });
   ctx.sockets.attach(server as never);
   ctx.requests.attach(server);
-  ctx.accessUrl = accessUrl(ctx.config, server.port as number);
+  const shownPort = active ? active.listen(server.port as number, ctx.encryption) : (server.port as number);
+  ctx.accessUrl = accessUrl(ctx.config, shownPort);
   allow(allowedHosts(ctx.config));
   const scrapes =
     ctx.metrics && ctx.config.metrics_address && listenForScrapes(ctx.metrics, ctx.config.metrics_address);
   if (ctx.metrics) registerFigures(ctx.metrics, ctx);
   await ctx.started();
+  active?.parts.onMoves({ adopt: (parts) => ctx.adopted(parts), leave: (parts) => ctx.leave(parts) });
 
   return {
     metrics: scrapes?.url,
-    url: listeningUrl(tls ? "https" : "http", host, server.port as number),
+    url: listeningUrl(tls ? "https" : "http", host, shownPort),
     async stop(reason) {
       const closed = ctx.cluster && (await closeDoor(server, ctx));
       ctx.draining = true;

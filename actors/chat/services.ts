@@ -15,6 +15,7 @@ import type { HookService } from "../hooks/open.ts";
 import type { Chore } from "../runtime/chore.ts";
 import { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
+import type { Elsewhere } from "../runtime/far-asks.ts";
 import { ChatActor } from "./actor.ts";
 import { fileKeeper } from "./background/file-keeper.ts";
 import { Diffs, type GitAccounts } from "./background/pull-requests.ts";
@@ -59,6 +60,8 @@ type Deps = {
   /** Whether models are asked for titles and summaries. */
   readonly asksTitles: boolean;
   readonly copy?: (<T>(args: T) => T) | undefined;
+  /** Chats that other nodes have; undefined where there are none. */
+  readonly elsewhere?: Elsewhere | undefined;
   /** How the organization's MCP servers are reached. */
   readonly mcpAccess: McpAccess;
   readonly mcpFetch: Fetch;
@@ -81,6 +84,7 @@ export const openChats = ({
   accounts,
   outbound,
   copy,
+  elsewhere,
   mcpAccess,
   mcpFetch,
   hookService,
@@ -139,7 +143,7 @@ export const openChats = ({
     },
   };
   const deps = { store, clock, topics, models, effects, chats: () => chats };
-  const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, deps), clock, { copy });
+  const chats: Directory<ChatActor> = new Directory((id) => new ChatActor(id, deps), clock, { copy, elsewhere });
   const files = fileKeeper({ store, blobs, clock, parts, days: () => readChatSetting(store, "retention_days") });
   const upkeep = new ChatUpkeep([
     pool,

@@ -11,25 +11,30 @@ import { within } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { sharedKey } from "#db/engine/sealed.ts";
+import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
+import type { PartsMember } from "#db/pg/parts/member.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { Forwarder } from "./forwarder.ts";
+import type { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
 
 /** A node that nobody is active beside needs no longer to become so. */
 const AT_ONCE_MS = 1000;
 /** How often the first start of a cluster looks for the key that another node stores. */
-const KEY_LOOK_MS = 250;
+export const KEY_LOOK_MS = 250;
 const LAST_STEPS_MS = 500;
 
 export type Membership = {
-  readonly node: ClusterNode;
+  readonly node: LivingNode & Pick<ClusterNode, "openStore">;
+  /** Where several nodes are active: what this one has, and how requests find the others. */
+  readonly active?: ActiveMember | undefined;
   /** Listens until this node does so as the active one; undefined where there was nobody to pass requests on to. */
   readonly forwarder: Forwarder | undefined;
   /** Reads what the other nodes say of requests that they pass on. */
   takerOfNames(encryption: Encryption): TakeNamed;
   /** What they are answered once this node is not the active one. */
-  elsewhere(request: Request, encryption: Encryption): Promise<Response>;
+  elsewhere(request: Request, encryption: Encryption, part?: number): Promise<Response>;
   /**
    * Begins to hand over: whoever comes to this port from now on is passed on to the next node, and waits for it. False where there is none: then
    * the port is closed.
@@ -39,7 +44,16 @@ export type Membership = {
   leave(): Promise<void>;
 };
 
-type Options = {
+/** What a node has, and how it listens, where several are active. */
+export type ActiveMember = {
+  readonly parts: PartsMember;
+  /** The links to the other nodes. */
+  links(encryption: Encryption): NodeLinks;
+  /** Listens outside, and gives this node's own server, on a port of this machine, what is its own. Answers the port. */
+  listen(server: number, encryption: Encryption): number;
+};
+
+export type JoinOptions = {
   readonly config: Config;
   readonly clock: Clock;
   /** Another node has taken over: the process must stop. */
@@ -64,7 +78,13 @@ export type Beside = AsyncDisposable & {
 };
 
 /** Resolves when this node is the active one. Throws UnsafeDatabaseError, NewerDatabaseError, EncryptionKeyError, CommitError. */
-export const joinCluster = async ({ config, clock, signal, standsBy, ...options }: Options): Promise<Membership> => {
+export const joinCluster = async ({
+  config,
+  clock,
+  signal,
+  standsBy,
+  ...options
+}: JoinOptions): Promise<Membership> => {
   const fatal = (error: Error): void => {
     log("cluster").fatal("this node must not go on; stopping: {error}", { error });
     options.fatal(error);
@@ -120,7 +140,7 @@ export const joinCluster = async ({ config, clock, signal, standsBy, ...options 
     node,
     forwarder,
     takerOfNames: (key) => takerOfNames(nodeToken(key)),
-    elsewhere: (request, key) => elsewhere(request, nodeToken(key), clock),
+    elsewhere: (request, key, part) => elsewhere(request, nodeToken(key), clock, part),
     standAside(port, encryption) {
       if (!node.hasNext) return false;
       until = clock.monotonic() + lastMoments(config);
@@ -138,7 +158,7 @@ export const joinCluster = async ({ config, clock, signal, standsBy, ...options 
 };
 
 /** Of the time that a stop may take, the end is left for the last steps. */
-const lastMoments = ({ shutdown_timeout }: Config): number => Math.max(0, shutdown_timeout - LAST_STEPS_MS);
+export const lastMoments = ({ shutdown_timeout }: Config): number => Math.max(0, shutdown_timeout - LAST_STEPS_MS);
 
 /**
  * The key of the nodes, compared with that of the cluster, so that a wrong one is told of now and not when this node has to take over.
@@ -159,8 +179,8 @@ const sharedEncryption = async (
 };
 
 /** What anybody may know of a node: no names of nodes. */
-const shownState = ({ state: { holder: _, ...shown } }: ClusterNode): NodeState => shown;
+export const shownState = ({ state: { holder: _, ...shown } }: Pick<LivingNode, "state">): NodeState => shown;
 
 /** Where other nodes reach this one. A test's server has no port yet, and no other node needs it. */
-const nameOf = ({ node_address, address: { port } }: Config): string =>
+export const nameOf = ({ node_address, address: { port } }: Config): string =>
   address.print(node_address ?? { host: hostname(), port }) + (node_address || port !== 0 ? "" : `-${keyId()}`);

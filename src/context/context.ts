@@ -25,6 +25,7 @@ import { BackupsByHand } from "#db/backup/by-hand.ts";
 import { backupFolder, type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs, type KeptElsewhere } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
+import { PartIndex } from "#db/part-index.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { dropStored } from "#domain/builds/kept.ts";
 import { equipped } from "#domain/builds/terraform-work.ts";
@@ -55,6 +56,7 @@ import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { ServicesOf } from "#src/tools/services.ts";
 import type { Base } from "./base.ts";
 import { deliver } from "./deliver.ts";
+import { answerFarActors, farActors } from "./far-actors.ts";
 import { makeProvisioners } from "./make-provisioners.ts";
 import { openAgents } from "./open-agents.ts";
 import { openModels } from "./open-models.ts";
@@ -107,6 +109,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly store: Store;
   /** What of the deployment is this node's. */
   readonly parts: Parts;
+  /** The parts of ids; undefined where there are no other nodes that work. */
+  readonly partIndex: PartIndex | undefined;
   readonly topics = new Topics<Events>();
   /** Undefined where nobody asks for figures: then nothing is counted. */
   readonly metrics: Metrics | undefined;
@@ -170,12 +174,17 @@ export class Context implements ApiContext, AsyncDisposable {
   handingOver = false;
 
   constructor(options: ContextOptions, opened: Opened, encryption: Encryption, metrics: Metrics | undefined) {
-    const { store, membership, elsewhere } = opened;
-    const { config, clock = systemClock, parts = ALL_PARTS } = options;
+    const { store, membership, elsewhere: kept } = opened;
+    const { config, clock = systemClock, parts = membership?.active?.parts ?? ALL_PARTS } = options;
     const { topics } = this;
     const { max_connections, allowed_private_networks: allowed } = config;
     const copy = options.copyMessages;
-    const base: Base = { config, clock, store, parts, topics, encryption, copy, accessUrl: () => this.accessUrl };
+    const links = membership?.active?.links(encryption);
+    const far = links && { parts, links, index: new PartIndex(store) };
+    const elsewhere: Base["elsewhere"] = (kind) => far && farActors(far, kind);
+    const accessUrl = (): URL => this.accessUrl;
+    const base: Base = { config, clock, store, parts, topics, encryption, copy, elsewhere, accessUrl };
+    this.partIndex = far?.index;
     this.config = config;
     this.sources = options.sources;
     this.clock = clock;
@@ -199,13 +208,13 @@ export class Context implements ApiContext, AsyncDisposable {
     this.agents = agents.agents;
     this.membership = membership;
     this.cluster = membership?.node;
-    this.blobs = new Blobs(config.data_dir, elsewhere, parts !== ALL_PARTS);
+    this.blobs = new Blobs(config.data_dir, kept, parts !== ALL_PARTS);
     this.backups = scheduledBackups(config, clock);
     const { data_dir, backup_interval: interval, backup_keep: keep, backup_rate_mb: rateMb } = config;
     this.backupsByHand = new BackupsByHand({ clock, data_dir, folder: backupFolder(config), interval, keep, rateMb });
     this.workers = new Workers(clock);
     // In a cluster every node shows the same one.
-    const worker_id = elsewhere && encryption.deriveUuid("built-in worker");
+    const worker_id = kept && encryption.deriveUuid("built-in worker");
     this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id);
     this.provisioners = makeProvisioners(options, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
@@ -262,6 +271,7 @@ export class Context implements ApiContext, AsyncDisposable {
       accounts: this.links,
       outbound: new Outbound({ clock, allowed, max_bytes: MOST_OF_DIFF }),
       copy,
+      elsewhere: elsewhere("chat"),
     });
     this.chats = chats;
     this.tasks = new TaskKeeper({ store, clock, topics, ...taskChats(this) });
@@ -274,6 +284,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.connections = new ConnectionLogger({ store, clock, parts });
     this.connectionUpkeep = connectionUpkeep({ store, clock, parts });
     this.refused = new RefusedChanges({ store, clock });
+    const { agents: agent, chats: chat, dryRuns: job, versions: template_version, workspaces: workspace } = this;
+    if (far) answerFarActors(far, { agent, chat, job, template_version, workspace });
     this.scheduler = new Scheduler(
       store,
       clock,

@@ -6,9 +6,9 @@ import { Network } from "#domain/tailnet/network.ts";
 import { AgentHttp } from "#src/wire/agent-http.ts";
 import type { Base } from "./base.ts";
 
-type Parts = Pick<Base, "config" | "clock" | "store" | "topics" | "copy">;
+type Parts = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "elsewhere">;
 
-export const openAgents = ({ config, clock, store, topics, copy }: Parts) => {
+export const openAgents = ({ config, clock, store, topics, copy, elsewhere }: Parts) => {
   const tailnet = new Network({ store, clock, topics });
   const dialer = new AgentsDialer({ store, clock, topics, tailnet });
   const deps = { store, clock, topics, log_limit: config.agent_log_limit };
@@ -16,6 +16,9 @@ export const openAgents = ({ config, clock, store, topics, copy }: Parts) => {
     dialer,
     agentHttp: new AgentHttp(dialer, clock),
     tailnet,
-    agents: new Directory((id) => new AgentActor(id, deps), clock, { copy }),
+    agents: new Directory((id) => new AgentActor(id, deps), clock, {
+      copy,
+      elsewhere: elsewhere("agent"),
+    }),
   };
 };

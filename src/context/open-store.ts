@@ -5,7 +5,7 @@ import { log } from "#base/log.ts";
 import type { KeptElsewhere } from "#db/blobs.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { Membership } from "#src/cluster/membership.ts";
+import type { JoinOptions, Membership } from "#src/cluster/membership.ts";
 
 export type Opened = {
   readonly store: Store;
@@ -33,11 +33,13 @@ export const openStore = async ({ config, clock, fatal, membership }: Options): 
     return { store: openLocalStore({ directory, cacheMb, now: clock.now(), fatal: stop }) };
   }
   // Loaded only here: one server needs none of it.
-  const [{ joinCluster }, { DatabaseBlobs }] = await Promise.all([
-    import("#src/cluster/membership.ts"),
-    import("#db/pg/blobs.ts"),
-  ]);
-  const taken = membership ?? (await joinCluster({ config, clock, fatal: stop }));
+  const { DatabaseBlobs } = await import("#db/pg/blobs.ts");
+  const taken = membership ?? (await join({ config, clock, fatal: stop }));
   const store = taken.node.openStore();
   return { store, membership: taken, elsewhere: new DatabaseBlobs(store) };
 };
+
+const join = async (options: JoinOptions): Promise<Membership> =>
+  options.config.cluster_active === "every"
+    ? (await import("#src/cluster/active.ts")).joinActive(options)
+    : (await import("#src/cluster/membership.ts")).joinCluster(options);

@@ -22,18 +22,19 @@ type Parts = Base & {
 };
 
 export const openTemplates = (parts: Parts) => {
-  const { store, clock, topics, encryption, accessUrl, copy, blobs, jobs, provisioners, terraform, equip } = parts;
+  const { store, clock, topics, encryption, accessUrl, copy, elsewhere, blobs, jobs, provisioners, terraform, equip } =
+    parts;
   const imports = new ImportRunner({ store, clock, blobs, jobs, encryption, terraform, versions: () => versions });
   const versions: Directory<TemplateVersionActor> = new Directory(
     (id) => new TemplateVersionActor(id, { store, clock, topics, imports }),
     clock,
-    { copy },
+    { copy, elsewhere: elsewhere("template_version") },
   );
   const runs = new DryRunRunner({ clock, jobs, provisioners, equip, dryRuns: () => dryRuns });
   const dryRuns: Directory<DryRunActor> = new Directory(
     (id) => new DryRunActor(id, { store, clock, topics, runs, encryption, accessUrl }),
     clock,
-    { copy },
+    { copy, elsewhere: elsewhere("job") },
   );
   return { versions, dryRuns };
 };

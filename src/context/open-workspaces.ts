@@ -24,7 +24,7 @@ type Parts = Base &
   };
 
 export const openWorkspaces = (parts: Parts) => {
-  const { store, clock, topics, encryption, accessUrl, copy, jobs, provisioners, equip, building } = parts;
+  const { store, clock, topics, encryption, accessUrl, copy, elsewhere, jobs, provisioners, equip, building } = parts;
   const automatic = automaticBuilds(building, jobs);
   const uses = new Uses((id) => workspaces.ask(id, "noteUse", {}));
   const builds = new BuildRunner({
@@ -37,7 +37,10 @@ export const openWorkspaces = (parts: Parts) => {
     shutDown: (id, report, signal) => shutDownAgents(parts, id, report, signal),
   });
   const deps = { store, clock, topics, uses, automatic, builds, encryption, accessUrl };
-  const workspaces: Directory<WorkspaceActor> = new Directory((id) => new WorkspaceActor(id, deps), clock, { copy });
+  const workspaces: Directory<WorkspaceActor> = new Directory((id) => new WorkspaceActor(id, deps), clock, {
+    copy,
+    elsewhere: elsewhere("workspace"),
+  });
   const firstBuild = firstPrebuild(building);
   const prebuilds = new PrebuildKeeper({ store, clock, workspaces: () => workspaces, automatic, firstBuild });
   return { workspaces, uses, prebuilds };

@@ -34,14 +34,23 @@ export const openServersStore = async (
   directory: string,
   { config, password, isUsual }: { config: Config; password: string; isUsual: boolean },
 ) => {
+  const database = await serversDatabase(directory, { config, password, isUsual });
+  const store = await open(database);
+  return { store, elsewhere: new DatabaseBlobs(store), database };
+};
+
+/** The address of the same, for nodes that open it themselves. */
+export const serversDatabase = async (
+  directory: string,
+  { config, password, isUsual }: { config: Config; password: string; isUsual: boolean },
+): Promise<string> => {
   let database = databases.get(directory);
   if (!database) {
     if (isUsual) prepared ??= prepare(config, password);
     database = await createDatabase(isUsual && prepared ? { like: (await prepared).name } : {});
     databases.set(directory, database);
   }
-  const store = await open(database.url);
-  return { store, elsewhere: new DatabaseBlobs(store), database: database.url };
+  return database.url;
 };
 
 /** The address of the database of this data directory, which is made, without tables, where there is none. */

@@ -11,9 +11,10 @@ import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import { openContext } from "#src/context/open.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
+import { asActive, startActiveNodes } from "./cluster/active-nodes.ts";
 import { asNodes, startProxy, startSpares } from "./cluster/nodes.ts";
 import { plainCopy, takeNotPlain } from "./plain-copy.ts";
-import { onPostgres, openServersStore, removeServersDatabase } from "./postgres-server.ts";
+import { onPostgres, openServersStore, removeServersDatabase, serversDatabase } from "./postgres-server.ts";
 import { CHEAP, fillMigrated, fillPrepared } from "./prepared.ts";
 import { compiledProgram } from "./program.ts";
 import { noteFolder } from "./run/ledger.ts";
@@ -105,6 +106,7 @@ const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
   clock === undefined && directory === undefined && !Object.keys(env).some((name) => name.startsWith("SLIPWAY_ADMIN_"));
 
 const startHere = async (directory: string, options: TestServerOptions) => {
+  if (onPostgres && asActive) return startThree(directory, options);
   const proxy = onPostgres && asNodes ? startProxy() : undefined;
   const env = { ...(proxy ? { SLIPWAY_ACCESS_URL: proxy.url.href } : {}), ...options.env };
   const { config, sources } = loadedConfig(directory, { ...options, env });
@@ -142,6 +144,29 @@ const startHere = async (directory: string, options: TestServerOptions) => {
         throw new Error(
           `${context.requests.mismatches.count} answers did not fit their schemas: ${JSON.stringify(first)}`,
         );
+    },
+  };
+};
+
+/** Three nodes that all work; the context is that of the first. */
+const startThree = async (directory: string, options: TestServerOptions) => {
+  const { clock, models, environment } = options;
+  const configOf = (access: URL): Config =>
+    loadedConfig(directory, { ...options, env: { SLIPWAY_ACCESS_URL: access.href, ...options.env } }).config;
+  const place = { config: testConfig(directory, options), password: ADMIN.password, isUsual: isUsual(options) };
+  const program = compiledProgram();
+  const daemon = program ? [program, "agent"] : undefined;
+  const hashCost = options.dearPasswords ? undefined : CHEAP;
+  const more = { clock, models, environment, copyMessages: plainCopy, daemon, hashCost };
+  const { url, contexts, stop } = await startActiveNodes(await serversDatabase(directory, place), configOf, more);
+  return {
+    url,
+    context: contexts[0],
+    async stop() {
+      await stop();
+      const first = contexts.flatMap(({ requests }) => requests.mismatches.kept)[0];
+      if (first && !options.allowMismatches)
+        throw new Error(`an answer did not fit its schema: ${JSON.stringify(first)}`);
     },
   };
 };

@@ -39,6 +39,7 @@ export class PartsMember extends LivingNode implements Parts {
   #giving: Promise<void> | undefined;
   #gives_again_at = Number.NEGATIVE_INFINITY;
   #isResting = false;
+  #hasGiven = false;
 
   private constructor(options: NodeOptions, primary: Primary, epoch: number, joined_at: number) {
     super(options, primary);
@@ -74,9 +75,9 @@ export class PartsMember extends LivingNode implements Parts {
     });
   }
 
-  /** Active until others have taken over, or it has left. */
+  /** Active until others have taken over, or it has given all away. */
   get role(): NodeRole {
-    return this.isFollowed || this.hasLeft ? "spare" : "active";
+    return this.isFollowed || this.#hasGiven || this.hasLeft ? "spare" : "active";
   }
 
   get state(): SeenState {
@@ -126,14 +127,15 @@ export class PartsMember extends LivingNode implements Parts {
     await this.#giving;
   }
 
-  /** Gives all that it has to those who live, and is no node any more. The store must be closed by then. */
-  async leave(): Promise<void> {
-    if (this.hasLeft) return;
+  /** Gives all that it has to those who live, and sees from then on only who has it. The store must be closed by then. */
+  async giveUp(): Promise<void> {
+    if (this.#hasGiven) return;
+    this.#hasGiven = true;
     this.endLapse();
     this.#isResting = true;
-    this.#held.rest();
     const give = async (): Promise<void> => {
       if (this.isFollowed) return;
+      this.#held.giveAll();
       await this.within((sql) => leaveParts(sql, this.#holder, this.options.lease_ms)).catch((error) => {
         log("cluster").warn("its parts could not be given away; the others wait for the end of its lease: {error}", {
           error,
@@ -142,6 +144,14 @@ export class PartsMember extends LivingNode implements Parts {
     };
     // Behind a renewal that is under way.
     this.turn = this.turn.then(give);
+    await this.turn;
+    this.plan(0);
+  }
+
+  /** Is no node any more. The store must be closed by then. */
+  async leave(): Promise<void> {
+    if (this.hasLeft) return;
+    await this.giveUp();
     await this.end();
     this.#looked.resolve();
     await this.#mover.close();
@@ -157,6 +167,7 @@ export class PartsMember extends LivingNode implements Parts {
 
   protected async beat(sql: ReservedSQL): Promise<void> {
     if (this.isFollowed) return this.#looked.resolve();
+    if (this.#hasGiven) return await this.#look(sql);
     const { clock, lease_ms } = this.options;
     const now = clock.monotonic();
     const isShown = now - this.#shown_at < SHOW_MS;

@@ -78,6 +78,12 @@ export class Possession implements Parts {
     this.#isResting = true;
   }
 
+  /** Has nothing from now on. */
+  giveAll(): void {
+    this.#isResting = true;
+    this.#own.clear();
+  }
+
   /** What the table says is so from now on. */
   see({ owners }: PartsTable): void {
     const { node, epoch } = this.#options.holder;

@@ -32,9 +32,10 @@ const BY_ROUTE: Readonly<Record<string, Found>> = {
   "GET /healthz": { way: "here", variable: "" },
   "GET /readyz": { way: "here", variable: "" },
   // They live by the database and by what is heard on all nodes.
-  "GET /api/v2/chats/watch": { way: "here", variable: "" },
   "GET /api/v2/workspaces/watch": { way: "here", variable: "" },
   "POST /api/v2/chats": { way: "owner", variable: "" },
+  // All chats of a user are of one part, and are told there in order.
+  "GET /api/v2/chats/watch": { way: "owner", variable: "" },
   "POST /api/v2/tasks/:user": { way: "owner", variable: "user" },
   "POST /api/v2/users/:user/workspaces": { way: "owner", variable: "user" },
   "POST /api/v2/organizations/:organization/members/:user/workspaces": { way: "owner", variable: "user" },

@@ -2,20 +2,25 @@
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { passOn } from "#base/network/read-here.ts";
+import type { ClusterNode } from "#db/pg/node.ts";
 import type { StandingBy } from "#src/cluster/membership.ts";
 import { hearActive, openReads } from "#src/context/open-reads.ts";
 import { startReads } from "#src/server.ts";
 
-type Options = { readonly config: Config; readonly clock: Clock };
+type Options = { readonly config: Config; readonly clock: Clock; readonly checkAnswers?: boolean };
 
 /** Until disposed; `port` is where this machine asks it. */
 export const answerReads = (
-  { node, encryption, takeNamed }: Omit<StandingBy, "port">,
-  { config, clock }: Options,
+  {
+    node,
+    encryption,
+    takeNamed,
+  }: Omit<StandingBy, "port" | "node"> & { readonly node: Pick<ClusterNode, "openReads"> },
+  { config, clock, ...options }: Options,
 ): AsyncDisposable & { readonly port: number } => {
   const store = node.openReads(passOn);
   const ctx = openReads({ config, clock, store, encryption });
-  const server = startReads(ctx, { takeNamed, ask: () => store.ask() });
+  const server = startReads(ctx, { takeNamed, ask: () => store.ask(), ...options });
   hearActive(store, ctx);
   return {
     port: server.port,

@@ -148,6 +148,7 @@ const standBy = async (
   fatal: (error: Error) => void,
 ): Promise<Membership | "stopped"> => {
   const { clock, signal } = input;
+  if (config.cluster_active === "every") return await joinOthers(input, config, fatal);
   const { joinCluster } = await import("#src/cluster/membership.ts");
   const spareFigures = config.metrics_address && (await import("#src/api/metrics/spare.ts"));
   const readsAnswered = config.cluster_reads === "every" ? await import("./reads.ts") : undefined;
@@ -170,6 +171,21 @@ const standBy = async (
   };
   try {
     return await joinCluster({ config, clock, signal, fatal, standsBy });
+  } catch (error) {
+    if (signal.aborted) return "stopped";
+    throw error;
+  }
+};
+
+/** As one of several nodes that all work. */
+const joinOthers = async (
+  { clock, signal }: VerbInput,
+  config: Config,
+  fatal: (error: Error) => void,
+): Promise<Membership | "stopped"> => {
+  const [{ joinActive }, { answerReads }] = await Promise.all([import("#src/cluster/active.ts"), import("./reads.ts")]);
+  try {
+    return await joinActive({ config, clock, signal, fatal, beside: (as) => answerReads(as, { config, clock }) });
   } catch (error) {
     if (signal.aborted) return "stopped";
     throw error;
