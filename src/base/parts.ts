@@ -26,6 +26,16 @@ export interface Parts {
   nodeOf(part: number): OtherNode | undefined;
 }
 
+/** All other nodes that have parts. */
+export const otherNodes = (parts: Parts): OtherNode[] => {
+  const nodes = new Map<string, OtherNode>();
+  for (let part = 0; part < PARTS; part++) {
+    const node = parts.nodeOf(part);
+    if (node) nodes.set(node.id, node);
+  }
+  return [...nodes.values()];
+};
+
 /** Where there is one server, or one active node. */
 export const ALL_PARTS: Parts = { has: () => true, isFirst: true, nodeOf: () => undefined };
 

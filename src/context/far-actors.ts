@@ -23,14 +23,15 @@ type FarMessage = {
   readonly args: unknown;
 };
 
-type Needs = {
+/** What a node has to do with the others. */
+export type Far = {
   readonly parts: Parts;
   readonly index: PartIndex;
   readonly links: Pick<NodeLinks, "call" | "serve">;
 };
 
 /** For the `Directory` of these actors. */
-export const farActors = ({ parts, index, links }: Needs, kind: ActorKind): Elsewhere => {
+export const farActors = ({ parts, index, links }: Far, kind: ActorKind): Elsewhere => {
   const placeOf = (part: number | undefined): ActorPlace =>
     part === undefined || parts.has(part) ? "here" : (parts.nodeOf(part) ?? "nobody");
   const send = (node: OtherNode, message: FarMessage) => links.call(node, SERVICE, message);
@@ -54,7 +55,7 @@ type AnyDirectory = Pick<Directory<Actor<any> & Record<string, any>>, "askHere" 
 
 /** Answers the messages of other nodes to the actors of this one. What has gone to another node meanwhile is not begun, and not passed on. */
 export const answerFarActors = (
-  { parts, index, links }: Needs,
+  { parts, index, links }: Far,
   directories: Readonly<Record<ActorKind, AnyDirectory>>,
 ): void =>
   links.serve(SERVICE, async (asked) => {

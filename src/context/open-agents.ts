@@ -5,11 +5,13 @@ import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { Network } from "#domain/tailnet/network.ts";
 import { AgentHttp } from "#src/wire/agent-http.ts";
 import type { Base } from "./base.ts";
+import { joinRelays } from "./far-relay.ts";
 
-type Parts = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "elsewhere">;
+type Parts = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "far" | "elsewhere">;
 
-export const openAgents = ({ config, clock, store, topics, copy, elsewhere }: Parts) => {
+export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere }: Parts) => {
   const tailnet = new Network({ store, clock, topics });
+  if (far) joinRelays(far, clock, tailnet.relay);
   const dialer = new AgentsDialer({ store, clock, topics, tailnet });
   const deps = { store, clock, topics, log_limit: config.agent_log_limit };
   return {

@@ -22,12 +22,20 @@ export interface RelayMember {
   receive(from: Uint8Array, packet: Uint8Array): void;
 }
 
+/** Relays of other nodes (far-relay.ts). */
+export interface RelaysBeside {
+  joined(): void;
+  pass(from: Uint8Array, address: string, packet: Uint8Array): boolean;
+}
+
 export class Relay {
   readonly clock: Clock;
   /** Fresh at every start: clients take whatever key they are told. */
   readonly key: KeyPair;
   /** Connections of each key, hex; the one that spoke last stands at the end and gets the packets. */
   readonly #clients = new Map<string, RelayMember[]>();
+  /** Set once, where there are other nodes. */
+  beside: RelaysBeside | undefined;
 
   constructor(clock: Clock, key: KeyPair = keyPair()) {
     this.clock = clock;
@@ -54,6 +62,7 @@ export class Relay {
     const others = this.#clients.get(client.address);
     if (others) others.push(client);
     else this.#clients.set(client.address, [client]);
+    this.beside?.joined();
   }
 
   /** It spoke: of several with its key it is now the one that gets packets. */
@@ -76,10 +85,20 @@ export class Relay {
     for (const address of client.sentTo) this.#clients.get(address)?.at(-1)?.tell(gone);
   }
 
-  /** Hands a packet on; false when nobody here has that key. */
-  deliver(from: RelayMember, address: string, packet: Uint8Array): boolean {
+  /** All keys, in hex. */
+  get keys(): string[] {
+    return [...this.#clients.keys()];
+  }
+
+  /** Hands a packet on; false when nobody here has that key, and nobody is known who may have it. */
+  deliver({ key }: Pick<RelayMember, "key">, address: string, packet: Uint8Array): boolean {
+    return this.hand(key, address, packet) || (this.beside?.pass(key, address, packet) ?? false);
+  }
+
+  /** The same to whoever is here. */
+  hand(from: Uint8Array, address: string, packet: Uint8Array): boolean {
     const to = this.#clients.get(address)?.at(-1);
-    to?.receive(from.key, packet);
+    to?.receive(from, packet);
     return to !== undefined;
   }
 }

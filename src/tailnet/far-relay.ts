@@ -1,0 +1,114 @@
+// Packets between the relays of nodes. Clients connect to the relay of the first node; the peers of another node are at its own, so what they
+// send goes to the first node's, and what is for them comes from there. Each node says which keys it has, again and again, so that a new first
+// node knows. What is not taken is dropped, as a relay may (rule CP-64).
+import type { Clock } from "#base/clock.ts";
+import { type OtherNode, otherNodes, type Parts } from "#base/parts.ts";
+import { PacketQueue } from "./packet-queue.ts";
+import type { Relay } from "./relay.ts";
+
+const KEY_BYTES = 32;
+const SAY_MS = 2_000;
+/** Packets in one message, and messages under way to one node. */
+const MOST_BYTES = 512 * 1024;
+const MOST_UNDER_WAY = 4;
+/** Keys of one node. */
+const MOST_KEYS = 1_000;
+
+/** What one relay says to another: keys that it has, and packets, each behind the keys of sender and receiver, in base64. */
+export type RelayWords = { readonly keys: readonly string[]; readonly packets: readonly string[] };
+
+export type FarRelayDeps = {
+  readonly clock: Clock;
+  readonly parts: Parts;
+  readonly relay: Relay;
+  say(node: OtherNode, words: RelayWords): Promise<unknown>;
+};
+
+type Way = { readonly queue: PacketQueue; underWay: number; isDue: boolean };
+
+export class FarRelay {
+  readonly #deps: FarRelayDeps;
+  /** The node of each key, in hex, that another node has said. */
+  readonly #nodes = new Map<string, string>();
+  readonly #ways = new Map<string, Way>();
+  /** Packets that did not arrive. */
+  lost = 0;
+
+  constructor(deps: FarRelayDeps) {
+    this.#deps = deps;
+    deps.clock.every(SAY_MS, () => this.#sayKeys());
+  }
+
+  /** A peer has come to this node's relay: the first node is to know before it is answered. */
+  joined(): void {
+    this.#sayKeys();
+  }
+
+  /** A packet for somebody who is not at this node's relay; false when nobody is known who may have them. */
+  pass(from: Uint8Array, address: string, packet: Uint8Array): boolean {
+    const { parts } = this.#deps;
+    const id = parts.isFirst ? this.#nodes.get(address) : parts.nodeOf(0)?.id;
+    if (id === undefined) return false;
+    const way = this.#ways.get(id) ?? { queue: new PacketQueue(), underWay: 0, isDue: false };
+    this.#ways.set(id, way);
+    // A copy: the packet is a view of what came in.
+    way.queue.put("packet", Buffer.concat([from, Buffer.from(address, "hex"), packet]));
+    // What comes in one turn goes together.
+    if (!way.isDue) queueMicrotask(() => this.#send(id, way));
+    way.isDue = true;
+    return true;
+  }
+
+  /** What the relay of another node has said. */
+  hear(node: string, { keys, packets }: RelayWords): void {
+    for (const [key, of] of this.#nodes) if (of === node) this.#nodes.delete(key);
+    for (const key of keys.slice(0, MOST_KEYS)) this.#nodes.set(key, node);
+    for (const text of packets) {
+      const bytes = Buffer.from(text, "base64");
+      if (bytes.length < 2 * KEY_BYTES) continue;
+      const to = bytes.toString("hex", KEY_BYTES, 2 * KEY_BYTES);
+      this.#deps.relay.hand(bytes.subarray(0, KEY_BYTES), to, bytes.subarray(2 * KEY_BYTES));
+    }
+  }
+
+  #sayKeys(): void {
+    const { parts, relay } = this.#deps;
+    const first = parts.nodeOf(0);
+    const others = new Set(otherNodes(parts).map(({ id }) => id));
+    for (const [key, node] of this.#nodes) if (!others.has(node)) this.#nodes.delete(key);
+    if (first && relay.counts.keys > 0) void this.#say(first, []);
+  }
+
+  #send(id: string, way: Way): void {
+    way.isDue = false;
+    const node = otherNodes(this.#deps.parts).find((one) => one.id === id);
+    if (!node) {
+      this.#ways.delete(id);
+      return;
+    }
+    while (way.underWay < MOST_UNDER_WAY) {
+      const packets: string[] = [];
+      for (let bytes = 0; bytes < MOST_BYTES; ) {
+        const packet = way.queue.take();
+        if (!packet) break;
+        bytes += packet.byteLength;
+        packets.push(Buffer.from(packet).toString("base64"));
+      }
+      if (packets.length === 0) return;
+      way.underWay += 1;
+      void this.#say(node, packets).finally(() => {
+        way.underWay -= 1;
+        this.#send(id, way);
+      });
+    }
+  }
+
+  async #say(node: OtherNode, packets: readonly string[]): Promise<void> {
+    const { parts, relay, say } = this.#deps;
+    try {
+      await say(node, { keys: parts.isFirst ? [] : relay.keys.slice(0, MOST_KEYS), packets });
+    } catch {
+      this.lost += packets.length;
+    }
+  }
+}

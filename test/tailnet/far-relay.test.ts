@@ -1,0 +1,134 @@
+// Relays of nodes: clients are at the first node's, a peer of another node at its own.
+import { expect, test } from "bun:test";
+import type { Parts } from "#base/parts.ts";
+import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
+import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";
+import { FarRelay, type RelayWords } from "#src/tailnet/far-relay.ts";
+import { LocalLink } from "#src/tailnet/peer/local-link.ts";
+import { Relay } from "#src/tailnet/relay.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const text = (message: string): Uint8Array => new TextEncoder().encode(message);
+const words = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+/** Nodes with a relay each; `first` names the one that clients connect to. */
+const nodes = (...names: string[]) => {
+  const clock = new ManualClock();
+  const state: { first: string | undefined; isCut: boolean } = { first: names[0], isCut: false };
+  const made = new Map<string, { relay: Relay; far: FarRelay }>();
+  let under_way = 0;
+  let most_under_way = 0;
+  for (const name of names) {
+    const parts: Parts = {
+      has: (part) => part === 0 && state.first === name,
+      get isFirst() {
+        return state.first === name;
+      },
+      nodeOf: (part) => {
+        const id = part === 0 ? state.first : names[part];
+        return id === undefined || id === name ? undefined : { id, address: id };
+      },
+    };
+    const relay = new Relay(clock);
+    const far = new FarRelay({
+      clock,
+      parts,
+      relay,
+      async say(node, said) {
+        under_way += 1;
+        most_under_way = Math.max(most_under_way, under_way);
+        await turn();
+        under_way -= 1;
+        if (state.isCut) throw new Error("cut");
+        made.get(node.id)?.far.hear(name, JSON.parse(JSON.stringify(said)) as RelayWords);
+      },
+    });
+    relay.beside = far;
+    made.set(name, { relay, far });
+  }
+  return {
+    clock,
+    state,
+    node: (name: string) => made.get(name) as { relay: Relay; far: FarRelay },
+    most: () => most_under_way,
+    said: () => until(() => under_way === 0),
+  };
+};
+
+/** A client at this relay, such as an agent, and the packets that have reached it. */
+const client = (relay: Relay) => {
+  const pair = keyPair();
+  const got: string[] = [];
+  const reader = new FrameReader();
+  const one = relay.connect({
+    transmit(bytes) {
+      for (const { type, payload } of reader.push(bytes.slice()))
+        if (type === FRAME.receive_packet) got.push(words(payload.subarray(32)));
+      return bytes.length;
+    },
+    close: () => {},
+  });
+  const shared = sharedKey(pair.secret, relay.key.public) as Uint8Array;
+  one.push(encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}'))));
+  const send = (to: Uint8Array, packet: string): void => one.push(encodeFrame(FRAME.send_packet, to, text(packet)));
+  return { key: pair.public, got, send };
+};
+
+const peer = (relay: Relay) => {
+  const key = keyPair();
+  const got: string[] = [];
+  const link = new LocalLink({ relay, key, receive: (_from, packet) => got.push(words(packet)) });
+  const send = (to: Uint8Array, packet: string): void => link.send(to, text(packet));
+  return { key: key.public, got, link, send };
+};
+
+test("[CP-64] a peer of another node and a client of the first node's relay reach each other, whoever speaks first", async () => {
+  const { node, said } = nodes("a", "b", "c");
+  const agent = client(node("a").relay);
+  const [own, other] = [peer(node("b").relay), peer(node("c").relay)];
+  await said();
+  agent.send(own.key, "from the agent");
+  await until(() => own.got.length === 1);
+  own.send(agent.key, "one");
+  own.send(agent.key, "two");
+  other.send(agent.key, "three");
+  await until(() => agent.got.length === 3);
+  expect([own.got, agent.got.sort()]).toEqual([["from the agent"], ["one", "three", "two"]]);
+});
+
+test("[CP-64] when another node becomes the first one, clients that come to it are reached, and reach the peers of all", async () => {
+  const { node, state, clock, said } = nodes("a", "b", "c");
+  const own = peer(node("c").relay);
+  state.first = undefined;
+  own.send(keyPair().public, "to nobody");
+  expect(own.link.dropped).toBe(1);
+  state.first = "b";
+  const agent = client(node("b").relay);
+  clock.advance(2_000);
+  await said();
+  agent.send(own.key, "again");
+  await until(() => own.got.length === 1);
+  own.send(agent.key, "still here");
+  await until(() => agent.got.length === 1);
+});
+
+test("[CP-64] what does not arrive is dropped: little waits for a node, and little is on its way", async () => {
+  const { node, state, most, said } = nodes("a", "b");
+  const agent = client(node("a").relay);
+  const own = peer(node("b").relay);
+  await said();
+  for (let i = 0; i < 5_000; i++) own.send(agent.key, String(i));
+  await until(() => agent.got.includes("4999"));
+  // The newest 512 of what came in one turn.
+  expect(agent.got).toHaveLength(512);
+  expect(most()).toBeLessThanOrEqual(5);
+  state.isCut = true;
+  own.send(agent.key, "lost");
+  await until(() => node("b").far.lost > 0);
+  state.isCut = false;
+  own.send(agent.key, "after it");
+  await until(() => agent.got.at(-1) === "after it");
+  expect(agent.got).not.toContain("lost");
+});
