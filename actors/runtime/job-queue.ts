@@ -3,24 +3,13 @@
 // pending jobs again (rules JB-1 to JB-3, PV-8).
 
 import { uuid } from "#base/ids.ts";
+import type { NamedJob, OtherQueues, PlaceInQueue, PresentWorker, QueueView, Tags } from "./other-queues.ts";
 
-/** Human-started work goes before prebuilds (facts/platform 2.1). */
-export type Urgency = "person" | "background";
-
-export type QueuedJob = {
-  readonly id: string;
-  /** Milliseconds since 1970. */
-  readonly created_at: number;
-  readonly urgency: Urgency;
-  /** What a worker must have; default: what the built-in one has. */
-  readonly tags?: Tags;
-  /** Of which part its owner is (src/base/parts.ts). */
-  readonly part?: number | undefined;
+export type QueuedJob = NamedJob & {
   /** Does the work and reports to the job's owner by itself; must not reject. */
   run(signal: AbortSignal, worker: Worker): Promise<void>;
 };
 
-export type Tags = Readonly<Record<string, string>>;
 /** `places`: where what it brings to life lives, by provisioner; absent for the built-in one. */
 export type Worker = { readonly id: string; readonly name: string; readonly places?: Tags };
 
@@ -32,14 +21,22 @@ export interface WorkerPool {
   take(job_id: string, tags: Tags): Worker | undefined;
   release(job_id: string): void;
   onChange(listener: () => void): void;
+  /** Everybody who is connected now. */
+  readonly present: readonly PresentWorker[];
 }
 
 type Running = {
   readonly abort: AbortController;
   readonly done: Promise<void>;
-  readonly part: number | undefined;
+  readonly job: QueuedJob;
   again?: QueuedJob;
 };
+
+/** Its node has the workers. */
+const FIRST_PART = 0;
+const NO_PART = -1;
+/** So many places are told to other nodes. */
+const MOST_SHOWN = 5_000;
 
 /** Tags of the built-in worker: it takes the jobs that ask for nothing else. */
 const WORKER_TAGS: Readonly<Record<string, string>> = { scope: "organization", owner: "" };
@@ -55,14 +52,20 @@ export class JobQueue {
   readonly #running = new Map<string, Running>();
   #builtIn = 0;
   #stopped = false;
-  readonly #listeners: (() => void)[] = [];
+  readonly #listeners: ((isOwn: boolean) => void)[] = [];
   #workersVersion = 0;
+  readonly #others: OtherQueues | undefined;
 
-  /** `slots` are those of the built-in worker, `worker_id` is its id; default: a new one at each start. */
-  constructor(slots: number, pool?: WorkerPool, worker_id: string = uuid()) {
+  /** `slots` are those of the built-in worker, `worker_id` is its id; default: a new one at each start. `others`: there are other nodes. */
+  constructor(slots: number, pool?: WorkerPool, worker_id: string = uuid(), others?: OtherQueues) {
     this.worker = { id: worker_id, name: "built-in" };
     this.#slots = slots;
     this.#pool = pool;
+    this.#others = others;
+    others?.onChange((workers) => {
+      if (workers) this.#workersVersion += 1;
+      this.#changed(false);
+    });
     pool?.onChange(() => {
       this.#workersVersion += 1;
       this.#sort();
@@ -70,8 +73,8 @@ export class JobQueue {
     });
   }
 
-  /** Called after every change of `position` or `workersFor`, many times a second at worst; for the life of the process. */
-  onChange(listener: () => void): void {
+  /** Called after every change of `position` or `workersFor`, many times a second at worst; for the life of the process. Own: not of other nodes. */
+  onChange(listener: (isOwn: boolean) => void): void {
     this.#listeners.push(listener);
   }
 
@@ -82,9 +85,14 @@ export class JobQueue {
 
   /**
    * Call after the pending job is on disk. Starts it at once when a slot is free. A job that still runs here is begun anew once that
-   * run has ended; one that no worker can take waits until one comes.
+   * run has ended; one that no worker can take waits until one comes. Of one that is another node's to run that node is told, each time.
    */
   submit(job: QueuedJob): void {
+    if (this.isElsewhere(job.tags)) {
+      const { run: _, ...named } = job;
+      this.#others?.submit(named);
+      return;
+    }
     const running = this.#running.get(job.id);
     if (running) running.again = job;
     else {
@@ -96,6 +104,7 @@ export class JobQueue {
 
   /** Takes a waiting job out, or tells a running one to end; its `run` reports what came of it. */
   cancel(id: string, reason: string): void {
+    this.#others?.cancel(id, reason);
     const at = this.#waiting.findIndex((job) => job.id === id);
     if (at >= 0) {
       this.#waiting.splice(at, 1);
@@ -109,17 +118,55 @@ export class JobQueue {
 
   /** The workers that could take a job with these tags. */
   workersFor(tags: Tags): readonly string[] {
-    return isForBuiltIn(tags) ? [this.worker.id] : (this.#pool?.workersFor(tags) ?? []);
+    if (isForBuiltIn(tags)) return [this.worker.id];
+    return (this.isElsewhere(tags) ? this.#others : this.#pool)?.workersFor(tags) ?? [];
+  }
+
+  /** Jobs with these tags are another node's to run. */
+  isElsewhere(tags: Tags = {}): boolean {
+    return this.#others?.takes(tags) ?? false;
+  }
+
+  /** Whether an open job is in a queue already. The node whose workers take it is asked, and its owner is told when it is in none there. */
+  takesUp(job: Pick<NamedJob, "id" | "tags" | "of">): boolean {
+    if (this.holds(job.id)) return true;
+    if (!this.isElsewhere(job.tags)) return false;
+    this.#others?.follow(job);
+    return true;
+  }
+
+  /** Jobs that run or wait here, or were given to another node. */
+  holds(id: string): boolean {
+    return this.holdsHere(id) || (this.#others?.holds(id) ?? false);
   }
 
   /** Jobs that run or wait here. */
-  holds(id: string): boolean {
+  holdsHere(id: string): boolean {
     return this.#running.has(id) || this.#parked.has(id) || this.#waiting.some((job) => job.id === id);
   }
 
-  /** Place in the queue counted from 1, and its length; 0 for a job that does not wait or that no worker could take. */
-  position(id: string): { queue_position: number; queue_size: number } {
-    return { queue_position: this.#waiting.findIndex((job) => job.id === id) + 1, queue_size: this.#waiting.length };
+  /**
+   * Place in the queue counted from 1, and its length; 0 for a job that does not wait or that no worker could take. Where there are several
+   * nodes each has a built-in worker of its own, and for the others the jobs of all nodes wait in one queue: these are counted apart.
+   */
+  position(id: string): PlaceInQueue {
+    if (!this.#others) return placeIn(this.#waiting, id);
+    const own = this.#waiting.find((job) => job.id === id);
+    if (own) return placeIn(this.#waitingFor(isForBuiltIn(own.tags)), id);
+    return this.#others.position(id) ?? { queue_position: 0, queue_size: this.#waiting.length };
+  }
+
+  /** What other nodes show of it, without a version. */
+  get view(): Omit<QueueView, "version"> {
+    const waiting = [true, false].map((builtIn) => {
+      const jobs = this.#waitingFor(builtIn);
+      return { ids: jobs.slice(0, MOST_SHOWN).map(({ id }) => id), size: jobs.length };
+    });
+    return { waiting, workers: this.#pool?.present ?? [] };
+  }
+
+  #waitingFor(builtIn: boolean): QueuedJob[] {
+    return this.#waiting.filter(({ tags }) => isForBuiltIn(tags) === builtIn);
   }
 
   /** Starts nothing more and tells what runs that the server goes away; resolves when it has ended. */
@@ -129,22 +176,36 @@ export class JobQueue {
     await Promise.all([...this.#running.values()].map(({ done }) => done));
   }
 
-  /** Other nodes go on with the jobs of these parts: here they end as they do with the server. Resolves when none runs. */
+  /**
+   * Other nodes go on with the jobs of these parts: here they end as they do with the server. Those that workers take or have stay with the
+   * workers, at the first node, whoever's they are. Resolves when none runs that leaves.
+   */
   async leave(isLeaving: (part: number) => boolean): Promise<void> {
-    const leaves = ({ part }: Pick<QueuedJob, "part">): boolean => part !== undefined && isLeaving(part);
-    for (const job of this.#waiting.filter(leaves)) this.#waiting.splice(this.#waiting.indexOf(job), 1);
-    for (const job of [...this.#parked.values()].filter(leaves)) this.#parked.delete(job.id);
-    const running = [...this.#running.values()].filter(leaves);
+    const leaves = ({ part, tags }: NamedJob): boolean =>
+      isLeaving(isForBuiltIn(tags) ? (part ?? NO_PART) : FIRST_PART);
+    this.#others?.leave(isLeaving);
+    const out = [...this.#waiting, ...this.#parked.values()].filter(leaves);
+    for (const { id } of out) this.#drop(id);
+    const running = [...this.#running.values()].filter(({ job }) => leaves(job));
     for (const one of running) {
       delete one.again;
       one.abort.abort(new ServerStopping());
     }
     this.#changed();
     await Promise.all(running.map(({ done }) => done));
+    // This node's own are the next first node's to run. The nodes of the others find out by themselves.
+    for (const { run: _, ...job } of [...out, ...running.map(({ job }) => job)])
+      if (!isForBuiltIn(job.tags) && !isLeaving(job.part ?? NO_PART)) this.#others?.follow(job);
   }
 
-  #changed(): void {
-    for (const listener of this.#listeners) listener();
+  #drop(id: string): void {
+    const at = this.#waiting.findIndex((job) => job.id === id);
+    if (at >= 0) this.#waiting.splice(at, 1);
+    this.#parked.delete(id);
+  }
+
+  #changed(isOwn = true): void {
+    for (const listener of this.#listeners) listener(isOwn);
   }
 
   #place(job: QueuedJob): void {
@@ -205,7 +266,7 @@ export class JobQueue {
       this.#fill();
       this.#changed();
     });
-    this.#running.set(job.id, { abort, done, part: job.part });
+    this.#running.set(job.id, { abort, done, job });
   }
 }
 
@@ -220,6 +281,11 @@ export class ServerStopping extends Error {
 /** Whether the built-in worker takes a job with these tags. */
 export const isForBuiltIn = (tags: Tags = {}): boolean =>
   Object.entries(tags).every(([key, value]) => WORKER_TAGS[key] === value);
+
+const placeIn = (jobs: readonly QueuedJob[], id: string): PlaceInQueue => ({
+  queue_position: jobs.findIndex((job) => job.id === id) + 1,
+  queue_size: jobs.length,
+});
 
 const before = (a: QueuedJob, b: QueuedJob): boolean =>
   a.urgency === b.urgency ? a.created_at < b.created_at : a.urgency === "person";

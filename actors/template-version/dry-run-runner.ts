@@ -40,13 +40,15 @@ export class DryRunRunner implements DryRuns {
   /** One that no worker can take waits, and says so, until one comes, it is cancelled or given up. */
   submit({ job_id, created_at, tags, part }: Parameters<DryRuns["submit"]>[0]): void {
     const { jobs } = this.#deps;
-    if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
-    if (jobs.workersFor(tags).length === 0) {
+    const isElsewhere = jobs.isElsewhere(tags);
+    if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
+    if (!isElsewhere && jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${tagsInWords(tags)} is connected; the dry run waits for one.`;
       this.#reportOf(job_id).say("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#run(job_id, signal, worker);
-    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, run });
+    const of = { kind: "dry_run", id: job_id } as const;
+    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, of, run });
   }
 
   cancel(job_id: string): void {

@@ -14,7 +14,8 @@ import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
 import { askPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
-import type { JobQueue, Tags, Worker } from "../runtime/job-queue.ts";
+import type { JobQueue, Worker } from "../runtime/job-queue.ts";
+import type { Tags } from "../runtime/other-queues.ts";
 import type { Imports, StartedImport, TemplateVersionActor } from "./actor.ts";
 import { type ImportFailure, importTemplate } from "./import.ts";
 import { importTerraform, type TerraformImports } from "./import-terraform.ts";
@@ -45,14 +46,16 @@ export class ImportRunner implements Imports {
   /** Without a worker that has these tags the job waits, and says so, until one comes, it is cancelled or given up. */
   submit({ version_id, job_id, created_at, tags, part }: Parameters<Imports["submit"]>[0]): void {
     const { jobs } = this.#deps;
-    if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
-    if (jobs.workersFor(tags).length === 0) {
+    const isElsewhere = jobs.isElsewhere(tags);
+    if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
+    if (!isElsewhere && jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${tagsInWords(tags)} is connected; the import waits for one.`;
       this.#reportOf(version_id).say("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> =>
       this.#run({ id: version_id, job_id, tags, worker }, signal);
-    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, run });
+    const of = { kind: "import", id: version_id } as const;
+    jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, of, run });
   }
 
   cancel(job_id: string): void {

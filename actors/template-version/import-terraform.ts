@@ -8,7 +8,8 @@ import { variableIn } from "#src/provisioners/terraform/manifest.ts";
 import type { TerraformSource } from "#src/provisioners/terraform/source.ts";
 import type { TemplateArchive } from "#src/provisioners/terraform/work.ts";
 import type { JobReport } from "../job/report.ts";
-import type { Tags, Worker } from "../runtime/job-queue.ts";
+import type { Worker } from "../runtime/job-queue.ts";
+import type { Tags } from "../runtime/other-queues.ts";
 import type { ImportFailure } from "./import.ts";
 import type { Imported } from "./state.ts";
 

@@ -19,14 +19,15 @@ export const recoverBlobs = async (store: Store, blobs: Blobs, isAlone: boolean)
 };
 
 /** What was asked for since the server listens is held already, and stays as it is. */
-type Held = Pick<JobQueue, "holds">;
+type Held = Pick<JobQueue, "takesUp">;
 
 type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: Held };
 
 /** Takes up open imports of these parts, the oldest first; undefined: of all. */
 export const recoverImports = async ({ store, versions, jobs }: Imports, parts?: PartNumbers): Promise<void> => {
-  for (const { id, job_id } of await store.all(listOpenImports(parts))) {
-    if (!jobs.holds(job_id)) await tried(id, () => versions.ask(id, "resume", {}));
+  for (const { id, job_id, tags } of await store.all(listOpenImports(parts))) {
+    if (!jobs.takesUp({ id: job_id, tags, of: { kind: "import", id } }))
+      await tried(id, () => versions.ask(id, "resume", {}));
   }
 };
 
@@ -34,8 +35,9 @@ type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>
 
 /** Takes up open dry runs of these parts, the oldest first; undefined: of all. */
 export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: PartNumbers): Promise<void> => {
-  for (const { id } of await store.all(listOpenDryRuns(parts))) {
-    if (!jobs.holds(id)) await tried(id, () => dryRuns.ask(id, "requeueJob", {}));
+  for (const { id, tags } of await store.all(listOpenDryRuns(parts))) {
+    if (!jobs.takesUp({ id, tags, of: { kind: "dry_run", id } }))
+      await tried(id, () => dryRuns.ask(id, "requeueJob", {}));
   }
 };
 

@@ -18,13 +18,16 @@ import {
 import { askPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
-import type { JobQueue, Tags, Worker } from "../runtime/job-queue.ts";
+import type { JobQueue, Worker } from "../runtime/job-queue.ts";
+import type { Tags } from "../runtime/other-queues.ts";
 import type { StartedJob, WorkspaceActor } from "./actor.ts";
 import { WorkspaceBuildReport } from "./build-report.ts";
 import type { Builds, SubmittedBuild } from "./effects.ts";
 import type { Late } from "./outcome.ts";
 
 export type Provisioners = ReadonlyMap<string, Provisioner>;
+
+export type WorkedBuild = { readonly workspace_id: string; readonly job_id: string };
 
 type Deps = {
   readonly clock: Clock;
@@ -36,7 +39,7 @@ type Deps = {
   /** Adds what a template of Terraform needs beside the request; called outside of any mailbox. */
   readonly equip: (request: ProvisionRequest, signal: AbortSignal) => Promise<ProvisionRequest>;
   /** Lets the agents of the workspace end in order (agent-shutdown.ts); never rejects. */
-  readonly shutDown: (workspace_id: string, report: Report, signal: AbortSignal) => Promise<void>;
+  readonly shutDown: (build: WorkedBuild, report: Report, signal: AbortSignal) => Promise<void>;
 };
 
 /** What is there after a build that did not end well, and who did it. */
@@ -58,10 +61,13 @@ export class BuildRunner implements Builds {
   /** A job that no worker can take stays pending, and says so, until one comes, it is cancelled or given up. */
   submit({ workspace_id, job_id, created_at, tags, urgency, part }: SubmittedBuild): void {
     const { jobs } = this.#deps;
-    // What goes back into the queue is still held by the run that gives it back.
-    if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
-    if (jobs.workersFor(tags).length === 0) this.#tellWaiting(workspace_id, job_id, tags);
+    if (!jobs.isElsewhere(tags)) {
+      // What goes back into the queue is still held by the run that gives it back.
+      if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
+      if (jobs.workersFor(tags).length === 0) this.#tellWaiting(workspace_id, job_id, tags);
+    }
     jobs.submit({
+      of: { kind: "build", id: workspace_id },
       id: job_id,
       created_at,
       urgency,
@@ -123,7 +129,8 @@ export class BuildRunner implements Builds {
     try {
       if (verbose) for (const line of detailsOf(request)) report.say("provisioner_daemon", "debug", "Request", line);
       signal.throwIfAborted();
-      if (request.transition !== "start" && !orphan) await this.#deps.shutDown(workspace_id, report, signal);
+      if (request.transition !== "start" && !orphan)
+        await this.#deps.shutDown({ workspace_id, job_id }, report, signal);
       signal.throwIfAborted();
       if (orphan) this.#tellLeft(request, report);
       else request = await equip(request, signal);

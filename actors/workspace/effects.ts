@@ -2,7 +2,7 @@
 // how a build is planned.
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import type { Urgency } from "../runtime/job-queue.ts";
+import type { Urgency } from "../runtime/other-queues.ts";
 import type { NewBuild } from "./decision.ts";
 
 /** Where the work of builds goes (actors/workspace/build-runner.ts). */

@@ -1,7 +1,7 @@
 // A change of a workspace as what its actor commits, announces and starts.
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Outcome } from "../runtime/actor.ts";
-import type { Urgency } from "../runtime/job-queue.ts";
+import type { Urgency } from "../runtime/other-queues.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 

@@ -14,7 +14,7 @@ const PAGE = 1_000;
 type Builds = {
   readonly store: Store;
   readonly workspaces: Directory<WorkspaceActor>;
-  readonly jobs: Pick<JobQueue, "holds">;
+  readonly jobs: Pick<JobQueue, "takesUp">;
 };
 
 /**
@@ -22,8 +22,8 @@ type Builds = {
  * for since the server listens is in the queue already and stays as it is. Those of these parts; undefined: of all.
  */
 export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?: PartNumbers): Promise<void> => {
-  for (const { workspace_id, job_id } of await store.all(listOpenBuilds(parts))) {
-    if (jobs.holds(job_id)) continue;
+  for (const { workspace_id, job_id, tags } of await store.all(listOpenBuilds(parts))) {
+    if (jobs.takesUp({ id: job_id, tags, of: { kind: "build", id: workspace_id } })) continue;
     try {
       await workspaces.ask(workspace_id, "requeueJob", { job_id });
     } catch (error) {

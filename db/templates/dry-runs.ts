@@ -8,7 +8,7 @@ const isDryRun = eq(jobs.type, "template_version_dry_run");
 
 const isOpen = and(isNull(jobs.completed_at), isDryRun);
 const openDryRuns = (where: SQL | undefined) =>
-  build.select({ id: jobs.id }).from(jobs).where(where).orderBy(asc(jobs.created_at));
+  build.select({ id: jobs.id, tags: jobs.tags }).from(jobs).where(where).orderBy(asc(jobs.created_at));
 
 /** Older ones have none of their own. */
 const part = sql`coalesce(cast(${jobs.input} ->> 'part' as integer),

@@ -109,7 +109,7 @@ export const listUnusedVersions = query(
 const isOpenImport = and(isNull(jobs.completed_at), eq(jobs.type, "template_version_import"));
 const openImports = (where: SQL | undefined) =>
   build
-    .select({ id: template_versions.id, job_id: jobs.id })
+    .select({ id: template_versions.id, job_id: jobs.id, tags: jobs.tags })
     .from(jobs)
     .innerJoin(template_versions, eq(template_versions.job_id, jobs.id))
     .where(where)

@@ -21,7 +21,7 @@ export const listBuildParameters = query(
 const isOpen = and(isNull(jobs.completed_at), eq(jobs.type, "workspace_build"));
 const openBuilds = () =>
   build
-    .select({ workspace_id: workspace_builds.workspace_id, job_id: jobs.id, started_at: jobs.started_at })
+    .select({ workspace_id: workspace_builds.workspace_id, job_id: jobs.id, tags: jobs.tags })
     .from(jobs)
     .innerJoin(workspace_builds, eq(workspace_builds.job_id, jobs.id));
 

@@ -8,6 +8,7 @@ import { openHooks } from "#actors/hooks/open.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
 import { type Events, HEARD_EVERYWHERE } from "#actors/runtime/events.ts";
+import type { FarJobs } from "#actors/runtime/far-jobs.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
 import { TaskKeeper } from "#actors/tasks/keeper.ts";
@@ -57,6 +58,7 @@ import type { ServicesOf } from "#src/tools/services.ts";
 import type { Base } from "./base.ts";
 import { deliver } from "./deliver.ts";
 import { answerFarActors, farActors } from "./far-actors.ts";
+import { farJobs } from "./far-jobs.ts";
 import { makeProvisioners } from "./make-provisioners.ts";
 import { openAgents } from "./open-agents.ts";
 import { openModels } from "./open-models.ts";
@@ -153,6 +155,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly mcpOutbound: Outbound;
   readonly links: Links;
   readonly jobs: JobQueue;
+  /** Those of other nodes. */
+  readonly otherJobs: FarJobs | undefined;
   readonly workers: Workers;
   readonly provisioners: Provisioners;
   readonly prebuilds: Workspaces["prebuilds"];
@@ -183,7 +187,7 @@ export class Context implements ApiContext, AsyncDisposable {
     const far = links && { parts, links, index: new PartIndex(store) };
     const elsewhere: Base["elsewhere"] = (kind) => far && farActors(far, kind);
     const accessUrl = (): URL => this.accessUrl;
-    const base: Base = { config, clock, store, parts, topics, encryption, copy, elsewhere, accessUrl };
+    const base: Base = { config, clock, store, parts, topics, encryption, copy, far, elsewhere, accessUrl };
     this.partIndex = far?.index;
     this.config = config;
     this.sources = options.sources;
@@ -215,7 +219,9 @@ export class Context implements ApiContext, AsyncDisposable {
     this.workers = new Workers(clock);
     // In a cluster every node shows the same one.
     const worker_id = kept && encryption.deriveUuid("built-in worker");
-    this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id);
+    this.otherJobs =
+      far && farJobs(far, clock, { queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
+    this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id, this.otherJobs);
     this.provisioners = makeProvisioners(options, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
     const { tailnet, workers } = this;
@@ -325,6 +331,7 @@ export class Context implements ApiContext, AsyncDisposable {
       await recoverActors(this, undefined);
       await this.readyTemplates.start();
     }
+    this.otherJobs?.start();
     this.scheduler.start();
     this.uses.start(this.clock);
     this.usage.start();
@@ -352,6 +359,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.backups.stop();
     await this.backupsByHand.stop();
     // Builds that run go on after the next start; what they say until then still finds its actor.
+    this.otherJobs?.stop();
     await this.jobs.stop();
     this.uses.stop();
     await this.uses.flush();

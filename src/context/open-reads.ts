@@ -2,7 +2,8 @@
 // memory of the active node (actors, topics, queues, connections into workspaces) and every write are not here: a request that touches
 // one of them is passed on (src/base/network/read-here.ts). What is not named below is not here, so nothing new is answered here by mistake.
 import { type Events, HEARD_EVERYWHERE } from "#actors/runtime/events.ts";
-import { isForBuiltIn, type JobQueue, type Tags } from "#actors/runtime/job-queue.ts";
+import { isForBuiltIn, type JobQueue } from "#actors/runtime/job-queue.ts";
+import type { Tags } from "#actors/runtime/other-queues.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";

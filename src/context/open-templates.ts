@@ -36,5 +36,5 @@ export const openTemplates = (parts: Parts) => {
     clock,
     { copy, elsewhere: elsewhere("job") },
   );
-  return { versions, dryRuns };
+  return { versions, dryRuns, imports, runs };
 };

@@ -11,6 +11,7 @@ import type { BuildDeps } from "#domain/builds/new-build.ts";
 import { firstPrebuild } from "#domain/builds/prebuilds.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Base } from "./base.ts";
+import { shutDownByOwner } from "./far-jobs.ts";
 import type { openAgents } from "./open-agents.ts";
 
 type Parts = Base &
@@ -34,7 +35,12 @@ export const openWorkspaces = (parts: Parts) => {
     encryption,
     equip,
     workspaces: () => workspaces,
-    shutDown: (id, report, signal) => shutDownAgents(parts, id, report, signal),
+    shutDown: shutDownByOwner(
+      parts.far,
+      clock,
+      () => workspaces,
+      (id, report, signal) => shutDownAgents(parts, id, report, signal),
+    ),
   });
   const deps = { store, clock, topics, uses, automatic, builds, encryption, accessUrl };
   const workspaces: Directory<WorkspaceActor> = new Directory((id) => new WorkspaceActor(id, deps), clock, {
@@ -43,5 +49,5 @@ export const openWorkspaces = (parts: Parts) => {
   });
   const firstBuild = firstPrebuild(building);
   const prebuilds = new PrebuildKeeper({ store, clock, workspaces: () => workspaces, automatic, firstBuild });
-  return { workspaces, uses, prebuilds };
+  return { workspaces, uses, prebuilds, builds };
 };

@@ -86,8 +86,10 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
   void ctx.uses.flush();
   const isFirst = isLeaving(0);
   if (isFirst) await ctx.readyTemplates.stop();
+  const ended = work();
+  if (isFirst) ctx.workers.closeAll("another node has the workers now");
   await Promise.all([
-    work(),
+    ended,
     ...actors.map((one) => one.leave(isLeaving)),
     ctx.tasks.leave(ownParts(ctx.parts)),
     ctx.usage.flush(),

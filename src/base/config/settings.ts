@@ -80,7 +80,7 @@ export const SERVER_SETTINGS = {
   }),
   api_rate_limit: optional(whole(0, 1_000_000), {
     group: "Network",
-    help: "How many calls of the API a user may make in a minute (without signing in: a network address); further ones are answered 429. Agents are not counted. 0: nobody is.",
+    help: "How many calls of the API a user may make in a minute (without signing in: a network address); further ones are answered 429. Agents are not counted. In a cluster each active node counts for itself. 0: nobody is.",
     absent: "512, and programs on this machine are not counted",
   }),
   shutdown_timeout: setting(duration(0, 600_000), 5000, {
@@ -121,7 +121,7 @@ export const SERVER_SETTINGS = {
   ...OIDC_SETTINGS,
   provisioner_slots: setting(whole(1, 64), 2, {
     group: "Workspaces",
-    help: "How many builds run at the same time; further ones wait in the queue.",
+    help: "How many builds run at the same time; further ones wait in the queue. In a cluster: on each active node, of its own workspaces and templates; workers of their own have slots of their own.",
   }),
   ...DOCKER_SETTINGS,
   ...TERRAFORM_SETTINGS,
@@ -134,7 +134,7 @@ export const SERVER_SETTINGS = {
   }),
   chat_slots: setting(whole(1, 10_000), 5, {
     group: "Chats",
-    help: "How many chats talk to a model at the same time; further ones wait in the queue.",
+    help: "How many chats talk to a model at the same time; further ones wait in the queue. In a cluster: on each active node.",
   }),
   model_hosts: optional(hosts, {
     group: "Chats",

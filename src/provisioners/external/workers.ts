@@ -4,7 +4,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { ConnectedWorker, type WorkerFacts, type WorkerLink } from "./connected-worker.ts";
 import { ALIVE_MS, SILENCE_MS } from "./protocol.ts";
-import { mayTake, type Tags } from "./tags.ts";
+import { mayTake, type Tags, type WorkerPlace } from "./tags.ts";
 
 export class Workers {
   readonly #clock: Clock;
@@ -86,6 +86,19 @@ export class Workers {
     if (holder?.release(job_id)) this.#changed();
   }
 
+  /** Everybody who is connected now, as far as it matters for which jobs they may take. */
+  get present(): readonly (WorkerPlace & { readonly id: string })[] {
+    return [...this.#workers.values()]
+      .map(({ facts: { id, organization_id, provisioners, tags, places } }) => ({
+        id,
+        organization_id,
+        provisioners,
+        tags,
+        places,
+      }))
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
   /** Everybody who is connected now, and how many jobs each has. */
   shown(): { readonly name: string; readonly running: number }[] {
     return [...this.#workers.values()].map(({ facts, jobs }) => ({ name: facts.name, running: jobs.length }));
@@ -102,6 +115,14 @@ export class Workers {
       if (worker.facts.key_id !== key_id) continue;
       this.lost(worker, "its key was removed");
       worker.close("the provisioner key was removed");
+    }
+  }
+
+  /** They are another node's now: whoever connects again finds it. */
+  closeAll(reason: string): void {
+    for (const worker of [...this.#workers.values()]) {
+      this.lost(worker, reason);
+      worker.close(reason);
     }
   }
 

@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { appendLogs } from "#actors/job/logs.ts";
 import { JobReport, type Said } from "#actors/job/report.ts";
-import { JobQueue, type QueuedJob, ServerStopping, type Urgency } from "#actors/runtime/job-queue.ts";
+import { JobQueue, type QueuedJob, ServerStopping } from "#actors/runtime/job-queue.ts";
+import type { Urgency } from "#actors/runtime/other-queues.ts";
 import { systemClock } from "#base/clock.ts";
 
 const job = (id: string, created_at: number, run: QueuedJob["run"], urgency: Urgency = "person"): QueuedJob => ({

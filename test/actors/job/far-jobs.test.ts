@@ -1,0 +1,262 @@
+// Queues of jobs of several nodes, as what they say to each other: the first node has the workers.
+import { afterEach, expect, test } from "bun:test";
+import { FarJobs, type FarQuestion } from "#actors/runtime/far-jobs.ts";
+import { JobQueue, type QueuedJob } from "#actors/runtime/job-queue.ts";
+import type { JobOwner } from "#actors/runtime/other-queues.ts";
+import { NotBegun } from "#base/errors.ts";
+import type { OtherNode, Parts } from "#base/parts.ts";
+import { Workers } from "#src/provisioners/external/workers.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const TAGS = { provisioner: "docker", organization: "org", scope: "organization", owner: "" };
+const LINK = { send: () => true, close: () => {} };
+const facts = (id: string, slots = 1) => ({
+  id,
+  name: id,
+  key_id: "key",
+  slots,
+  organization_id: "org",
+  provisioners: ["docker"],
+  tags: {},
+  places: {},
+});
+
+type Owner = { state: "pending" | "running" | "done"; part: number; job: Omit<QueuedJob, "run"> };
+
+const open: (() => void)[] = [];
+afterEach(() => {
+  for (const end of open.splice(0)) end();
+});
+
+/** Nodes by name, what owners of jobs know, and how jobs run: each run ends when it is told to. */
+const cluster = (names: readonly string[], slots = 1) => {
+  const clock = new ManualClock();
+  const owners = new Map<string, Owner>();
+  const runs = new Map<string, { on: string; end: () => void }>();
+  /** A job that runs twice at the same time, and links that are cut. */
+  const wrong: string[] = [];
+  const cut = new Set<string>();
+  const nodeOfPart = new Map<number, string>();
+  const nodes = new Map<string, { queue: JobQueue; workers: Workers; far: FarJobs; submit: (id: string) => void }>();
+  for (const name of names) {
+    const place = (id: string): OtherNode => ({ id, address: id });
+    const parts: Parts = {
+      has: (part) => nodeOfPart.get(part) === name,
+      get isFirst() {
+        return nodeOfPart.get(0) === name;
+      },
+      nodeOf: (part) => {
+        const other = nodeOfPart.get(part);
+        return other === undefined || other === name ? undefined : place(other);
+      },
+    };
+    const workers = new Workers(clock);
+    const run = async (id: string, signal: AbortSignal): Promise<void> => {
+      const owner = owners.get(id) as Owner;
+      // Who is not first to say that it begins is too late.
+      if (owner.state !== "pending") return;
+      owner.state = "running";
+      if (runs.has(id)) wrong.push(`${id} runs twice`);
+      await new Promise<void>((end) => {
+        runs.set(id, { on: name, end });
+        signal.addEventListener("abort", () => end());
+      });
+      runs.delete(id);
+      if ((signal.reason as Error | undefined)?.name !== "ServerStopping") owner.state = "done";
+    };
+    const put = (job: Omit<QueuedJob, "run">): void => {
+      if (!queue.isElsewhere(job.tags) && queue.holds(job.id)) return;
+      queue.submit({ ...job, run: (signal) => run(job.id, signal) });
+    };
+    const far: FarJobs = new FarJobs({
+      parts,
+      clock,
+      queue: () => queue,
+      async ask(node, question: FarQuestion) {
+        if (cut.has(name) || cut.has(node.id)) throw new NotBegun("It cannot be reached.");
+        // What goes from node to node is data.
+        return structuredClone(await nodes.get(node.id)?.far.answer(JSON.parse(JSON.stringify(question))));
+      },
+      submit: put,
+      async requeue(_of: JobOwner, id) {
+        const owner = owners.get(id);
+        if (!owner || owner.state === "done" || !parts.has(owner.part)) return;
+        owner.state = "pending";
+        put(owner.job);
+      },
+    });
+    const queue: JobQueue = new JobQueue(slots, workers, "built-in", far);
+    const submit = (id: string): void => put((owners.get(id) as Owner).job);
+    nodes.set(name, { queue, workers, far, submit });
+    open.push(() => {
+      far.stop();
+      workers.stop();
+    });
+  }
+  const node = (name: string) => nodes.get(name) as NonNullable<ReturnType<typeof nodes.get>>;
+  return {
+    clock,
+    owners,
+    runs,
+    wrong,
+    cut,
+    nodeOfPart,
+    node,
+    /** A job of this part, asked for at the node that has it. */
+    submit(id: string, part: number, created_at: number, tags: Record<string, string> | undefined = TAGS) {
+      const job = { id, created_at, urgency: "person", tags, part, of: { kind: "build", id } } as const;
+      owners.set(id, { state: "pending", part, job });
+      node(nodeOfPart.get(part) as string).submit(id);
+    },
+    start() {
+      for (const { far } of nodes.values()) far.start();
+    },
+    /** Half a second passes until this holds. */
+    async passes(holds: () => boolean) {
+      await until(async () => {
+        clock.advance(500);
+        await turn();
+        return holds();
+      });
+    },
+  };
+};
+
+test("[CP-60] a job that needs a worker is done by a worker of the first node, whoever owns it, and is nobody's once it has ended", async () => {
+  const { nodeOfPart, node, submit, start, runs, owners, passes } = cluster(["a", "b"]);
+  nodeOfPart.set(0, "a").set(1, "b");
+  start();
+  submit("one", 1, 1);
+  expect(node("b").queue.holds("one")).toBe(true);
+  node("a").workers.connect(facts("w"), LINK);
+  await passes(() => runs.get("one")?.on === "a");
+  expect(node("a").queue.holdsHere("one")).toBe(true);
+  runs.get("one")?.end();
+  await passes(() => !node("b").queue.holds("one"));
+  expect(owners.get("one")?.state).toBe("done");
+  // What the built-in worker takes stays where it is.
+  submit("own", 1, 2, {});
+  expect(runs.get("own")?.on).toBe("b");
+});
+
+test("[CP-61] every node says which workers there are, and places are counted over all nodes whose jobs wait for them", async () => {
+  const { nodeOfPart, node, submit, start, runs, passes } = cluster(["a", "b", "c"]);
+  nodeOfPart.set(0, "a").set(1, "b").set(2, "c");
+  start();
+  expect(node("b").queue.workersFor(TAGS)).toEqual([]);
+  const before = node("b").queue.workersVersion;
+  node("a").workers.connect(facts("w"), LINK);
+  await passes(() => node("b").queue.workersFor(TAGS).length > 0 && node("c").queue.workersFor(TAGS).length > 0);
+  expect(node("b").queue.workersFor(TAGS)).toEqual(["w"]);
+  expect(node("b").queue.workersVersion).toBeGreaterThan(before);
+  expect(node("b").queue.workersFor({ ...TAGS, region: "eu" })).toEqual([]);
+  submit("runs", 1, 1);
+  await passes(() => runs.has("runs"));
+  submit("third", 2, 9);
+  submit("second", 1, 5);
+  submit("first", 0, 3);
+  submit("own", 1, 4, {});
+  submit("waits", 1, 6, {});
+  const places = (id: string) => ["a", "b", "c"].map((name) => node(name).queue.position(id));
+  await passes(() => places("third").every((place) => place.queue_position === 3));
+  await passes(() => places("waits").every((place) => place.queue_position === 1));
+  for (const [at, id] of ["first", "second", "third"].entries())
+    expect(places(id)).toEqual(Array(3).fill({ queue_position: at + 1, queue_size: 3 }));
+  expect(places("waits")).toEqual(Array(3).fill({ queue_position: 1, queue_size: 1 }));
+});
+
+test("[CP-62] whoever cancels a job that another node has reaches it, also when the link was cut meanwhile", async () => {
+  const { nodeOfPart, node, submit, start, runs, owners, passes, cut } = cluster(["a", "b"]);
+  nodeOfPart.set(0, "a").set(1, "b");
+  start();
+  node("a").workers.connect(facts("w"), LINK);
+  submit("runs", 1, 1);
+  await passes(() => runs.has("runs"));
+  cut.add("b");
+  node("b").queue.cancel("runs", "no longer wanted");
+  await passes(() => true);
+  expect(runs.has("runs")).toBe(true);
+  cut.clear();
+  await passes(() => !runs.has("runs"));
+  expect(owners.get("runs")?.state).toBe("done");
+});
+
+test("[CP-63] a link that breaks begins no job a second time", async () => {
+  const { nodeOfPart, node, submit, start, runs, wrong, passes, cut } = cluster(["a", "b"]);
+  nodeOfPart.set(0, "a").set(1, "b");
+  start();
+  node("a").workers.connect(facts("w", 4), LINK);
+  submit("runs", 1, 1);
+  await passes(() => runs.has("runs"));
+  cut.add("b");
+  // It never arrives, and is found out when the link is there again.
+  submit("lost", 1, 2);
+  for (let i = 0; i < 4; i++) await passes(() => true);
+  expect(runs.has("lost")).toBe(false);
+  cut.clear();
+  await passes(() => runs.has("lost"));
+  expect([...runs.keys()]).toEqual(["runs", "lost"]);
+  expect(wrong).toEqual([]);
+});
+
+test("[CP-63] when the first node dies its jobs begin again at the next one's workers; jobs of the next one among them", async () => {
+  const { nodeOfPart, node, submit, start, runs, owners, wrong, passes, cut } = cluster(["a", "b", "c"]);
+  nodeOfPart.set(0, "a").set(1, "b").set(2, "c");
+  start();
+  node("a").workers.connect(facts("w", 4), LINK);
+  submit("of-b", 1, 1);
+  submit("of-c", 2, 2);
+  await passes(() => runs.size === 2);
+  // It dies, and its workers' work with it.
+  cut.add("a");
+  node("a").far.stop();
+  runs.clear();
+  nodeOfPart.delete(0);
+  for (let i = 0; i < 4; i++) await passes(() => true);
+  expect(owners.get("of-b")?.state).toBe("running");
+  nodeOfPart.set(0, "b");
+  node("b").workers.connect(facts("w", 4), LINK);
+  await passes(() => runs.get("of-b")?.on === "b" && runs.get("of-c")?.on === "b");
+  expect(wrong).toEqual([]);
+});
+
+test("[CP-63] a first node that hands over ends what its workers do, and nothing begins before that", async () => {
+  const { nodeOfPart, node, submit, start, runs, wrong, passes } = cluster(["a", "b"]);
+  nodeOfPart.set(0, "a").set(1, "b").set(2, "a");
+  start();
+  node("a").workers.connect(facts("w", 2), LINK);
+  submit("of-b", 1, 1);
+  submit("of-a", 2, 2);
+  submit("waits", 2, 3);
+  await passes(() => runs.size === 2);
+  nodeOfPart.delete(0);
+  await node("a").queue.leave((part) => part === 0);
+  expect(runs.size).toBe(0);
+  for (let i = 0; i < 4; i++) await passes(() => true);
+  expect(runs.size).toBe(0);
+  nodeOfPart.set(0, "b");
+  node("b").workers.connect(facts("w", 4), LINK);
+  await passes(() => ["of-a", "of-b", "waits"].every((id) => runs.get(id)?.on === "b"));
+  expect(wrong).toEqual([]);
+});
+
+test("[CP-63] a part that moves leaves its jobs with the workers, and its next owner follows them", async () => {
+  const { nodeOfPart, node, submit, start, runs, owners, wrong, passes } = cluster(["a", "b", "c"]);
+  nodeOfPart.set(0, "a").set(1, "b").set(2, "c");
+  start();
+  node("a").workers.connect(facts("w", 4), LINK);
+  submit("moves", 1, 1);
+  await passes(() => runs.has("moves"));
+  nodeOfPart.delete(1);
+  await node("b").queue.leave((part) => part === 1);
+  expect(node("b").queue.holds("moves")).toBe(false);
+  nodeOfPart.set(1, "c");
+  expect(node("c").queue.takesUp((owners.get("moves") as Owner).job)).toBe(true);
+  for (let i = 0; i < 4; i++) await passes(() => true);
+  expect(runs.get("moves")?.on).toBe("a");
+  runs.get("moves")?.end();
+  await passes(() => !node("c").queue.holds("moves"));
+  expect([owners.get("moves")?.state, wrong]).toEqual(["done", []]);
+});
