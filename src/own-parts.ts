@@ -32,8 +32,8 @@ export const ownParts = (ctx: Context, { operations, takeNamed, handle, isProbe,
     }
     ctx.requests.passedOnFor(request, client);
     const response = await handle(request);
-    // One request comes on each connection; the client has to know that there is no second.
-    if (!request.headers.has("upgrade")) response.headers.set("connection", "close");
+    // One request comes on each connection, also where it asked for an upgrade that it did not get: the client has to know that there is no second.
+    response.headers.set("connection", "close");
     return response;
   };
 };

@@ -1,0 +1,94 @@
+// Three processes that are all active: each has its parts, any of them may be asked, and one that dies is followed for its parts alone.
+import { expect } from "bun:test";
+import { SQL } from "bun";
+import { Client } from "#src/client.ts";
+import { startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+
+const EVERY = { env: { SLIPWAY_CLUSTER_ACTIVE: "every", SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } };
+const OWNERS = 12;
+const MINUTE_MS = 60_000;
+
+type Made = { readonly id: string; readonly name: string; readonly latest_build: { readonly status: string } };
+
+testNeeding(
+  [needs.postgres],
+  "[CL-30] [CL-32] three nodes share the parts out; what one is asked for the owner does, a node that dies is followed, and one that ends hands over",
+  async () => {
+    await using cluster = await startCluster();
+    const one = await cluster.start(1, EVERY);
+    const two = await cluster.start(2, EVERY);
+    const three = await cluster.start(3, EVERY);
+    await using sql = new SQL(cluster.database.url, { max: 1 });
+    const shares = async (): Promise<Record<string, number>> =>
+      Object.fromEntries(
+        (await sql.unsafe("select node, count(*)::int as count from parts group by node order by node")).map(
+          ({ node, count }: { node: string; count: number }) => [node, count],
+        ),
+      );
+    const isEven = async (nodes: readonly { id: string }[]): Promise<boolean> => {
+      const have = await shares();
+      return nodes.every(({ id }) => Math.abs((have[id] ?? 0) - 256 / nodes.length) < 1);
+    };
+    await until(() => isEven([one, two, three]), { what: "each node to have its share" });
+
+    // Owners of many parts, each asked for at another node.
+    const admin = await new Client(one.url).signIn(ADMIN.email, ADMIN.password);
+    const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
+    const template = await makeTemplate(admin);
+    const nodes = [one, two, three];
+    const at = (n: number): Client => new Client((nodes[n % nodes.length] as typeof one).url, admin.token);
+    const owners = await Promise.all(
+      Array.from({ length: OWNERS }, (_, n) =>
+        admin.post<{ id: string }>("/api/v2/users", {
+          email: `owner${n}@example.com`,
+          username: `owner${n}`,
+          password: "of an owner of workspaces",
+          login_type: "password",
+          organization_ids,
+        }),
+      ),
+    );
+    const made = await Promise.all(
+      owners.map(({ id }, n) =>
+        at(n).post<Made>(`/api/v2/users/${id}/workspaces`, { name: "work", template_id: template.id }),
+      ),
+    );
+    const running = async (ask: (n: number) => Client): Promise<boolean> => {
+      const seen = await Promise.all(made.map(({ id }, n) => ask(n).get<Made>(`/api/v2/workspaces/${id}`)));
+      return seen.every(({ latest_build }) => latest_build.status === "running");
+    };
+    await until(() => running((n) => at(n + 1)), { what: "all builds to have ended well" });
+    const parts = await sql.unsafe("select distinct node from workspaces join parts using (part)");
+    expect(parts.length).toBe(3);
+
+    // One dies: the others have all parts within its lease, and do what it did.
+    two.signal("SIGKILL");
+    await two.exited;
+    nodes.splice(1, 1);
+    await until(() => isEven(nodes), { what: "two nodes to have all parts" });
+    const renamed = await Promise.all(
+      made.map(({ id }, n) => at(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `renamed${n}` })),
+    );
+    expect(renamed.map(({ status }) => status)).toEqual(made.map(() => 204));
+
+    // One ends in order: nobody who asks meanwhile hears of it.
+    const ended = one.exited;
+    one.signal("SIGTERM");
+    nodes.splice(0, 1);
+    const last = await Promise.all(
+      made.map(({ id }, n) => at(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `again${n}` })),
+    );
+    expect(last.map(({ status }) => status)).toEqual(made.map(() => 204));
+    expect(await ended).toBe(0);
+    const names = await Promise.all(
+      made.map(async ({ id }) => (await at(0).get<Made>(`/api/v2/workspaces/${id}`)).name),
+    );
+    expect(names).toEqual(made.map((_, n) => `again${n}`));
+    expect(await shares()).toEqual({ [three.id]: 256 });
+  },
+  3 * MINUTE_MS,
+);
