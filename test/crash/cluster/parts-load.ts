@@ -108,7 +108,9 @@ export class PartsLoad {
     const wrong = await new LineOracle().check(this.#admin, this.#writers);
     for (const [n, reader] of this.#readers.entries()) {
       const stored = await storedLines(this.#admin, this.#writers[n]?.options.agent_id ?? "");
-      await reader.seen(stored.length);
+      await reader.seen(stored.length).catch((error) => {
+        wrong.push(`${(error as Error).message}, over ${reader.connections} connections`);
+      });
       wrong.push(...difference(reader.lines, stored));
       reader.stop();
     }

@@ -114,13 +114,17 @@ export class BuildLoad {
   }
 
   async #build(known: Known, transition: "start" | "stop" | "delete"): Promise<void> {
+    let isSent = false;
     for (;;) {
       const said = await this.#call<Build>("POST", `/api/v2/workspaces/${known.id}/builds`, { transition });
       if (said.fate === "acknowledged") {
         known.builds.set(said.answer.id, said.answer.build_number);
         return;
       }
-      if (said.fate === "refused") throw new Error(`${transition} was refused: ${said.status} ${said.message}`);
+      // Behind a node that died another one may still have been at it: who asks again meets what was begun.
+      if (said.fate === "refused" && !(isSent && said.status === 409))
+        throw new Error(`${transition} was refused: ${said.status} ${said.message}`);
+      isSent = true;
       // Either it is there as the newest build, or it is not there at all and may be asked for again.
       const [newest] = await builds(this.#options.admin, known.id);
       if (newest && !known.builds.has(newest.id)) {
