@@ -9,6 +9,7 @@ import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { ActorKind, Far } from "./far-actors.ts";
+import type { FarAgents } from "./far-agents.ts";
 
 export type Base = {
   readonly config: Config;
@@ -19,7 +20,7 @@ export type Base = {
   /** What of the deployment is this node's: all, where there is one. */
   readonly parts: Parts;
   /** The other nodes; undefined where there are none. */
-  readonly far: Far | undefined;
+  readonly far: (Far & FarAgents) | undefined;
   /** The actors of this kind that other nodes have; undefined where there are none. */
   readonly elsewhere: (kind: ActorKind) => Elsewhere | undefined;
   /** Where people and workspaces reach the server; known once it listens. */

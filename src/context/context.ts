@@ -58,6 +58,7 @@ import type { ServicesOf } from "#src/tools/services.ts";
 import type { Base } from "./base.ts";
 import { deliver } from "./deliver.ts";
 import { answerFarActors, farActors } from "./far-actors.ts";
+import { answerFarDials } from "./far-agents.ts";
 import { farJobs } from "./far-jobs.ts";
 import { makeProvisioners } from "./make-provisioners.ts";
 import { openAgents } from "./open-agents.ts";
@@ -291,6 +292,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.connectionUpkeep = connectionUpkeep({ store, clock, parts });
     this.refused = new RefusedChanges({ store, clock });
     const { agents: agent, chats: chat, dryRuns: job, versions: template_version, workspaces: workspace } = this;
+    if (far) answerFarDials(far, this.dialer);
     if (far) answerFarActors(far, { agent, chat, job, template_version, workspace });
     this.scheduler = new Scheduler(
       store,

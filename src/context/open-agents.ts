@@ -5,6 +5,7 @@ import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { Network } from "#domain/tailnet/network.ts";
 import { AgentHttp } from "#src/wire/agent-http.ts";
 import type { Base } from "./base.ts";
+import { farDialer } from "./far-agents.ts";
 import { joinRelays } from "./far-relay.ts";
 
 type Parts = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "far" | "elsewhere">;
@@ -16,7 +17,7 @@ export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere 
   const deps = { store, clock, topics, log_limit: config.agent_log_limit };
   return {
     dialer,
-    agentHttp: new AgentHttp(dialer, clock),
+    agentHttp: new AgentHttp(far ? farDialer(far, dialer) : dialer, clock),
     tailnet,
     agents: new Directory((id) => new AgentActor(id, deps), clock, {
       copy,

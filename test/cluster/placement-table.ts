@@ -6,7 +6,6 @@ export const TABLE: Readonly<Record<Way, string>> = {
   // They say what the node knows of itself, or live by the database and by what is heard on all nodes.
   here: `
     GET /api/v2/audit/watch
-    GET /api/v2/chats/watch
     GET /api/v2/notifications/inbox/watch
     GET /api/v2/workspaces/watch
     GET /healthz
@@ -25,8 +24,9 @@ export const TABLE: Readonly<Record<Way, string>> = {
     POST /api/v2/workspaceagents/me/tasks/:task/log-snapshot
     GET /api/v2/workspaceagents/me/tunnel
   `,
-  // What is made gets the part of the user who will own it. A prebuild that is claimed stays in its template's: a message reaches it.
+  // What is made gets the part of the user who will own it, and all chats of a user are told there. A prebuild that is claimed stays in its template's: a message reaches it.
   owner: `
+    GET /api/v2/chats/watch
     POST /api/v2/chats
     POST /api/v2/organizations/:organization/members/:user/workspaces
     POST /api/v2/tasks/:user

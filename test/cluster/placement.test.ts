@@ -6,16 +6,22 @@ import type { Query } from "#db/engine/sql.ts";
 import { updateBy } from "#db/engine/sql.ts";
 import { PartIndex } from "#db/part-index.ts";
 import { agents } from "#db/schema/agents.ts";
+import { chats } from "#db/schema/chats.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
 import { findUser } from "#db/users/users.ts";
+import type { Task } from "#schema/tasks/task.ts";
 import { Operations } from "#src/api/http/operations.ts";
 import { Placement } from "#src/api/http/placement.ts";
 import { wayOf } from "#src/api/http/placement-ways.ts";
 import { createApp } from "#src/server.ts";
+import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
-import { startTestServer } from "#test/support/server.ts";
+import { startTestServer, type TestServer } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
 import { TABLE } from "./placement-table.ts";
 
 setDefaultTimeout(60_000);
@@ -23,13 +29,14 @@ setDefaultTimeout(60_000);
 const PART = 77;
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 const updateAgent = updateBy(agents, agents.id);
+const updateChat = updateBy(chats, chats.id);
 
 const server = await forFile(startTestServer());
 
 /** Placement over the server's routes and store, with a count of what it has asked. */
-const place = () => {
-  const { store, clock } = contextOf(server);
-  const app = createApp(contextOf(server));
+const placing = (of: TestServer) => {
+  const { store, clock } = contextOf(of);
+  const app = createApp(contextOf(of));
   const asked = { queries: 0 };
   const counted = {
     get<T>(query: Query<T>): Promise<T | undefined> {
@@ -43,13 +50,13 @@ const place = () => {
     operations: new Operations(app.routes),
     clock,
     config: { wildcard_access_url: "*.apps.example.com" },
-    accessUrl: () => server.url,
+    accessUrl: () => of.url,
   });
-  const of = async (line: string, headers: Record<string, string> = {}) => {
+  const asks = async (line: string, headers: Record<string, string> = {}) => {
     const [method = "", path = ""] = line.split(" ");
-    return placement.partOf(new Request(new URL(path, server.url).href, { method, headers }));
+    return placement.partOf(new Request(new URL(path, of.url).href, { method, headers }));
   };
-  return { app, asked, of };
+  return { app, asked, of: asks };
 };
 
 /** A workspace that is of a part which is not its owner's, as a claimed prebuild is. */
@@ -60,7 +67,7 @@ const seed = async () => {
 };
 
 testInside("[CP-20] every operation belongs where the table says", () => {
-  const { app } = place();
+  const { app } = placing(server);
   const operations = new Operations(app.routes);
   const decided = Object.entries(TABLE).flatMap(([way, text]) =>
     text.split("\n").flatMap((line) => {
@@ -82,7 +89,7 @@ testInside("[CP-20] every operation belongs where the table says", () => {
 testInside(
   "[CP-20] what has an id is of its part, whoever owns it; what is not there is the first node's",
   async () => {
-    const { of } = place();
+    const { of } = placing(server);
     const { workspace_id, agent_id } = await seed();
     expect(await of(`PATCH /api/v2/workspaces/${workspace_id}`)).toBe(PART);
     expect(await of(`POST /api/v2/workspaces/${workspace_id.toUpperCase()}/builds`)).toBe(PART);
@@ -95,14 +102,14 @@ testInside(
     expect(await of("POST /api/v2/users/login")).toBe(0);
     expect(await of("GET /derp")).toBe(0);
     expect(await of("GET /readyz")).toBe("here");
-    expect(await of("GET /api/experimental/chats/watch")).toBe("here");
+    expect(await of("GET /api/v2/workspaces/watch")).toBe("here");
   },
 );
 
 testInside(
   "[CP-20] what an agent asks belongs to its workspace, wherever its token stands, also once that is void",
   async () => {
-    const { of } = place();
+    const { of } = placing(server);
     const { agent_id, agent_token } = await seed();
     const own = "GET /api/v2/workspaceagents/me/reinit";
     expect(await of(own, { "Service-Session-Token": agent_token })).toBe(PART);
@@ -119,12 +126,13 @@ testInside(
 );
 
 testInside("[CP-20] what a user makes is of the part of the user, by key, id or name", async () => {
-  const { of } = place();
+  const { of } = placing(server);
   const { owner_id, owner_token, organization_id } = await seed();
   const headers = { "Service-Session-Token": owner_token };
   const part = partOf(owner_id);
   expect(await of("POST /api/v2/chats", headers)).toBe(part);
   expect(await of("POST /api/experimental/chats", headers)).toBe(part);
+  expect(await of("GET /api/experimental/chats/watch", headers)).toBe(part);
   expect(await of("POST /api/v2/tasks/me", headers)).toBe(part);
   expect(await of("POST /api/v2/users/me/workspaces", headers)).toBe(part);
   expect(await of(`POST /api/v2/users/${owner_id.toUpperCase()}/workspaces`)).toBe(part);
@@ -137,7 +145,7 @@ testInside("[CP-20] what a user makes is of the part of the user, by key, id or 
 });
 
 testInside("[CP-20] names of workspaces lead to them, on hosts and paths of apps, too", async () => {
-  const { of } = place();
+  const { of } = placing(server);
   const { owner_id, owner_token } = await seed();
   const name = await nameOf(owner_id);
   const headers = { "Service-Session-Token": owner_token };
@@ -153,7 +161,7 @@ testInside("[CP-20] names of workspaces lead to them, on hosts and paths of apps
 });
 
 testInside("[CP-21] what was asked for once costs nothing more, and what is no id never does", async () => {
-  const { asked, of } = place();
+  const { asked, of } = placing(server);
   const seeded = await seed();
   const name = await nameOf(seeded.owner_id);
   const requests: [string, Record<string, string>][] = [
@@ -170,6 +178,50 @@ testInside("[CP-21] what was asked for once costs nothing more, and what is no i
   for (const line of ["PATCH /api/v2/workspaces/dev", "POST /api/v2/users", "GET /derp"]) await of(line);
   await of("PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": "no token" });
   expect(asked.queries).toBe(queries);
+});
+
+testInside("[CP-20] builds, jobs, tasks and versions lead to what they are of, tasks also by name", async () => {
+  await using world = await openWorld({ models: new ScriptedModels() });
+  const { store } = contextOf(world.server);
+  const { of } = placing(world.server);
+  const template = await makeTemplate(world.admin, JSON.stringify(ECHO));
+  const version = template.active_version_id;
+  const headers = { "Service-Session-Token": world.admin.token ?? "" };
+  const task = await world.admin.post<Task>("/api/v2/tasks/me", {
+    template_version_id: version,
+    input: "do",
+    name: "go",
+  });
+  const at = typeof task.workspace_id === "string" ? task.workspace_id : (task.workspace_id?.uuid ?? "");
+  const { latest_build: build } = await awaitBuild(world.admin, at);
+  await store.commit([updateWorkspace(at, { part: PART })]);
+  const jobs = `/api/v2/organizations/${template.organization_id}/provisionerjobs`;
+  expect(await of(`PATCH /api/v2/workspacebuilds/${build.id}/cancel`)).toBe(PART);
+  expect(await of(`GET ${jobs}/${build.job.id}/logs`)).toBe(PART);
+  expect(await of(`POST /api/v2/tasks/me/${task.id}/pause`)).toBe(PART);
+  expect(await of("POST /api/v2/tasks/me/GO/pause", headers)).toBe(PART);
+  expect(await of("POST /api/v2/tasks/me/nothing/pause", headers)).toBe(0);
+  expect(await of("POST /api/v2/tasks/nobody/go/pause")).toBe(0);
+  expect(await of(`POST /api/v2/templateversions/${version}/dry-run`)).toBe(partOf(version));
+  const dry = await world.admin.post<{ id: string }>(`/api/v2/templateversions/${version}/dry-run`, {});
+  expect(await of(`GET ${jobs}/${dry.id}/logs`)).toBe(partOf(version));
+  expect(await of(`PATCH /api/v2/templateversions/${version}/dry-run/${dry.id}/cancel`)).toBe(partOf(version));
+});
+
+testInside("[CP-20] a chat is of its own part, and what dials into its workspace of the workspace's", async () => {
+  await using world = await openChatWorld();
+  const { store } = contextOf(world.server);
+  const { of } = placing(world.server);
+  const chat = await createChat(world);
+  const own = partOf(world.user_id);
+  expect(await of(`POST /api/v2/chats/${chat.id}/messages`)).toBe(own);
+  expect(await of(`GET /api/experimental/chats/${chat.id}/stream`)).toBe(own);
+  expect(await of(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(own);
+  const { workspace_id } = await seedAgent(world.server);
+  await store.commit([updateWorkspace(workspace_id, { part: PART }), updateChat(chat.id, { workspace_id })]);
+  expect(await of(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(PART);
+  expect(await of(`GET /api/experimental/chats/${chat.id}/stream/desktop`)).toBe(PART);
+  expect(await of(`GET /api/v2/chats/${chat.id}/stream`)).toBe(own);
 });
 
 const nameOf = async (id: string): Promise<string> => {

@@ -4,7 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { Parts } from "#base/parts.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { answerFarDials, farDialer } from "#src/context/far-streams.ts";
+import { answerFarDials, farDialer } from "#src/context/far-agents.ts";
 import { connectSocket } from "#src/daemon/connection/tunnel-socket.ts";
 import type { AgentDialer } from "#src/wire/agent-dialer.ts";
 import { AgentHttp } from "#src/wire/agent-http.ts";
@@ -30,7 +30,6 @@ const cluster = (has = true) => {
   const shared = { hasB: has };
   const stored = { get: () => Promise.resolve({ part: PART } as never) };
   const needs = (links: typeof a.links, parts: Parts) => ({
-    clock: systemClock,
     parts,
     links,
     index: new PartIndex(stored),
