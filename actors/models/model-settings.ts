@@ -5,7 +5,9 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
 import { oneAtATime } from "#base/retry.ts";
+import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import {
@@ -21,12 +23,14 @@ import {
 } from "#db/models/models.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import type { ConfiguredModels } from "#src/llm/configured.ts";
+import type { Events } from "../runtime/events.ts";
 
 type Deps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly encryption: Encryption;
   readonly models: ConfiguredModels;
+  readonly topics: Topics<Events>;
 };
 
 export type NewProvider = Pick<ModelProviderRow, "provider" | "display_name" | "base_url" | "enabled"> & {
@@ -59,6 +63,11 @@ export class ModelSettings {
   /** Before the first turn: the models learn what there is. */
   load(): Promise<void> {
     return this.#next(() => this.#tell());
+  }
+
+  /** The same once another node has changed something, or may have; never rejects. */
+  loadSoon(): void {
+    this.load().catch((error) => log("models").warn("the models of other nodes cannot be read: {error}", { error }));
   }
 
   /** 400 for a base URL that would not be called, 409 when the kind has one of that name. */
@@ -181,6 +190,7 @@ export class ModelSettings {
       throw error;
     }
     await this.#tell();
+    this.#deps.topics.publish("models_changed", "", {});
   }
 
   async #tell(): Promise<void> {

@@ -48,12 +48,24 @@ export type Events = {
   notified: Record<string, never>;
   /** Something in the inbox of the user with the topic's id has changed. */
   inbox: Record<string, never>;
+  /** Providers of language models or their models are others now. Its id is empty. */
+  models_changed: Record<string, never>;
   /** The agent's build is no longer the latest: its token is void and its streams end. */
   agent_gone: Record<string, never>;
 };
 
 /** What is heard on every node of a cluster that answers streams: little, and nothing that lasts. */
 export const HEARD_EVERYWHERE = ["key_gone", "access_changed", "inbox"] as const satisfies readonly (keyof Events)[];
+
+/**
+ * The same where several nodes are active, each with actors of its own. Streams of a chat, of the log of an agent or a job and of metadata are
+ * on the node of their part: they would be many, and nobody else needs them.
+ */
+export const HEARD_AMONG_ACTIVE = [
+  ...HEARD_EVERYWHERE,
+  ...(["owner_chats", "workspace", "workspace_changed", "shown_changed", "agent_gone"] as const),
+  ...(["external_auth", "secrets_changed", "notified", "models_changed"] as const),
+] as const satisfies readonly (keyof Events)[];
 
 /** Kinds of events of the stream `/chats/watch` (facts/chats 2.10). */
 export type OwnerChatKind =

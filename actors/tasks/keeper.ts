@@ -57,6 +57,9 @@ export class TaskKeeper {
     };
     deps.topics.subscribeAll("workspace", heard);
     deps.topics.subscribeAll("workspace_changed", heard);
+    deps.topics.subscribeAll("missed", () => {
+      for (const workspace_id of this.#waiting.keys()) heard(workspace_id);
+    });
   }
 
   /** Looks at the task whenever something of its workspace changes. */

@@ -44,12 +44,12 @@ export class ReadStore extends PgReads implements Store {
   }
 
   /** From now on what the active node tells is heard. `tell` gets its words, and is called without any where some may have been missed. */
-  listen(clock: Clock, tell: (words: readonly Word[] | undefined) => void): void {
+  listen(clock: Clock, tell: (words: readonly Word[] | undefined) => void, isAmongSeveral = false): void {
     const hear = ({ audit, words = [], all }: Notice): void => {
       if (audit || all) this.auditVersion = (this.auditVersion ?? 0) + 1;
       if (all || words.length > 0) tell(all ? undefined : words);
     };
-    this.#listener = new Listener({ primary: this.primary, clock, hear });
+    this.#listener = new Listener({ primary: this.primary, clock, isAmongSeveral, hear });
   }
 
   async commit(): Promise<void> {

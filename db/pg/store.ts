@@ -1,4 +1,5 @@
 // The store on PostgreSQL: one group-committing writer, a few readers. Reads go to the primary, so they see every commit that resolved.
+import type { Clock } from "#base/clock.ts";
 import { Sequences } from "../engine/sequences.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
@@ -9,6 +10,8 @@ import { guardOf, inTransaction, takeEverything } from "./parts/guard.ts";
 import { partsGuardOf } from "./parts/moves.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
+import { Listener } from "./told/listener.ts";
+import type { Notice, Word } from "./told/notice.ts";
 import { PgWriter } from "./writer.ts";
 
 export type PgStoreOptions = {
@@ -50,6 +53,7 @@ export class PgStore extends PgReads implements Store {
   readonly #sequences: Sequences;
   readonly #versions = new Versions();
   readonly #isShared: boolean;
+  #listener: Listener | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -91,6 +95,14 @@ export class PgStore extends PgReads implements Store {
     this.writer.tell({ kind, id, event });
   }
 
+  hear(clock: Clock, tell: (words: readonly Word[] | undefined) => void): void {
+    const hear = ({ epoch, words = [], all }: Notice): void => {
+      if (all) tell(undefined);
+      else if (epoch !== this.epoch && words.length > 0) tell(words);
+    };
+    this.#listener = new Listener({ primary: this.primary, clock, isAmongSeveral: true, hear });
+  }
+
   async reserve(sequence: SequenceName, count: number): Promise<number> {
     if (this.#closing) throw new CommitError("closed", "the store is closing");
     return this.#sequences.reserve(sequence, count);
@@ -102,7 +114,10 @@ export class PgStore extends PgReads implements Store {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.writer.stop().then(() => this.primary.close());
+    this.#closing ??= this.writer
+      .stop()
+      .then(() => this.#listener?.close())
+      .then(() => this.primary.close());
     this.endReads();
     return this.#closing;
   }

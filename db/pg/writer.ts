@@ -14,15 +14,13 @@ import { type Sent, sentOf } from "./bind.ts";
 import { outgoingOf } from "./gather.ts";
 import type { Primary } from "./primary.ts";
 import { isAnswer, isWorthRepeating, lostParts, refusalOf } from "./refusal.ts";
-import { noticeOf, sentNotice, type Word } from "./told/notice.ts";
+import { MOST_WORDS, noticeOf, sentNotices, type Word } from "./told/notice.ts";
 import { raisedBy } from "./told/raised.ts";
 
 const GROUP_ROWS = 500;
 const QUEUE_BYTES = 64 * 1024 * 1024;
 /** How often a group is sent again that met another transaction. */
 const REPEATS = 5;
-/** Words that wait for a group. So many are longer than a notice, which says "everything" then: what comes after them is in that. */
-const WORDS = 500;
 /** When words are told again that could not be. */
 const TELL_AGAIN_MS = 100;
 /** From so many refusals on, the batches of a group go one by one, each in its savepoint: five times the price, but bounded. */
@@ -81,7 +79,8 @@ export class PgWriter {
   /** Tells the other nodes with the next group. What was not told for certain is told again: hearing a word twice does no harm. */
   tell(word: Word): void {
     if (this.#options.tellsAs === undefined || this.#stopped) return;
-    if (this.#words.length < WORDS) this.#words.push(word);
+    // So many say "everything": what comes after them is in that.
+    if (this.#words.length < MOST_WORDS) this.#words.push(word);
     this.#running ??= this.#run();
   }
 
@@ -251,7 +250,7 @@ export class PgWriter {
     const batches = group.map(({ batch }) => batch);
     const raised = raisedBy(tellsAs, batches);
     const notice = noticeOf(tellsAs.epoch, batches, words);
-    return [...(raised ? [raised] : []), ...(notice ? [sentNotice(notice)] : [])];
+    return [...(raised ? [raised] : []), ...(notice ? sentNotices(notice) : [])];
   }
 
   /** One transaction in which each batch has its savepoint. Answers those that were refused. */

@@ -7,7 +7,7 @@ export type Listener<E> = (event: E) => void;
 /** `Events` maps a kind of topic to its event, such as `{ workspace: { version: number } }`. */
 export class Topics<Events extends Record<string, unknown>> {
   readonly #listeners = new Map<string, Set<Listener<never>>>();
-  readonly #ofKind = new Map<string, ((id: string, event: never) => void)[]>();
+  readonly #ofKind = new Map<string, ((id: string, event: never, isFar: boolean) => void)[]>();
 
   /** Hears every event of this topic until the returned function is called. */
   subscribe<K extends keyof Events & string>(kind: K, id: string, listener: Listener<Events[K]>): () => void {
@@ -24,8 +24,11 @@ export class Topics<Events extends Record<string, unknown>> {
     };
   }
 
-  /** Hears every event of this kind, whatever its id; for the life of the process. */
-  subscribeAll<K extends keyof Events & string>(kind: K, listener: (id: string, event: Events[K]) => void): void {
+  /** Hears every event of this kind, whatever its id; for the life of the process. `isFar`: it happened on another node. */
+  subscribeAll<K extends keyof Events & string>(
+    kind: K,
+    listener: (id: string, event: Events[K], isFar: boolean) => void,
+  ): void {
     const known = this.#ofKind.get(kind) ?? [];
     this.#ofKind.set(kind, [...known, listener]);
   }
@@ -35,9 +38,9 @@ export class Topics<Events extends Record<string, unknown>> {
     return this.#listeners.has(`${kind}:${id}`);
   }
 
-  /** Tells everybody who listens now. */
-  publish<K extends keyof Events & string>(kind: K, id: string, event: Events[K]): void {
-    for (const listener of this.#ofKind.get(kind) ?? []) listener(id, event as never);
+  /** Tells everybody who listens now. `isFar`: it happened on another node, which has told of it. */
+  publish<K extends keyof Events & string>(kind: K, id: string, event: Events[K], isFar = false): void {
+    for (const listener of this.#ofKind.get(kind) ?? []) listener(id, event as never, isFar);
     const listeners = this.#listeners.get(`${kind}:${id}`);
     if (!listeners) return;
     for (const listener of [...listeners]) {

@@ -10,14 +10,14 @@ import { ConfiguredModels } from "#src/llm/configured.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Base } from "./base.ts";
 
-type Parts = Pick<Base, "config" | "clock" | "store" | "encryption"> & {
+type Parts = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics"> & {
   readonly blobs: Blobs;
   readonly metrics: Metrics | undefined;
   /** Others than the configured ones, in tests. */
   readonly models: LanguageModels | undefined;
 };
 
-export const openModels = ({ config, clock, store, encryption, blobs, metrics, models }: Parts) => {
+export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models }: Parts) => {
   const configured = new ConfiguredModels({
     clock,
     mayReach: { private: onlyThisMachine(config), hosts: config.model_hosts ?? [] },
@@ -27,6 +27,6 @@ export const openModels = ({ config, clock, store, encryption, blobs, metrics, m
   const counted = metrics ? countedModels(asked, metrics) : asked;
   return {
     models: new MeteredModels({ store, clock, models: counted }),
-    modelSettings: new ModelSettings({ store, clock, encryption, models: configured }),
+    modelSettings: new ModelSettings({ store, clock, encryption, topics, models: configured }),
   };
 };

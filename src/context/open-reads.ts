@@ -1,7 +1,7 @@
 // The context of a node that answers reads while another one is the active one. It has the database and what is pure; all that lives in the
 // memory of the active node (actors, topics, queues, connections into workspaces) and every write are not here: a request that touches
 // one of them is passed on (src/base/network/read-here.ts). What is not named below is not here, so nothing new is answered here by mistake.
-import { type Events, HEARD_EVERYWHERE } from "#actors/runtime/events.ts";
+import type { Events } from "#actors/runtime/events.ts";
 import { isForBuiltIn, type JobQueue } from "#actors/runtime/job-queue.ts";
 import type { Tags } from "#actors/runtime/other-queues.ts";
 import type { Clock } from "#base/clock.ts";
@@ -14,6 +14,7 @@ import type { ReadStore } from "#db/pg/read-store.ts";
 import type { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
 import { Context } from "./context.ts";
+import { type HeardKind, heardWith, hearing, isHeard } from "./heard.ts";
 
 /** Members that are the same on every node. */
 const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses"]);
@@ -32,7 +33,7 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
   const own: Readonly<Record<string, object>> = {
     jobs: queueHere(context.jobs),
     refused: NOTHING_REFUSED,
-    topics: topicsHere(context.topics),
+    topics: topicsHere(context.topics, heardWith(config)),
     // Of requests to upgrade only those are answered here that say so (src/server.ts).
     sockets: { upgrade: (...given) => afterReading(() => context.sockets.upgrade(...given)) } satisfies Pick<
       Sockets,
@@ -62,21 +63,15 @@ const queueHere = ({ worker }: JobQueue) => ({
   workersFor: (tags: Tags): readonly string[] => (isForBuiltIn(tags) ? [worker.id] : passOn()),
 });
 
-const isHeardHere = (kind: string): kind is (typeof HEARD_EVERYWHERE)[number] | "missed" =>
-  kind === "missed" || HEARD_EVERYWHERE.some((one) => one === kind);
-
 /** What the active node tells is heard here, too. */
-const topicsHere = (topics: Topics<Events>): Pick<Topics<Events>, "subscribe"> => ({
+const topicsHere = (topics: Topics<Events>, heard: readonly HeardKind[]): Pick<Topics<Events>, "subscribe"> => ({
   subscribe: (kind, id, listener) =>
-    isReadHere() && !isHeardHere(kind) ? passOn() : topics.subscribe(kind, id, listener),
+    isReadHere() && !isHeard(heard, kind) ? passOn() : topics.subscribe(kind, id, listener),
 });
 
-/** From now on the streams of this node hear what the active one tells, until the store is closed. */
-export const hearActive = (store: ReadStore, { topics, clock }: Pick<Context, "topics" | "clock">): void =>
-  store.listen(clock, (words) => {
-    if (!words) topics.publish("missed", "", {});
-    for (const { kind, id, event } of words ?? []) if (isHeardHere(kind)) topics.publish(kind, id, event as never);
-  });
+/** From now on the streams of this node hear what the active ones tell, until the store is closed. */
+export const hearActive = (store: ReadStore, ctx: Pick<Context, "topics" | "clock" | "config">): void =>
+  store.listen(ctx.clock, hearing(ctx.topics, heardWith(ctx.config)), ctx.config.cluster_active === "every");
 
 /** Nothing is noted of reads that are refused; whatever else is leaves an entry that the active node writes. */
 const NOTHING_REFUSED: Pick<RefusedChanges, "note"> = {

@@ -14,6 +14,8 @@ const LOOK_MS = 500;
 export type ListenerOptions = {
   readonly primary: Primary;
   readonly clock: Clock;
+  /** Several nodes tell at the same time, each by its epoch; default: one does, and a new epoch is another one that has followed it. */
+  readonly isAmongSeveral?: boolean;
   /** Called with each notice; `all` where something may have been missed. */
   hear(notice: Notice): void;
 };
@@ -24,6 +26,8 @@ export class Listener {
   #sql: SQL | undefined;
   #connecting: Promise<void> | undefined;
   #epoch = 0;
+  /** When each node of several was heard last. */
+  readonly #tellers = new Map<number, number>();
   #heard_at: number;
   #isClosed = false;
 
@@ -43,10 +47,17 @@ export class Listener {
 
   /** Silence: the connection may hang, or lead to a database that is no longer the primary. */
   #look(): void {
-    const { clock } = this.#options;
-    if (clock.monotonic() - this.#heard_at < SILENCE_MS) return;
-    this.#everything();
-    this.#again();
+    const now = this.#options.clock.monotonic();
+    if (now - this.#heard_at >= SILENCE_MS) {
+      this.#tellers.clear();
+      this.#everything();
+      this.#again();
+      return;
+    }
+    // Who has died may not have told what it did last.
+    const silent = [...this.#tellers].filter(([, heard_at]) => now - heard_at >= SILENCE_MS);
+    for (const [epoch] of silent) this.#tellers.delete(epoch);
+    if (silent.length > 0) this.#options.hear({ epoch: this.#epoch, all: true });
   }
 
   #again(): void {
@@ -75,6 +86,11 @@ export class Listener {
 
   #hear(notice: Notice): void {
     this.#heard_at = this.#options.clock.monotonic();
+    if (this.#options.isAmongSeveral) {
+      this.#tellers.set(notice.epoch, this.#heard_at);
+      this.#options.hear(notice);
+      return;
+    }
     const isNext = notice.epoch !== this.#epoch;
     this.#epoch = notice.epoch;
     this.#options.hear(isNext ? { epoch: notice.epoch, all: true } : notice);

@@ -46,6 +46,24 @@ export const noticeOf = (
   return { epoch, ...(isAudited && { audit: true }), ...(words.length > 0 && { words }) };
 };
 
+/** Words that wait for a group: beyond them a notice says everything. */
+export const MOST_WORDS = 500;
+
+/** The same in so many pieces as it takes; "everything" where there are more words than are kept. */
+export const sentNotices = (notice: Notice): Sent[] => {
+  const { words = [], ...rest } = notice;
+  const isWhole = words.length < 2 || Buffer.byteLength(JSON.stringify(notice)) <= MOST_BYTES;
+  if (isWhole || words.length >= MOST_WORDS) {
+    return [sentNotice(words.length >= MOST_WORDS ? { epoch: notice.epoch, all: true } : notice)];
+  }
+  const half = words.length >> 1;
+  const { epoch } = notice;
+  return [
+    ...sentNotices({ ...rest, words: words.slice(0, half) }),
+    ...sentNotices({ epoch, words: words.slice(half) }),
+  ];
+};
+
 export const sentNotice = (notice: Notice): Sent => ({
   text: "select pg_notify($1, $2)",
   params: [CHANNEL, noticeText(notice)],

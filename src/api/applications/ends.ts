@@ -40,6 +40,7 @@ export const whenAppLost = (ctx: ApiContext, opened: Opened, end: (reason: strin
   stops.push(
     topics.subscribe("access_changed", place.workspace_id, again),
     topics.subscribe("agent_gone", place.agent_id, lost),
+    topics.subscribe("missed", "", again),
   );
   if (by) {
     stops.push(topics.subscribe("access_changed", by.caller.user_id, again), whenKeyGone(ctx, by.caller, gone));

@@ -8,7 +8,9 @@ export const endWithParents = ({ store, topics }: Pick<DomainContext, "store" | 
   const tell = async (parent_id: string): Promise<void> => {
     for (const { id } of await store.all(listSubAgents({ parent_id }))) topics.publish("agent_gone", id, {});
   };
-  topics.subscribeAll("agent_gone", (agent_id) => {
+  topics.subscribeAll("agent_gone", (agent_id, _, isFar) => {
+    // Where it happened they were told of, too.
+    if (isFar) return;
     tell(agent_id).catch((error) => {
       log("agents").debug("the agents inside {agent_id} were not told: {error}", { agent_id, error });
     });

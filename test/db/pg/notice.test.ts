@@ -1,6 +1,6 @@
 // What nodes tell each other, as the text of a NOTIFY.
 import { describe, expect, test } from "bun:test";
-import { noticeOf, noticeText, readNotice, type Word } from "#db/pg/told/notice.ts";
+import { MOST_WORDS, noticeOf, noticeText, readNotice, sentNotices, type Word } from "#db/pg/told/notice.ts";
 
 const word = (id: string): Word => ({ kind: "key_gone", id, event: {} });
 const audited = { sql: "insert", rows: [[1]], touches: ["audit"] as const };
@@ -24,6 +24,11 @@ describe("a notice", () => {
     expect(readNotice(noticeText(most(500)))).toEqual({ epoch: 7, all: true });
     // Bytes count, not characters.
     expect(readNotice(noticeText(most(100, "ä".repeat(30))))).toEqual({ epoch: 7, all: true });
+    // In several, where it can be said so.
+    const told = (count: number) => sentNotices(most(count)).map(({ params }) => readNotice(String(params[1])));
+    expect(told(1)).toEqual([most(1)]);
+    expect(told(400).flatMap(({ words = [] }) => words)).toEqual(most(400).words);
+    expect(told(MOST_WORDS)).toEqual([{ epoch: 7, all: true }]);
     for (const text of ["", "{}", "[1]", '{"epoch":"7"}']) expect(readNotice(text).all).toBe(true);
   });
 });

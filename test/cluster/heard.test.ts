@@ -1,0 +1,138 @@
+// What happens on one of several active nodes is heard on the others: two contexts, each with a store of its own, on a real PostgreSQL.
+import { expect, setDefaultTimeout } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { PartsMember } from "#db/pg/parts/member.ts";
+import type { PgStore } from "#db/pg/store.ts";
+import type { Context } from "#src/context/context.ts";
+import { openContext } from "#src/context/open.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase } from "#test/support/postgres.ts";
+import { tempDirectory, testConfig } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+
+setDefaultTimeout(60_000);
+
+type Node = { readonly member: PartsMember; readonly ctx: Context; readonly store: PgStore };
+
+const openNode = async (url: string, id: string, directory: string): Promise<Node> => {
+  const member = await PartsMember.join({
+    url,
+    id,
+    version: "1",
+    lease_ms: 6_000,
+    clock: systemClock,
+    fatal: () => {},
+  });
+  const store = member.openStore();
+  const config = testConfig(directory, { env: { SLIPWAY_ENCRYPTION_KEY: "5e".repeat(32) } });
+  const ctx = await openContext({ config, store, parts: member });
+  return { member, ctx, store };
+};
+
+const openNodes = async () => {
+  const database = await createDatabase({ empty: true });
+  const directories = [tempDirectory(), tempDirectory()] as const;
+  const first = await openNode(database.url, "a:1", directories[0].path);
+  const second = await openNode(database.url, "b:1", directories[1].path);
+  const closed = new Set<Node>();
+  const close = async (node: Node): Promise<void> => {
+    if (closed.has(node)) return;
+    closed.add(node);
+    const { ctx, store, member } = node;
+    await ctx.connections.stop();
+    await store.close();
+    await member.leave();
+  };
+  return {
+    first,
+    second,
+    close,
+    async [Symbol.asyncDispose]() {
+      for (const one of [second, first]) await close(one);
+      await database.remove();
+      for (const one of directories) one[Symbol.dispose]();
+    },
+  };
+};
+
+/** Which events of a kind a node hears. */
+const listenTo = ({ ctx }: Node, kind: "owner_chats" | "missed") => {
+  const heard: string[] = [];
+  ctx.topics.subscribeAll(kind, (id) => heard.push(id));
+  return heard;
+};
+
+/** Resolves when each of these hears what the others tell. */
+const hearEachOther = async ({ first, second }: { first: Node; second: Node }): Promise<void> => {
+  const [here, there] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
+  await until(() => {
+    for (const { ctx } of [first, second]) ctx.topics.publish("owner_chats", ctx.store.epoch.toString(), CREATED);
+    return here.includes(second.store.epoch.toString()) && there.includes(first.store.epoch.toString());
+  });
+};
+
+/** None of those by which it is found out whether they hear each other. */
+const isOfTest = (id: string): boolean => !/^\d+$/.test(id);
+
+const CREATED = { kind: "created", chat_id: "chat" } as const;
+
+testNeeding(
+  [needs.postgres],
+  "[CP-52] what one node tells, each other hears once, and it does not come back",
+  async () => {
+    await using nodes = await openNodes();
+    const { first, second } = nodes;
+    await hearEachOther(nodes);
+    const [here, there] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
+    const missed = listenTo(second, "missed");
+    const users = Array.from({ length: 300 }, (_, i) => `user-${i}`);
+    for (const id of users) first.ctx.topics.publish("owner_chats", id, { kind: "created", chat_id: `chat of ${id}` });
+    await until(() => there.filter(isOfTest).length >= users.length);
+    second.ctx.topics.publish("owner_chats", "last", { kind: "created", chat_id: "chat" });
+    await until(() => here.includes("last"));
+    expect(there.filter(isOfTest)).toEqual([...users, "last"]);
+    expect(here.filter(isOfTest)).toEqual([...users, "last"]);
+    expect(missed).toEqual([]);
+  },
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CP-52] after the last word of a node that dies everybody looks for itself, once",
+  async () => {
+    await using nodes = await openNodes();
+    const { first, second } = nodes;
+    await hearEachOther(nodes);
+    const [told, missed] = [listenTo(first, "owner_chats"), listenTo(first, "missed")];
+    second.ctx.topics.publish("owner_chats", "user", { kind: "created", chat_id: "chat" });
+    await until(() => told.includes("user"));
+    await nodes.close(second);
+    await until(() => missed.length > 0);
+    expect(missed).toEqual([""]);
+  },
+);
+
+testNeeding([needs.postgres], "[CP-53] models that are set on one node are used on the others", async () => {
+  await using nodes = await openNodes();
+  const { first, second } = nodes;
+  const { id: provider_id } = await first.ctx.modelSettings.addProvider({
+    provider: "openai",
+    display_name: "One",
+    base_url: "",
+    enabled: true,
+    api_key: "key",
+  });
+  const { id } = await first.ctx.modelSettings.addModel({
+    provider_id,
+    model: "large",
+    display_name: "Large",
+    enabled: true,
+    is_default: true,
+    context_limit: 1_000,
+    compression_threshold: null,
+    model_config: {},
+  });
+  await until(() => second.ctx.models.resolve(null)?.id === id);
+  await first.ctx.modelSettings.removeModel(id);
+  await until(() => second.ctx.models.resolve(id) === undefined);
+});
