@@ -1,6 +1,6 @@
-// Messages to actors are JSON: every server of a test in this process copies them so (support/plain-copy.ts). Here is what that must see.
+// Messages to actors are JSON: every server of a test in this process copies them so (support/cluster/plain-copy.ts). Here is what that must see.
 import { expect, test } from "bun:test";
-import { plainCopy, problemsIn, takeNotPlain } from "#test/support/plain-copy.ts";
+import { plainCopy, problemsIn, takeNotPlain } from "#test/support/cluster/plain-copy.ts";
 
 class Shape {}
 

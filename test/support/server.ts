@@ -13,7 +13,7 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 import { asActive, startActiveNodes } from "./cluster/active-nodes.ts";
 import { asNodes, startProxy, startSpares } from "./cluster/nodes.ts";
-import { plainCopy, takeNotPlain } from "./plain-copy.ts";
+import { plainCopy, takeNotPlain } from "./cluster/plain-copy.ts";
 import { onPostgres, openServersStore, removeServersDatabase, serversDatabase } from "./postgres-server.ts";
 import { CHEAP, fillMigrated, fillPrepared } from "./prepared.ts";
 import { compiledProgram } from "./program.ts";
