@@ -29,6 +29,7 @@ export const ownParts = (ctx: Context, { operations, takeNamed, handle, isProbe,
       const isHere = place === "here" || ctx.parts.has(place);
       // What any node does is asked of the first one while this one begins nothing.
       if (isClosed() || !isHere) return await membership.elsewhere(request, encryption, place === "here" ? 0 : place);
+      ctx.sockets.belongs(request, place);
     }
     ctx.requests.passedOnFor(request, client);
     const response = await handle(request);

@@ -7,7 +7,7 @@ import { connectionUpkeep } from "#actors/connections/upkeep.ts";
 import { openHooks } from "#actors/hooks/open.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
-import { type Events, HEARD_AMONG_ACTIVE, HEARD_EVERYWHERE } from "#actors/runtime/events.ts";
+import type { Events } from "#actors/runtime/events.ts";
 import type { FarJobs } from "#actors/runtime/far-jobs.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
@@ -60,7 +60,7 @@ import { deliver } from "./deliver.ts";
 import { answerFarActors, farActors } from "./far-actors.ts";
 import { answerFarDials } from "./far-agents.ts";
 import { farJobs } from "./far-jobs.ts";
-import { type HeardKind, hearing } from "./heard.ts";
+import { hearOthers, tellOthers } from "./heard.ts";
 import { makeProvisioners } from "./make-provisioners.ts";
 import { openAgents } from "./open-agents.ts";
 import { openModels } from "./open-models.ts";
@@ -199,11 +199,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.encryption = encryption;
     this.metrics = metrics;
     // What ends a stream, or has news for it, reaches those of the other nodes, too.
-    const told = parts === ALL_PARTS ? HEARD_EVERYWHERE : HEARD_AMONG_ACTIVE;
-    const tell = (kind: HeardKind) => (id: string, event: object, isFar: boolean) => {
-      if (!isFar) store.tell?.(kind, id, event);
-    };
-    if (store.tell) for (const kind of told) topics.subscribeAll(kind, tell(kind));
+    tellOthers(this);
     this.usage = new Usage({ store, clock, parts });
     this.sockets = new Sockets(clock, max_connections);
     this.streams = new OpenStreams(clock, max_connections);
@@ -229,9 +225,8 @@ export class Context implements ApiContext, AsyncDisposable {
     this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id, this.otherJobs);
     this.provisioners = makeProvisioners(options, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
-    const { tailnet, workers } = this;
+    const { tailnet, workers, jobs, provisioners, blobs } = this;
     this.health = new Health({ ...base, tailnet, workers, environment, prebuilds: () => this.prebuilds });
-    const { jobs, provisioners, blobs } = this;
     const equip = (request: ProvisionRequest) => equipped(this, request);
     const workspaces = openWorkspaces({ ...base, ...agents, jobs, provisioners, equip, building: this });
     this.workspaces = workspaces.workspaces;
@@ -324,7 +319,7 @@ export class Context implements ApiContext, AsyncDisposable {
     // Where there are other nodes, what no row names yet may be on its way to one of them.
     await recoverBlobs(this.store, this.blobs, this.parts === ALL_PARTS);
     for (const one of this.provisioners.values()) await one.prepare?.();
-    if (this.parts !== ALL_PARTS) this.#hearOthers();
+    if (this.parts !== ALL_PARTS) hearOthers(this);
     await this.modelSettings.load();
     if (this.parts === ALL_PARTS) await this.connections.recover();
   }
@@ -356,13 +351,6 @@ export class Context implements ApiContext, AsyncDisposable {
    */
   leave(parts: readonly number[]): Promise<void> {
     return leave(this, parts);
-  }
-
-  #hearOthers(): void {
-    const { topics, store, clock, modelSettings } = this;
-    topics.subscribeAll("models_changed", (_, __, isFar) => isFar && modelSettings.loadSoon());
-    topics.subscribeAll("missed", () => modelSettings.loadSoon());
-    store.hear?.(clock, hearing(topics, HEARD_AMONG_ACTIVE));
   }
 
   /** Refuses new messages and waits until every waiting one is answered and on disk. */

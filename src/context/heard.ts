@@ -1,8 +1,12 @@
 // What happens on one node and is heard on the others: which kinds of events, and how they come to the topics of this node.
+
+import type { ModelSettings } from "#actors/models/model-settings.ts";
 import { type Events, HEARD_AMONG_ACTIVE, HEARD_EVERYWHERE } from "#actors/runtime/events.ts";
 import type { Config } from "#base/config.ts";
+import { ALL_PARTS } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Word } from "#db/pg/told/notice.ts";
+import type { Base } from "./base.ts";
 
 export type HeardKind = (typeof HEARD_AMONG_ACTIVE)[number];
 
@@ -21,3 +25,22 @@ export const hearing =
     for (const { kind, id, event } of words ?? [])
       if (isHeard(heard, kind)) topics.publish(kind, id, event as never, true);
   };
+
+/** What happens here is told to the other nodes; what has come from them is not. */
+export const tellOthers = ({ store, topics, parts }: Pick<Base, "store" | "topics" | "parts">): void => {
+  if (!store.tell) return;
+  for (const kind of parts === ALL_PARTS ? HEARD_EVERYWHERE : HEARD_AMONG_ACTIVE) {
+    topics.subscribeAll(kind, (id, event, isFar) => {
+      if (!isFar) store.tell?.(kind, id, event);
+    });
+  }
+};
+
+type Hearing = Pick<Base, "store" | "topics" | "clock"> & { readonly modelSettings: Pick<ModelSettings, "loadSoon"> };
+
+/** What happens on other nodes that are active is heard here from now on. */
+export const hearOthers = ({ store, topics, clock, modelSettings }: Hearing): void => {
+  topics.subscribeAll("models_changed", (_, __, isFar) => isFar && modelSettings.loadSoon());
+  topics.subscribeAll("missed", () => modelSettings.loadSoon());
+  store.hear?.(clock, hearing(topics, HEARD_AMONG_ACTIVE));
+};

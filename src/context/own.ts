@@ -74,9 +74,14 @@ export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void
 export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
   const leaving = new Set(parts);
   const isLeaving = (part: number): boolean => leaving.has(part);
-  ctx.streams.endAll();
-  ctx.sockets.closeParts(isLeaving, "another node goes on with this");
+  const close = (): void => {
+    ctx.streams.endAll();
+    ctx.sockets.closeParts(isLeaving, "another node goes on with this");
+  };
+  close();
   await within(ctx.clock, LEAVE_MS, end(ctx, isLeaving));
+  // What was opened by requests that were already under way.
+  close();
 };
 
 const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<void> => {

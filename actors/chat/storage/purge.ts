@@ -23,10 +23,10 @@ export const purged = async (
   if (!state.archived || state.parent_chat_id !== null || state.updated_at >= before) return { state, reply: "stale" };
   const children = await readChildren(store, state.id, true);
   for (const child of children) {
-    await emptyChat(store, child.key);
-    await store.commit([...removeChat(child), audited(chatDeleted(child, clock.now()))]);
+    await emptyChat(store, child);
+    await store.commit([...removeChat(child), audited(chatDeleted(child, clock.now()))], undefined, child.part);
   }
-  await emptyChat(store, state.key);
+  await emptyChat(store, state);
   const after = () => {
     tellReaders(topics, state.id);
     for (const { id } of children) {
@@ -40,13 +40,13 @@ export const purged = async (
 };
 
 /** Messages with their words in the index, and recorded model calls: everything that can be much. */
-const emptyChat = async (store: Store, chat: number): Promise<void> => {
+const emptyChat = async (store: Store, { key: chat, part }: Pick<ChatState, "key" | "part">): Promise<void> => {
   for (;;) {
     const last = await store.get(findSliceEnd({ chat }));
     if (!last) break;
-    await store.commit(deleteMessageSlice(chat, last.id));
+    await store.commit(deleteMessageSlice(chat, last.id), undefined, part);
   }
-  while (await store.get(findAnyStep({ chat }))) await store.commit([deleteRunSlice(chat)]);
+  while (await store.get(findAnyStep({ chat }))) await store.commit([deleteRunSlice(chat)], undefined, part);
 };
 
 /** The rest, which is little, and the chat itself; `stale` when somebody has moved the chat since it was read. */
