@@ -12,7 +12,7 @@ export const KIND = {
   failure: 3,
   open: 4,
   data: 5,
-  credit: 6,
+  acknowledged: 6,
   end: 7,
   leaving: 8,
 } as const;

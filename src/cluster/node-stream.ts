@@ -30,6 +30,7 @@ export class NodeStream implements Duplex, NodeListener {
   #isPaused = false;
   #hasEnded = false;
   #peerHasEnded = false;
+  #isAcknowledged = false;
   #failure: WireError | undefined;
   #isOver = false;
 
@@ -69,7 +70,6 @@ export class NodeStream implements Duplex, NodeListener {
     if (this.#hasEnded || this.#failure) return;
     this.#hasEnded = true;
     await this.#inTurn(() => this.#say(KIND.end)).catch(() => {});
-    this.#closeWhenBoth();
   }
 
   reset(reason = "The connection was reset."): void {
@@ -86,7 +86,8 @@ export class NodeStream implements Duplex, NodeListener {
     }
     for (const frame of frames) {
       if (frame.kind === KIND.data) this.#unread.put(Uint8Array.from(frame.body));
-      else if (frame.kind === KIND.end) this.#peerHasEnded = true;
+      else if (frame.kind === KIND.end) this.#endedByPeer();
+      else if (frame.kind === KIND.acknowledged) this.#isAcknowledged = true;
       else if (frame.kind !== KIND.alive) this.#heard(frame);
     }
     if (this.#unread.unread > MOST_UNREAD && !this.#isPaused) {
@@ -94,7 +95,7 @@ export class NodeStream implements Duplex, NodeListener {
       this.#socket.pause();
     }
     this.#changed.ring();
-    this.#closeWhenBoth();
+    if (this.#peerHasEnded && this.#isAcknowledged) this.#over(undefined);
   }
 
   drain(): void {
@@ -108,11 +109,11 @@ export class NodeStream implements Duplex, NodeListener {
 
   ended(): void {
     if (this.#hasEnded && this.#peerHasEnded) this.#over(undefined);
-    else this.#fail(new WireError("closed", "The other node has closed the connection."));
+    else this.#fail(new WireError("closed", "The connection to the other node broke."));
   }
 
   failed(): void {
-    this.#fail(new WireError("closed", "The connection to the other node broke."));
+    this.ended();
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
@@ -155,8 +156,10 @@ export class NodeStream implements Duplex, NodeListener {
     if (!this.#unsent) this.#send(frameOf(KIND.alive, 0));
   }
 
-  #closeWhenBoth(): void {
-    if (this.#hasEnded && this.#peerHasEnded && !this.#unsent) this.#over(undefined);
+  /** Who has ended closes only when the other side has said that it heard so: closing on bytes that it has not read would drop them. */
+  #endedByPeer(): void {
+    this.#peerHasEnded = true;
+    void this.#inTurn(() => this.#say(KIND.acknowledged)).catch(() => {});
   }
 
   #fail(failure: WireError): void {
