@@ -3,6 +3,7 @@
 import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { PassedOn } from "#base/network/read-here.ts";
 import { VERSION } from "#base/version.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
 import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
@@ -52,8 +53,9 @@ export const COMMON_HEADERS = {
 export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
   const mapped = toAppError(error, pathOf(request.url));
   if (STATUS[mapped.kind] >= 500) {
-    // Refusing what is too much, or comes while the server stops, is no failure: under load the log would be full of it.
-    const level = mapped.kind === "overloaded" || error instanceof HookFailure ? "debug" : "error";
+    // Refusing what is too much, or comes while the server stops, is no failure, nor is what another node answers: the log would be full of it.
+    const isNone = mapped.kind === "overloaded" || error instanceof HookFailure || error instanceof PassedOn;
+    const level = isNone ? "debug" : "error";
     log("http")[level]("{method} {path} failed", {
       method: request.method,
       path: pathOf(request.url),
