@@ -16,8 +16,10 @@ import { isUneven, lookAtParts, type PartsTable } from "./table.ts";
 const RENEW_MS = 500;
 /** How often it looks who else there is, and tells the others that it is there. */
 const SHOW_MS = 1000;
+/** How often it looks while parts are about to move: whoever waits for one waits for this, too. */
+const MOVING_MS = 50;
 /** Parts that move at a time: so many are nobody's for a moment. */
-const AT_ONCE = 32;
+const AT_ONCE = 64;
 /** A transaction that moves parts waits for groups, of which the database ends those that stand still after two seconds. */
 const MOVE_MS = 10_000;
 
@@ -162,7 +164,7 @@ export class PartsMember extends LivingNode implements Parts {
   }
 
   protected get pause(): number {
-    return LOOK_MS;
+    return this.#table.isOrphaned || isUneven(this.#table) ? MOVING_MS : LOOK_MS;
   }
 
   protected async beat(sql: ReservedSQL): Promise<void> {

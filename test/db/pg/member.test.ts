@@ -143,7 +143,7 @@ testNeeding(
     // Nobody has taken anything as long as it might have served.
     expect(had.some((part) => a.member.has(part) || c.member.has(part))).toBe(false);
     await until(isEven([a, c]));
-    expect(performance.now() - since).toBeLessThan(LEASE_MS + 2000);
+    expect(performance.now() - since).toBeLessThan(LEASE_MS + 4000);
     expect(had.every((part) => a.member.has(part) || c.member.has(part))).toBe(true);
     expect(await Promise.all([b.write(had[0]), b.write()])).toEqual(["closed", "closed"]);
     clock.goOn();
