@@ -22,8 +22,9 @@ import { AgentTokens } from "./api/http/agent-tokens.ts";
 import { checkAnswer } from "./api/http/answers/answer-check.ts";
 import { withValidators } from "./api/http/answers/answer-validators.ts";
 import { isMismatch } from "./api/http/answers/response-mismatch.ts";
-import { ALWAYS_FITS, bodyLimit, NO_BODY, readBody, tooLarge } from "./api/http/body/body.ts";
+import { NO_BODY, readBody } from "./api/http/body/body.ts";
 import { BodyReaders } from "./api/http/body/body-shape.ts";
+import { checkDeclaredLength } from "./api/http/body/declared-length.ts";
 import { refuseNulIn } from "./api/http/body/nul.ts";
 import { isCompat, remember, type UserCaller } from "./api/http/caller.ts";
 import { swaggerPage } from "./api/http/document/swagger.ts";
@@ -255,11 +256,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
   const active = ctx.membership?.active;
   const { operations, handle, allow } = handlerOf(ctx, active ? undefined : takeNamed, options);
-  const isClosed = (): boolean => ctx.draining || isLapsed(ctx);
-  const handleOwn =
-    active && takeNamed
-      ? (await import("./own-parts.ts")).ownParts(ctx, { operations, takeNamed, handle, isProbe, isClosed })
-      : handle;
+  const handleOwn = active ? await handlerOfParts(ctx, { operations, handle }) : handle;
   const server: Server<never> = Bun.serve({
     hostname: active ? "127.0.0.1" : host.replace(/^\[|\]$/g, ""),
     port: active ? 0 : port,
@@ -313,6 +310,25 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   };
 };
 
+/** Where several nodes are active: what is not of this node's parts is said to be another's. */
+const handlerOfParts = async (
+  ctx: Context,
+  { operations, handle }: Pick<Handling, "operations" | "handle">,
+): Promise<Handling["handle"]> => {
+  const { membership, partIndex: index, encryption } = ctx;
+  if (!membership || !index) throw new Error("a node that has parts knows what is of them");
+  const { ownRequests } = await import("./api/http/placement/own-requests.ts");
+  return ownRequests(ctx, {
+    index,
+    operations,
+    handle,
+    isProbe,
+    isClosed: () => ctx.draining || isLapsed(ctx),
+    takeNamed: membership.takerOfNames(encryption),
+    elsewhere: (request, part) => membership.elsewhere(request, encryption, part),
+  });
+};
+
 /**
  * Answers reads of a node that is not the active one, on a port of this machine: whatever it cannot say is answered 421, for the active one
  * to be asked. `ctx` is of src/context/open-reads.ts.
@@ -351,18 +367,6 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOp
       await server.stop(true);
     },
   };
-};
-
-/** Refuses a body that is larger than its route takes before any of it has come in, also on routes that read none. */
-const checkDeclaredLength = ({ method, url, headers }: Request, operations: Operations): void => {
-  if (method === "GET" || method === "HEAD") {
-    if (!headers.has("transfer-encoding")) return;
-    throw new AppError("invalid", `A ${method} request has no body.`);
-  }
-  const length = Number(headers.get("content-length"));
-  if (length <= ALWAYS_FITS) return;
-  const limit = bodyLimit(operations.find(method, pathOf(url))?.declared);
-  if (length > limit) throw tooLarge(limit);
 };
 
 /** For what is on its way over connections that are there already, or almost. */

@@ -164,6 +164,13 @@ export abstract class LivingNode {
     });
   }
 
+  /** Does this behind a renewal that is under way, and looks anew. */
+  protected async inTurn(work: () => Promise<void>): Promise<void> {
+    this.turn = this.turn.then(work);
+    await this.turn;
+    this.plan(0);
+  }
+
   async #beat(): Promise<void> {
     if (this.hasLeft) return;
     this.#hasAnswered = false;

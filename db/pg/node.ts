@@ -89,10 +89,7 @@ export class ClusterNode extends LivingNode {
       });
       this.#role = "spare";
     };
-    // Behind a renewal that is under way.
-    this.turn = this.turn.then(release);
-    await this.turn;
-    this.plan(0);
+    await this.inTurn(release);
   }
 
   /** Leaves, without the lease. The store must be closed by then. */

@@ -5,6 +5,7 @@ import { address } from "#base/config/kinds.ts";
 import { sha256 } from "#base/ids.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
 import { addressNamedBy, elsewhere, NODE_HEADER } from "#src/cluster/passed-on.ts";
+import { until } from "#test/support/until.ts";
 
 const TOKEN = "the-token-of-the-nodes";
 const STATE = { node: "active", lease: "held", database: "answers", standby: "connected" } as const;
@@ -30,7 +31,8 @@ const startNodes = (...lists: number[][]) => {
         const part = Number(new URL(request.url).pathname.split("/")[2]);
         asked.push(`${i} ${part}`);
         if (!own.has(part)) return elsewhere(request, TOKEN, systemClock, part);
-        return Response.json({ node: i, client, bytes: (await request.bytes()).length });
+        const said = { node: i, client, bytes: (await request.bytes()).length };
+        return Response.json(said, { headers: { connection: "close" } });
       },
     });
     const forwarder = new Forwarder({
@@ -80,7 +82,7 @@ test("[CL-30] a long body goes to the node that has the part, too", async () => 
 test("[CL-31] whoever asks for a part that is on its way waits until some node has it", async () => {
   const { nodes, has, asked } = startNodes([0], []);
   const answer = fetch(nodes[0]?.url(7) ?? "", { method: "POST", body: "x" });
-  while (asked.length < 1) await Bun.sleep(1);
+  await until(() => asked.length > 0, { what: "the first node to be asked" });
   has[1]?.add(7);
   expect(await (await answer).json()).toMatchObject({ node: 1 });
 });
@@ -92,7 +94,7 @@ test("[CL-31] two nodes that each take the other for the owner do not pass a req
   has[1]?.delete(7);
   asked.length = 0;
   const late = fetch(nodes[0]?.url(7) ?? "", { method: "POST", body: "x" });
-  while (asked.length < 1) await Bun.sleep(1);
+  await until(() => asked.length > 0, { what: "the first node to be asked" });
   has[0]?.add(7);
   expect(await (await late).json()).toMatchObject({ node: 0 });
   expect(asked.every((one) => one.startsWith("0 "))).toBe(true);

@@ -144,10 +144,7 @@ export class PartsMember extends LivingNode implements Parts {
         });
       });
     };
-    // Behind a renewal that is under way.
-    this.turn = this.turn.then(give);
-    await this.turn;
-    this.plan(0);
+    await this.inTurn(give);
   }
 
   /** Is no node any more. The store must be closed by then. */

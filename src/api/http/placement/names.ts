@@ -22,7 +22,7 @@ export type Owner = { readonly user: string; readonly key: string | undefined };
 type Deps = { readonly store: Pick<Store, "get">; readonly index: PartIndex; readonly clock: Pick<Clock, "monotonic"> };
 type Kept = { readonly part: number; readonly until: number };
 
-export class NamedParts {
+export class NamedPlaces {
   readonly #deps: Deps;
   /** In the order in which their time ends. */
   readonly #workspaces = new Map<string, Kept>();

@@ -7,11 +7,11 @@ import type { Store } from "#db/engine/store.ts";
 import type { PartIndex } from "#db/part-index.ts";
 import type { Parted } from "#db/part-of.ts";
 import { AppHosts, appPath, isAppPath } from "#domain/applications/names.ts";
-import { pathOf } from "./errors.ts";
-import { credentialOf } from "./identify.ts";
-import { type Operations, variablesIn } from "./operations.ts";
-import { NamedParts, type Owner } from "./placement-names.ts";
-import { type Found, wayOf } from "./placement-ways.ts";
+import { pathOf } from "../errors.ts";
+import { credentialOf } from "../identify.ts";
+import { type Operations, variablesIn } from "../operations.ts";
+import { NamedPlaces, type Owner } from "./names.ts";
+import { type Found, wayOf } from "./ways.ts";
 
 /** A part; or `here`: any node does it, and says what it knows of itself. */
 export type Place = number | "here";
@@ -31,13 +31,13 @@ export type PlacementDeps = {
 
 export class Placement {
   readonly #deps: PlacementDeps;
-  readonly #named: NamedParts;
+  readonly #named: NamedPlaces;
   /** By operation. */
   readonly #ways = new WeakMap<object, Found>();
 
   constructor(deps: PlacementDeps) {
     this.#deps = deps;
-    this.#named = new NamedParts(deps);
+    this.#named = new NamedPlaces(deps);
   }
 
   /** A promise only where something has to be looked up. */

@@ -1,6 +1,6 @@
-// By what it is known which node of a cluster a request belongs to, for each operation. Pure; test/api/http/placement-table.ts has all of them.
+// By what it is known which node of a cluster a request belongs to, for each operation. Pure; test/cluster/placement-table.ts has all of them.
 import type { Parted } from "#db/part-of.ts";
-import type { Declared } from "./operation.ts";
+import type { Declared } from "../operation.ts";
 
 /**
  * `first`: the node that has what there is once. `here`: whichever node it came to. `token`: by the agent's token. `owner`: by the user who

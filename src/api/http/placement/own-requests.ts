@@ -1,0 +1,48 @@
+// What a node answers where several are active: what belongs to its parts. Of all else it says whose it is, before anything is begun, for the
+// node that has passed it here to ask that one.
+import type { Parts } from "#base/parts.ts";
+import type { ApiContext } from "../../context.ts";
+import type { Operations } from "../operations.ts";
+import { type Place, Placement, type PlacementDeps } from "./placement.ts";
+
+/** What no part has is asked of the first node. */
+const FIRST = 0;
+
+type Own = Pick<PlacementDeps, "index"> & {
+  readonly operations: Operations;
+  /** The client's address that a node has named in this request; undefined where none has. */
+  takeNamed(request: Request): string | undefined;
+  handle(request: Request): Promise<Response>;
+  /** What another node than the one that has the part answers. */
+  elsewhere(request: Request, part: number): Promise<Response>;
+  /** Asked of each node for itself. */
+  isProbe(request: Request): boolean;
+  /** Whether this node begins nothing now. */
+  isClosed(): boolean;
+};
+
+type Needs = Pick<ApiContext, "store" | "clock" | "config" | "accessUrl" | "sockets" | "requests"> & {
+  readonly parts: Parts;
+};
+
+/** A handler of requests that nodes pass on, this one among them. Nobody else is answered. */
+export const ownRequests = (ctx: Needs, { takeNamed, handle, elsewhere, isProbe, isClosed, ...known }: Own) => {
+  const { store, clock, config, parts } = ctx;
+  const placement = new Placement({ store, clock, config, accessUrl: () => ctx.accessUrl, ...known });
+  /** What any node does is asked of the first one while this one begins nothing. */
+  const isHere = (place: Place): boolean => !isClosed() && (place === "here" || parts.has(place));
+  return async (request: Request): Promise<Response> => {
+    const client = takeNamed(request);
+    if (client === undefined) return new Response(null, { status: 403 });
+    if (!isProbe(request)) {
+      const place = await placement.partOf(request);
+      if (!isHere(place)) return await elsewhere(request, place === "here" ? FIRST : place);
+      ctx.sockets.belongs(request, place);
+    }
+    ctx.requests.passedOnFor(request, client);
+    const response = await handle(request);
+    // One request comes on each connection, also where it asked for an upgrade that it did not get: the client has to know that there is no second.
+    response.headers.set("connection", "close");
+    return response;
+  };
+};
