@@ -1,12 +1,12 @@
 // After a start of the server, or when parts come from another node: every chat that was running goes on with a new attempt, every one that was being interrupted ends its
 // interruption. Deadlines are rows of the scheduler and need nothing (rule CH-16).
 import type { Clock } from "#base/clock.ts";
-import { log } from "#base/log.ts";
 import type { PartNumbers } from "#base/parts.ts";
 import { listBusyChats } from "#db/chats/chats.ts";
 import { interruptOpenRuns, interruptOpenRunsOf } from "#db/chats/runs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { Directory } from "../runtime/directory.ts";
+import { takeUp } from "../runtime/take-up.ts";
 import type { ChatActor } from "./actor.ts";
 
 type Parts = { readonly store: Store; readonly chats: Directory<ChatActor>; readonly clock: Pick<Clock, "now"> };
@@ -17,11 +17,10 @@ export const recoverChats = async ({ store, chats, clock }: Parts, parts?: PartN
   const now = clock.now();
   if (parts === undefined) await store.commit([interruptOpenRuns(now)]);
   else await Promise.all(parts.map((part) => store.commit([interruptOpenRunsOf(part, now)], undefined, part)));
-  for (const { id } of await store.all(listBusyChats(parts))) {
-    try {
-      await chats.ask(id, "resume", {});
-    } catch (error) {
-      log("chats").error("chat {id} cannot be taken up again: {error}", { id, error });
-    }
-  }
+  const busy = await store.all(listBusyChats(parts));
+  await takeUp(
+    busy,
+    ({ id }) => `chat ${id}`,
+    ({ id }) => chats.ask(id, "resume", {}),
+  );
 };

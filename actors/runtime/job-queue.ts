@@ -140,9 +140,11 @@ export class JobQueue {
     return this.holdsHere(id) || (this.#others?.holds(id) ?? false);
   }
 
-  /** Jobs that run or wait here. */
+  /** Jobs that run or wait here. One that ends because its part has left does not: where the part comes back, it is to be begun anew. */
   holdsHere(id: string): boolean {
-    return this.#running.has(id) || this.#parked.has(id) || this.#waiting.some((job) => job.id === id);
+    const running = this.#running.get(id);
+    const goesOn = running !== undefined && (running.again !== undefined || !isLeft(running.abort.signal));
+    return goesOn || this.#parked.has(id) || this.#waiting.some((job) => job.id === id);
   }
 
   /**
@@ -277,6 +279,8 @@ export class ServerStopping extends Error {
     super("the server is stopping");
   }
 }
+
+const isLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && reason instanceof ServerStopping;
 
 /** Whether the built-in worker takes a job with these tags. */
 export const isForBuiltIn = (tags: Tags = {}): boolean =>

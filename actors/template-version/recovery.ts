@@ -1,6 +1,5 @@
 // After a start of the server: uploads half done are removed, and imports that had not ended go on (rules TP-4, TP-16).
 // Nobody waits for the event loop yet, so what is read here needs no reader Worker.
-import { log } from "#base/log.ts";
 import type { PartNumbers } from "#base/parts.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -9,6 +8,7 @@ import { listHashes } from "#db/templates/files.ts";
 import { listOpenImports } from "#db/templates/versions.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue } from "../runtime/job-queue.ts";
+import { takeUp } from "../runtime/take-up.ts";
 import type { TemplateVersionActor } from "./actor.ts";
 import type { DryRunActor } from "./dry-run-actor.ts";
 
@@ -24,28 +24,23 @@ type Held = Pick<JobQueue, "takesUp">;
 type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: Held };
 
 /** Takes up open imports of these parts, the oldest first; undefined: of all. */
-export const recoverImports = async ({ store, versions, jobs }: Imports, parts?: PartNumbers): Promise<void> => {
-  for (const { id, job_id, tags } of await store.all(listOpenImports(parts))) {
-    if (!jobs.takesUp({ id: job_id, tags, of: { kind: "import", id } }))
-      await tried(id, () => versions.ask(id, "resume", {}));
-  }
-};
+export const recoverImports = async ({ store, versions, jobs }: Imports, parts?: PartNumbers): Promise<void> =>
+  takeUp(
+    await store.all(listOpenImports(parts)),
+    ({ id }) => `the import of ${id}`,
+    async ({ id, job_id, tags }) => {
+      if (!jobs.takesUp({ id: job_id, tags, of: { kind: "import", id } })) await versions.ask(id, "resume", {});
+    },
+  );
 
 type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: Held };
 
 /** Takes up open dry runs of these parts, the oldest first; undefined: of all. */
-export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: PartNumbers): Promise<void> => {
-  for (const { id, tags } of await store.all(listOpenDryRuns(parts))) {
-    if (!jobs.takesUp({ id, tags, of: { kind: "dry_run", id } }))
-      await tried(id, () => dryRuns.ask(id, "requeueJob", {}));
-  }
-};
-
-/** One that cannot be taken up does not hold up the others. */
-const tried = async (id: string, take: () => Promise<unknown>): Promise<void> => {
-  try {
-    await take();
-  } catch (error) {
-    log("templates").error("the job of {id} cannot be taken up again: {error}", { id, error });
-  }
-};
+export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: PartNumbers): Promise<void> =>
+  takeUp(
+    await store.all(listOpenDryRuns(parts)),
+    ({ id }) => `dry run ${id}`,
+    async ({ id, tags }) => {
+      if (!jobs.takesUp({ id, tags, of: { kind: "dry_run", id } })) await dryRuns.ask(id, "requeueJob", {});
+    },
+  );

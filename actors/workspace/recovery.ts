@@ -1,11 +1,11 @@
 // After a start of the server: every build that was open goes on or has failed with a reason (rule WK-15), and workspaces that died
 // meanwhile are started again by their provisioner.
-import { log } from "#base/log.ts";
 import type { PartNumbers } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listOpenBuilds, listRunning } from "#db/workspaces/builds.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue } from "../runtime/job-queue.ts";
+import { takeUp } from "../runtime/take-up.ts";
 import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
 
@@ -22,14 +22,15 @@ type Builds = {
  * for since the server listens is in the queue already and stays as it is. Those of these parts; undefined: of all.
  */
 export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?: PartNumbers): Promise<void> => {
-  for (const { workspace_id, job_id, tags } of await store.all(listOpenBuilds(parts))) {
-    if (jobs.takesUp({ id: job_id, tags, of: { kind: "build", id: workspace_id } })) continue;
-    try {
+  const open = await store.all(listOpenBuilds(parts));
+  await takeUp(
+    open,
+    ({ job_id }) => `build job ${job_id}`,
+    async ({ workspace_id, job_id, tags }) => {
+      if (jobs.takesUp({ id: job_id, tags, of: { kind: "build", id: workspace_id } })) return;
       await workspaces.ask(workspace_id, "requeueJob", { job_id });
-    } catch (error) {
-      log("builds").error("build job {job_id} cannot be taken up again: {error}", { job_id, error });
-    }
-  }
+    },
+  );
 };
 
 /** Tells each provisioner that wants to know which of its workspaces should be running. */

@@ -4,6 +4,7 @@ import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.
 import { recoverChats } from "#actors/chat/recovery.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
 import type { Scheduler } from "#actors/runtime/scheduler.ts";
+import { NotAllTakenUp } from "#actors/runtime/take-up.ts";
 import type { TaskKeeper } from "#actors/tasks/keeper.ts";
 import { recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
 import type { Uses } from "#actors/workspace/activity-uses.ts";
@@ -49,13 +50,20 @@ export const endForbidden = async (ctx: Owning): Promise<void> => {
 
 /** What was interrupted goes on; undefined: of all parts. */
 export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<void> => {
-  await recoverImports(ctx, parts);
-  await recoverDryRuns(ctx, parts);
-  await recoverBuilds(ctx, parts);
-  await recoverChats(ctx, parts);
+  let later: NotAllTakenUp | undefined;
+  for (const recover of [recoverImports, recoverDryRuns, recoverBuilds, recoverChats]) {
+    try {
+      await recover(ctx, parts);
+    } catch (error) {
+      if (!(error instanceof NotAllTakenUp)) throw error;
+      later = error;
+    }
+  }
   // Workspaces that live on the server's own machine: there are none where several nodes share a deployment.
   if (parts === undefined) await recoverWorkspaces(ctx.store, ctx.provisioners);
   await ctx.tasks.start(parts);
+  // A start goes on without; of parts that have come it is tried again.
+  if (later && parts !== undefined) throw later;
 };
 
 /** The parts have come. */
