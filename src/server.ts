@@ -379,7 +379,7 @@ const LAST_ANSWERS_MS = 500;
  */
 const closeDoor = async (server: Server<never>, ctx: Context): Promise<{ connections: Promise<void> }> => {
   ctx.handingOver = true;
-  const isPassedOn = ctx.membership?.standAside(server.port as number, ctx.encryption);
+  const isPassedOn = await ctx.membership?.standAside(server.port as number, ctx.encryption);
   if (isPassedOn) await pause(ctx.clock, ON_ITS_WAY_MS);
   const connections = server.stop();
   if (!isPassedOn) await pause(ctx.clock, ON_ITS_WAY_MS);

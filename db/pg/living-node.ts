@@ -16,6 +16,8 @@ import { sentNotice } from "./told/notice.ts";
 
 /** A node stops serving so long before its lease ends: what it has sent by then is older than what the next node does. */
 const MARGIN_MS = 1000;
+/** How long a node that is about to end looks whether there is another one. */
+const LOOK_ANEW_MS = 500;
 /** How often a node looks at what the others do. */
 export const LOOK_MS = 250;
 /** A node reads from a database that has taken a write of it so long ago; an old primary, beside a new one, takes none. */
@@ -123,6 +125,14 @@ export abstract class LivingNode {
   /** Whether what the database says now is what it has acknowledged: it takes writes of this node. */
   get isCurrent(): boolean {
     return this.options.clock.monotonic() - this.#written_at < CURRENT_MS;
+  }
+
+  /** Looks who lives now, for a moment at most: who has just come may not have been seen yet. */
+  async lookAnew(): Promise<void> {
+    const { clock } = this.options;
+    await soon(clock, LOOK_ANEW_MS, () => this.primary.writer().then((sql) => this.see(sql))).catch(() => {
+      // What was seen last counts.
+    });
   }
 
   /** Called each time this node may no longer serve, though it was active. */

@@ -95,9 +95,10 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
     },
     takerOfNames: (key) => takerOfNames(nodeToken(key)),
     elsewhere: (request, key, part) => elsewhere(request, nodeToken(key), clock, part),
-    standAside() {
+    async standAside() {
       // What would come now came to a server that ends.
       void node.rest();
+      await node.lookAnew();
       if (!node.hasNext) return false;
       until = clock.monotonic() + lastMoments(config);
       return true;

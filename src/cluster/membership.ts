@@ -39,7 +39,7 @@ export type Membership = {
    * Begins to hand over: whoever comes to this port from now on is passed on to the next node, and waits for it. False where there is none: then
    * the port is closed.
    */
-  standAside(port: number, encryption: Encryption): boolean;
+  standAside(port: number, encryption: Encryption): Promise<boolean>;
   /** Gives up the lease, and leaves once nobody needs this node any more. The store must be closed by then. */
   leave(): Promise<void>;
 };
@@ -141,7 +141,8 @@ export const joinCluster = async ({
     forwarder,
     takerOfNames: (key) => takerOfNames(nodeToken(key)),
     elsewhere: (request, key, part) => elsewhere(request, nodeToken(key), clock, part),
-    standAside(port, encryption) {
+    async standAside(port, encryption) {
+      await node.lookAnew();
       if (!node.hasNext) return false;
       until = clock.monotonic() + lastMoments(config);
       aside = listen(port, encryption);
