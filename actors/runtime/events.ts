@@ -21,6 +21,8 @@ export type Events = {
   job: { logs: readonly JobLogLine[]; done: boolean };
   /** Log lines of an agent, in the order of their ids. */
   agent_logs: { logs: readonly AgentLogLine[] };
+  /** Lines of an agent may be stored that nobody was told. */
+  agent_logs_missed: Record<string, never>;
   /** Something of an agent that its workspace shows has been committed; the topic's id is the workspace's. */
   workspace_changed: { agent_id: string };
   /**

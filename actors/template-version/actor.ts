@@ -134,6 +134,8 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle((state) => {
       const { file_id, sealed_variable_values, created_by } = state.version;
       const reply = { file_id, sealed_variable_values, created_by };
+      // Its beginning could not be confirmed, and is on disk: whoever asks again has not heard so.
+      if (jobStatus(state.job) === "running" && state.job.worker_id === worker.id) return { state, reply };
       return this.#settle<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
     });
   }

@@ -84,8 +84,11 @@ export class DryRunActor extends Actor<JobRow> {
   /** A worker takes it. "stale" when it no longer waits for one. */
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
     return this.handle<StartedDryRun>(async (job) => {
-      if (jobStatus(job) !== "pending") return { state: job, reply: "stale" };
+      // Its beginning could not be confirmed, and is on disk: whoever asks again has not heard so.
+      const isUnheard = jobStatus(job) === "running" && job.worker_id === worker.id;
+      if (!isUnheard && jobStatus(job) !== "pending") return { state: job, reply: "stale" };
       const request = await planDryRun(this.#deps, job, this.#deps.accessUrl().href);
+      if (isUnheard) return { state: job, reply: { request } };
       return this.#settle<StartedDryRun>(job, { type: "start", now: this.#now(), worker }, { request }, "stale");
     });
   }

@@ -3,6 +3,7 @@
 import { AppError, conflict } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findBuild, updateBuild } from "#db/workspaces/builds.ts";
@@ -51,6 +52,8 @@ export type StartedJob =
 export class WorkspaceActor extends Actor<WorkspaceState> {
   readonly #deps: WorkspaceDeps;
   readonly #times: TimedDecisions;
+  /** A job whose beginning could not be confirmed, and what its worker was to be told. */
+  #unheard: { readonly job_id: string; readonly begun: StartedJob } | undefined;
 
   constructor(id: string, deps: WorkspaceDeps) {
     super(id, deps.store);
@@ -159,8 +162,13 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
 
   /** A worker takes the job: gives it everything it needs, and makes the rows of what it will bring to life. */
   startJob(args: { readonly job_id: string; readonly worker: Worker }): Promise<StartedJob> {
-    return this.handle<StartedJob>(async (state) => {
-      if (state.job.id !== args.job_id || jobStatus(state.job) !== "pending") return { state, reply: "stale" };
+    let begun: StartedJob = "stale";
+    const started = this.handle<StartedJob>(async (state) => {
+      const { id, worker_id } = state.job;
+      // Its commit could not be confirmed, and is on disk: only this worker has it.
+      const isUnheard = id === this.#unheard?.job_id && isActive(state.job) && worker_id === args.worker.id;
+      if (isUnheard && this.#unheard) return { state, reply: this.#unheard.begun };
+      if (id !== args.job_id || jobStatus(state.job) !== "pending") return { state, reply: "stale" };
       const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
       const { workspace, build } = state;
@@ -172,14 +180,19 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const { request, agent_ids, daily_cost } = plan;
       const rows = [...plan.rows, ...(await quotaGuards(store, state, daily_cost))];
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
-      return settled<StartedJob>(
-        this.#deps,
-        state,
-        decision,
-        { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug" },
-        "stale",
-      );
+      begun = { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug" };
+      return settled<StartedJob>(this.#deps, state, decision, begun, "stale");
     });
+    return started.then(
+      (reply) => {
+        this.#unheard = undefined;
+        return reply;
+      },
+      (error) => {
+        if (error instanceof CommitError && error.reason === "unknown") this.#unheard = { job_id: args.job_id, begun };
+        throw error;
+      },
+    );
   }
 
   /** Lines and timings of a running job. */

@@ -84,7 +84,7 @@ export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void
   const isLeaving = (part: number): boolean => leaving.has(part);
   const close = (): void => {
     ctx.streams.endAll();
-    ctx.sockets.closeParts(isLeaving, "another node goes on with this");
+    ctx.sockets.closeParts(isLeaving);
   };
   close();
   await within(ctx.clock, LEAVE_MS, end(ctx, isLeaving));

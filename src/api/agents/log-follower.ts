@@ -58,6 +58,9 @@ export class LogFollower implements SocketHandler {
     reading.stops = [
       this.#followers.history.hold(reading.place.agent_key),
       topics.subscribe("agent_logs", this.#agent_id, ({ logs }) => keep(reading, logs)),
+      topics.subscribe("agent_logs_missed", this.#agent_id, () => {
+        reading.missed = true;
+      }),
       topics.subscribe("agent_gone", this.#agent_id, () => {
         reading.ending = true;
       }),

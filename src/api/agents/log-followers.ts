@@ -64,6 +64,7 @@ export class LogFollowers {
     const { topics } = this.#ctx;
     const stops = [
       topics.subscribe("agent_logs", agent_id, ({ logs }) => this.#publish(agent_id, logs)),
+      topics.subscribe("agent_logs_missed", agent_id, () => this.#sendAway(agent_id)),
       topics.subscribe("agent_gone", agent_id, () => void this.#end(agent_id)),
     ];
     return () => {
@@ -80,6 +81,13 @@ export class LogFollowers {
     for (const frame of logFrames(logs)) {
       sockets.publish(compressed, frame, crowd <= COMPRESS_CROWD && worthCompressing(frame));
       sockets.publish(plain, frame);
+    }
+  }
+
+  /** Who comes again with the last id that it has seen gets what it has missed. */
+  #sendAway(agent_id: string): void {
+    for (const socket of [...(this.#followed.get(agent_id)?.sockets ?? [])]) {
+      socket.close(CLOSE.tryLater, "lines may be missing, resume from the last id seen");
     }
   }
 

@@ -4,6 +4,7 @@
 import type { Server, ServerWebSocket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
+import { ALL_PARTS, type Parts } from "#base/parts.ts";
 import { Holders } from "./holders.ts";
 import { PingTimer } from "./ping.ts";
 
@@ -59,6 +60,7 @@ type Place = number | "here";
 type Raw = ServerWebSocket<Data>;
 
 const NO_TOPICS: readonly string[] = [];
+const GOES_ON = "another node goes on with this";
 
 /** One open WebSocket. */
 export class Socket {
@@ -166,15 +168,17 @@ export class Sockets {
   readonly #leaving = new Set<Socket>();
   readonly #holders: Holders;
   readonly #places = new WeakMap<Request, Place>();
+  readonly #parts: Pick<Parts, "has">;
   #server: Server<Data> | undefined;
   /** Readers that were told to go because they were too slow, since the start. */
   slowCloses = 0;
   /** Open connections of agents. */
   agents = 0;
 
-  /** `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. */
-  constructor(clock: Clock, limit = 20_000) {
+  /** `limit` sockets may be open at once, three quarters of them by one caller; more are answered 503. `parts`: those of this node. */
+  constructor(clock: Clock, limit = 20_000, parts: Pick<Parts, "has"> = ALL_PARTS) {
     this.clock = clock;
+    this.#parts = parts;
     this.#open = new PingTimer(clock);
     this.#holders = new Holders(limit);
   }
@@ -276,10 +280,11 @@ export class Sockets {
   }
 
   /** Other nodes go on with these parts (1001): who comes again finds them. A socket of which no part is known ends, too. */
-  closeParts(isLeaving: (part: number) => boolean, reason: string): void {
+  closeParts(isLeaving: (part: number) => boolean): void {
     for (const socket of this.#open.all()) {
       const { place } = socket;
-      if (place === undefined || (place !== "here" && isLeaving(place))) socket.close(CLOSE.goingAway, reason);
+      if (place === undefined || (typeof place === "number" && isLeaving(place)))
+        socket.close(CLOSE.goingAway, GOES_ON);
     }
   }
 
@@ -298,6 +303,9 @@ export class Sockets {
       this.#holders.count(raw.data.who, 1);
       if (raw.data.agent) this.agents += 1;
       raw.data.handler.open?.(socket);
+      // Its request may have been under way while the part left: nothing would come on it any more.
+      const { place } = raw.data;
+      if (typeof place === "number" && !this.#parts.has(place)) socket.close(CLOSE.goingAway, GOES_ON);
     },
     message: (raw: Raw, data: string | Buffer): void => {
       const { socket } = raw.data;

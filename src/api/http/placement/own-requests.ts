@@ -25,6 +25,9 @@ type Needs = Pick<ApiContext, "store" | "clock" | "config" | "accessUrl" | "sock
   readonly parts: Parts;
 };
 
+const isStream = ({ method }: Request, { headers }: Response): boolean =>
+  method === "GET" && headers.get("content-type")?.startsWith("text/event-stream") === true;
+
 /** A handler of requests that nodes pass on, this one among them. Nobody else is answered. */
 export const ownRequests = (ctx: Needs, { takeNamed, handle, elsewhere, isProbe, isClosed, ...known }: Own) => {
   const { store, clock, config, parts } = ctx;
@@ -34,13 +37,18 @@ export const ownRequests = (ctx: Needs, { takeNamed, handle, elsewhere, isProbe,
   return async (request: Request): Promise<Response> => {
     const client = takeNamed(request);
     if (client === undefined) return new Response(null, { status: 403 });
-    if (!isProbe(request)) {
-      const place = await placement.partOf(request);
+    const place = isProbe(request) ? undefined : await placement.partOf(request);
+    if (place !== undefined) {
       if (!isHere(place)) return await elsewhere(request, place === "here" ? FIRST : place);
       ctx.sockets.belongs(request, place);
     }
     ctx.requests.passedOnFor(request, client);
     const response = await handle(request);
+    // Its part has left meanwhile: nothing would come on it any more, and the node that has the part begins it anew.
+    if (typeof place === "number" && isStream(request, response) && !parts.has(place)) {
+      await response.body?.cancel();
+      return await elsewhere(request, place);
+    }
     // One request comes on each connection, also where it asked for an upgrade that it did not get: the client has to know that there is no second.
     response.headers.set("connection", "close");
     return response;

@@ -1,0 +1,78 @@
+// Streams whose request was under way while their part went to another node: nothing would ever come on them.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { ownRequests } from "#src/api/http/placement/own-requests.ts";
+import { type Socket, Sockets } from "#src/api/http/socket.ts";
+import { MovableParts } from "#test/support/cluster/movable-parts.ts";
+
+const PART = 7;
+
+test("[CP-55] a socket that opens once its part has left is closed at once, others stay", async () => {
+  const parts = new MovableParts();
+  const sockets = new Sockets(systemClock, 10, parts);
+  const opened: Socket[] = [];
+  const server = Bun.serve({
+    port: 0,
+    websocket: sockets.websocket as never,
+    fetch: (request) => {
+      sockets.belongs(request, request.url.endsWith("any") ? "here" : PART);
+      if (request.url.endsWith("late")) {
+        // All that was open is closed by the time this request is looked through.
+        parts.drop([PART]);
+        sockets.closeParts((part) => part === PART);
+      }
+      return sockets.upgrade(request, { open: (socket) => opened.push(socket) });
+    },
+  });
+  sockets.attach(server as never);
+  const open = (name: string) => {
+    const socket = new WebSocket(new URL(name, server.url));
+    const closed = new Promise<number>((resolve) => {
+      socket.onclose = ({ code }) => resolve(code);
+    });
+    const ready = new Promise<void>((resolve) => {
+      socket.onopen = () => resolve();
+    });
+    return { closed, ready };
+  };
+  try {
+    const before = open("before");
+    const any = open("any");
+    await Promise.all([before.ready, any.ready]);
+    const late = open("late");
+    expect(await Promise.all([before.closed, late.closed])).toEqual([1001, 1001]);
+    expect(opened.filter(({ closing }) => !closing).map(({ place }) => place)).toEqual(["here"]);
+  } finally {
+    await server.stop(true);
+  }
+});
+
+test("[CP-55] an event stream that opens once its part has left is asked of the node that has it", async () => {
+  const parts = new MovableParts();
+  let cancelled = 0;
+  const stream = () =>
+    new Response(new ReadableStream({ cancel: () => void cancelled++ }), {
+      headers: { "content-type": "text/event-stream" },
+    });
+  const ask = async (leaves: boolean): Promise<Response> => {
+    const handler = ownRequests(
+      { parts, sockets: new Sockets(systemClock), requests: { passedOnFor: () => {} }, config: {} } as never,
+      {
+        index: undefined as never,
+        operations: { find: () => undefined } as never,
+        takeNamed: () => "127.0.0.1",
+        isProbe: () => false,
+        isClosed: () => false,
+        handle: async () => {
+          if (leaves) parts.drop([0]);
+          return stream();
+        },
+        elsewhere: async (_, part) => new Response(`of part ${part}`, { status: 503 }),
+      },
+    );
+    return handler(new Request("http://node.test/api/v2/whatever"));
+  };
+  expect([(await ask(false)).status, cancelled]).toEqual([200, 0]);
+  const late = await ask(true);
+  expect([late.status, await late.text(), cancelled]).toEqual([503, "of part 0", 1]);
+});
