@@ -10,6 +10,7 @@ import type { Membership } from "#src/cluster/membership.ts";
 import type { ContextOptions } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import { startServer } from "#src/server.ts";
+import { ManualClock } from "../manual-clock.ts";
 import { until } from "../until.ts";
 import { startProxy } from "./nodes.ts";
 
@@ -26,6 +27,7 @@ export const startActiveNodes = async (
   options: Omit<ContextOptions, "config">,
 ) => {
   const proxy = startProxy();
+  const { clock } = options;
   const shared = configOf(proxy.url);
   const members: { membership: Membership; context: Awaited<ReturnType<typeof openContext>> }[] = [];
   for (let i = 0; i < NODES; i++) {
@@ -44,7 +46,7 @@ export const startActiveNodes = async (
       throw error;
     };
     const beside = (as: Parameters<NonNullable<Parameters<typeof joinActive>[0]["beside"]>>[0]) =>
-      answerReads(as, { config, clock: options.clock ?? systemClock, checkAnswers: true });
+      answerReads(as, { config, clock: clock ?? systemClock, checkAnswers: true });
     const membership = await joinActive({ config, clock: systemClock, fatal, beside });
     // The first one brings the key that the others compare theirs with.
     members.push({ membership, context: await openContext({ ...options, config, membership }) });
@@ -61,11 +63,20 @@ export const startActiveNodes = async (
     contexts: nodes.map(({ context }) => context),
     async stop() {
       proxy.stop();
-      // The first one last, as it has what the others may still ask for.
-      for (const { context, stop } of nodes.reverse()) {
-        await stop();
-        await context[Symbol.asyncDispose]();
-      }
+      let isOver = false;
+      const over = (async () => {
+        // The first one last, as it has what the others may still ask for.
+        for (const { context, stop } of nodes.reverse()) {
+          await stop();
+          await context[Symbol.asyncDispose]();
+        }
+      })().finally(() => {
+        isOver = true;
+      });
+      // An end waits for moments that a clock of the test's own does not bring.
+      if (clock instanceof ManualClock)
+        await until(() => isOver || void clock.advance(100), { what: "the nodes to end" });
+      await over;
     },
   };
 };
