@@ -70,6 +70,11 @@ const ON_POSTGRES = [
   .map((path) => `test/api/${path}`)
   .concat("test/crash/server-kills.test.ts", "test/crash/chats/server-chats.test.ts");
 
+/** What is run on three nodes that are all active, behind a proxy that takes them in turn: each finds whoever has the part. */
+const ON_ACTIVE_NODES = ["workspaces/create.test.ts", "chats/story.test.ts", "tasks", "agents/reinit.test.ts"].map(
+  (path) => `test/api/${path}`,
+);
+
 const { values: options } = parseArgs({
   options: {
     only: { type: "string" },
@@ -90,7 +95,15 @@ const STEPS: Step[] = [
   { name: "build", command: ["src/build.ts"] },
   { name: "unit", command: ["test"], tests: [] },
   ...(process.env.SLIPWAY_TEST_POSTGRES
-    ? [{ name: "postgres", command: ["test"], tests: ON_POSTGRES, env: { SLIPWAY_TEST_DATABASE: "postgres" } }]
+    ? [
+        { name: "postgres", command: ["test"], tests: ON_POSTGRES, env: { SLIPWAY_TEST_DATABASE: "postgres" } },
+        {
+          name: "active",
+          command: ["test"],
+          tests: ON_ACTIVE_NODES,
+          env: { SLIPWAY_TEST_DATABASE: "postgres", SLIPWAY_TEST_NODES: "active" },
+        },
+      ]
     : []),
   {
     name: "binary",
