@@ -82,15 +82,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     const counts = { attempts, logs_length, logs_overflowed };
     // A build whose commit could not be confirmed may be on disk and in no queue; the queue takes each job once.
     if (jobStatus(job) === "pending") {
-      const { part } = workspace;
-      const waiting = {
-        workspace_id: this.id,
-        job_id: id,
-        created_at,
-        tags: job.tags,
-        urgency: urgencyOf(build),
-        part,
-      };
+      const { part, id: workspace_id } = workspace;
+      const waiting = { workspace_id, job_id: id, created_at, tags: job.tags, urgency: urgencyOf(build), part };
       outsideTurn(() => this.#deps.builds.submit(waiting));
     }
     return {

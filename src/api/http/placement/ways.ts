@@ -1,4 +1,4 @@
-// By what it is known which node of a cluster a request belongs to, for each operation. Pure; test/cluster/placement-table.ts has all of them.
+// By what it is known which node of a cluster a request belongs to, for each operation. Pure; test/cluster/placement/table.ts has all of them.
 import type { Parted } from "#db/part-of.ts";
 import type { Declared } from "../operation.ts";
 

@@ -2,7 +2,7 @@
 // chats and skills count for both of their addresses.
 
 import type { Way } from "#src/api/http/placement/ways.ts";
-import { OF_FIRST_NODE } from "./placement-first.ts";
+import { OF_FIRST_NODE } from "./first.ts";
 
 export const TABLE: Readonly<Record<Way, string>> = {
   // They say what the node knows of itself, or live by the database and by what is heard on all nodes.

@@ -1,4 +1,4 @@
-// Operations of what there is once, or of no part: the node that has part 0 does them (placement-table.ts).
+// Operations of what there is once, or of no part: the node that has part 0 does them (table.ts).
 export const OF_FIRST_NODE = `
   GET /
   GET /account

@@ -22,7 +22,7 @@ import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
-import { TABLE } from "./placement-table.ts";
+import { TABLE } from "./table.ts";
 
 setDefaultTimeout(60_000);
 
