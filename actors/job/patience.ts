@@ -16,6 +16,24 @@ export const askPatiently = <T>(clock: Clock, signal: AbortSignal, ask: () => Pr
     failures > TRIES || stopped(signal) || !isPassing(error) ? undefined : RETRY_MS,
   );
 
+/** How a job's owner is asked: on this node, or wherever it is. */
+type Ways<T> = { readonly here: () => Promise<T>; readonly anywhere: () => Promise<T> };
+
+/**
+ * Asks a job's owner to begin it, patiently. The built-in worker works for its own node alone: a job whose part leaves meanwhile must not begin at
+ * the node that gets it, with a worker that was told to end.
+ */
+export const beginPatiently = <T>(
+  clock: Clock,
+  signal: AbortSignal,
+  isBuiltIn: boolean,
+  { here, anywhere }: Ways<T>,
+): Promise<T> =>
+  askPatiently(clock, signal, () => {
+    if (stopped(signal)) return Promise.reject(signal.reason);
+    return isBuiltIn ? here() : anywhere();
+  });
+
 const isPassing = (error: unknown): boolean => {
   const { kind, reason } = error as { kind?: unknown; reason?: unknown };
   return kind === "overloaded" || ["overloaded", "full", "unknown", "stale"].includes(String(reason));

@@ -10,7 +10,7 @@ import {
   type ProvisionRequest,
   WorkerLost,
 } from "#src/provisioners/provisioner.ts";
-import { askPatiently, stopped } from "../job/patience.ts";
+import { askPatiently, beginPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
@@ -62,9 +62,12 @@ export class DryRunRunner implements DryRuns {
   /** From start to end; never rejects. */
   async #run(job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
     const runs = this.#deps.dryRuns();
-    const { clock } = this.#deps;
+    const { clock, jobs } = this.#deps;
     try {
-      const started = await askPatiently(clock, signal, () => runs.ask(job_id, "startJob", { worker }));
+      const started = await beginPatiently(clock, signal, worker.id === jobs.worker.id, {
+        here: () => runs.askHere(job_id, "startJob", { worker }),
+        anywhere: () => runs.ask(job_id, "startJob", { worker }),
+      });
       if (started !== "stale") await this.#work(job_id, started.request, worker, signal);
     } catch (error) {
       if (stopped(signal)) return;

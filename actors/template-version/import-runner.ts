@@ -11,7 +11,7 @@ import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import { tagsInWords } from "#src/provisioners/external/tags.ts";
 import { WorkerLost } from "#src/provisioners/provisioner.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
-import { askPatiently, stopped } from "../job/patience.ts";
+import { askPatiently, beginPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
@@ -71,7 +71,11 @@ export class ImportRunner implements Imports {
     const { id, worker } = job;
     const versions = this.#deps.versions();
     try {
-      const started = await askPatiently(this.#deps.clock, signal, () => versions.ask(id, "startJob", { worker }));
+      const { clock, jobs } = this.#deps;
+      const started = await beginPatiently(clock, signal, worker.id === jobs.worker.id, {
+        here: () => versions.askHere(id, "startJob", { worker }),
+        anywhere: () => versions.ask(id, "startJob", { worker }),
+      });
       if (started === "stale") return;
       await this.#work(job, started, signal);
     } catch (error) {

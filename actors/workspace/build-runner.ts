@@ -15,7 +15,7 @@ import {
   type Report,
   WorkerLost,
 } from "#src/provisioners/provisioner.ts";
-import { askPatiently, stopped } from "../job/patience.ts";
+import { askPatiently, beginPatiently, stopped } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
@@ -100,10 +100,14 @@ export class BuildRunner implements Builds {
   }
 
   async #start(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<StartedJob> {
-    const ask = () => this.#deps.workspaces().ask(workspace_id, "startJob", { job_id, worker });
+    const { clock, jobs } = this.#deps;
+    const workspaces = this.#deps.workspaces();
     await this.#pace.next();
     try {
-      return await askPatiently(this.#deps.clock, signal, ask);
+      return await beginPatiently(clock, signal, worker.id === jobs.worker.id, {
+        here: () => workspaces.askHere(workspace_id, "startJob", { job_id, worker }),
+        anywhere: () => workspaces.ask(workspace_id, "startJob", { job_id, worker }),
+      });
     } catch (error) {
       if (signal.aborted) return "stale";
       await this.#fail(workspace_id, job_id, error, signal);
