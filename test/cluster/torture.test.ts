@@ -64,6 +64,8 @@ describe("the oracle of parts", () => {
     const jobs = [given(1, "a 1"), began(1, "c1"), given(1, "b 2"), began(1, "c2")];
     expect(judgeParts(jobs)).toEqual([]);
     expect(judgeParts([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was begun twice by b 2"]);
+    // The next one has died before it came to it.
+    expect(judgeParts([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
   });
 });
 

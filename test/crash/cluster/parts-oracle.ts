@@ -17,13 +17,16 @@ export type PartEvent =
 export const judgeParts = (events: readonly PartEvent[]): string[] => {
   const owners = new Map<number, string>();
   const writers = new Map<string, string>();
-  /** By whom a job was begun last. */
+  /** How often each part was given: who had it before and gets it back begins anew what is open. */
+  const givings = new Map<number, number>();
+  /** By whom a job was begun last, and in which giving. */
   const begun = new Map<string, string>();
   const wrong: string[] = [];
   for (const event of events) {
     const { part } = event;
     if (event.kind === "given") {
       owners.set(part, event.node);
+      givings.set(part, (givings.get(part) ?? 0) + 1);
       continue;
     }
     const { writer, what } = event;
@@ -33,8 +36,9 @@ export const judgeParts = (events: readonly PartEvent[]): string[] => {
     if (node !== owner || owner === "nobody")
       wrong.push(`${what} of part ${part} was written by ${node} while ${owner} had it`);
     if (event.kind === "wrote") continue;
-    if (begun.get(what) === owner) wrong.push(`${what} of part ${part} was begun twice by ${owner}`);
-    begun.set(what, owner);
+    const had = `${owner}, giving ${givings.get(part) ?? 0}`;
+    if (begun.get(what) === had) wrong.push(`${what} of part ${part} was begun twice by ${owner}`);
+    begun.set(what, had);
   }
   return wrong;
 };
