@@ -39,6 +39,9 @@ export const otherNodes = (parts: Parts): OtherNode[] => {
 /** Where there is one server, or one active node. */
 export const ALL_PARTS: Parts = { has: () => true, isFirst: true, nodeOf: () => undefined };
 
+/** For what only reads, beside the parts that its node may have: it does nothing by itself. */
+export const NO_PARTS: Parts = { has: () => false, isFirst: false, nodeOf: () => undefined };
+
 /** Numbers of parts; undefined: all of them, and nothing has to be said of any. */
 export type PartNumbers = readonly number[] | undefined;
 

@@ -8,6 +8,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { afterReading, isReadHere, passOn } from "#base/network/read-here.ts";
+import { NO_PARTS } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import type { ReadStore } from "#db/pg/read-store.ts";
@@ -28,7 +29,7 @@ type Options = {
 
 export const openReads = ({ config, clock, store, encryption }: Options): Context => {
   const opened = { store, elsewhere: new DatabaseBlobs(store) };
-  const context = new Context({ config, clock }, opened, encryption, undefined);
+  const context = new Context({ config, clock, parts: NO_PARTS }, opened, encryption, undefined);
   const reads: Context = Object.create(context);
   const own: Readonly<Record<string, object>> = {
     jobs: queueHere(context.jobs),

@@ -11,6 +11,7 @@ import type { Uses } from "#actors/workspace/activity-uses.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
+import { log } from "#base/log.ts";
 import { ownParts, type PartNumbers, type Parts, someOf } from "#base/parts.ts";
 import { within } from "#base/retry.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
@@ -75,7 +76,7 @@ export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void
   if (!isFirst) return;
   await endForbidden(ctx);
   // Its imports may take their time, and nobody waits for them here.
-  void ctx.readyTemplates.start();
+  void ctx.readyTemplates.start().catch((error) => log("templates").warn("not all could be made: {error}", { error }));
 };
 
 /** The parts are about to go. */
