@@ -32,11 +32,12 @@ export const here = (page: AnyComponent): Later => Object.assign(page, { fetchAh
 
 /** Fetches a page by `load` when it is shown first. */
 export const later = (load: () => Promise<{ default: AnyComponent }>): Later => {
-  // On a bad line the second try often works.
+  // On a bad line another try often works. The first one may be that of the pointer which came to the link, so there are two more.
   const again = (): Promise<{ default: AnyComponent }> =>
     new Promise((resolve) => setTimeout(resolve, PAUSE_MS)).then(load);
   const page = lazy<AnyComponent>(() =>
     load()
+      .catch(again)
       .catch(again)
       .catch(() => ({ default: NotLoaded as AnyComponent })),
   );
