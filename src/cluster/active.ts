@@ -39,6 +39,8 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
     options.fatal(error);
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
+  // Before anything is had: a certificate that cannot be used ends the start.
+  const tls = readTls(config, clock.now());
   const node = await PartsMember.join({
     url,
     id: nameOf(config),
@@ -58,7 +60,6 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   let reads: ReturnType<NonNullable<typeof beside>> | undefined;
   let links: NodeLinks | undefined;
   let until = 0;
-  const tls = readTls(config, clock.now());
   return {
     node,
     forwarder: undefined,

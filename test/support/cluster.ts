@@ -1,6 +1,7 @@
 // Nodes of a cluster as processes of their own, which tests kill, stop and start again.
 import { join } from "node:path";
 import type { NetworkPlace } from "./cluster/networks.ts";
+import { freePort } from "./net/free-port.ts";
 import { createDatabase, type TestDatabase } from "./postgres.ts";
 import { programCommand } from "./program.ts";
 import { ADMIN, tempDirectory } from "./server.ts";
@@ -38,14 +39,6 @@ export type TestCluster = AsyncDisposable & {
 };
 
 const READY = / is listening on | stands by on port /;
-
-/** A port that is free now. */
-const freePort = (): number => {
-  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = probe;
-  probe.stop(true);
-  return port;
-};
 
 type ClusterPlaces = {
   /** Another database than one of its own on the server of `.ci/postgres`. */

@@ -11,6 +11,7 @@ import type { ContextOptions } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import { startServer } from "#src/server.ts";
 import { ManualClock } from "../manual-clock.ts";
+import { freePort } from "../net/free-port.ts";
 import { until } from "../until.ts";
 import { startProxy } from "./nodes.ts";
 
@@ -95,11 +96,3 @@ const share = async (database: string, members: readonly { membership: Membershi
 
 const countOf = ({ active }: Membership): number =>
   Array.from({ length: PARTS }, (_, part) => active?.parts.has(part)).filter(Boolean).length;
-
-/** A port that is free now. */
-const freePort = (): number => {
-  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = probe;
-  probe.stop(true);
-  return port;
-};
