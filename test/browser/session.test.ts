@@ -38,7 +38,7 @@ testNeeding(
       leftByEnd: [],
       before: 0,
     });
-    expect(told.slowest).toBeLessThan(2_000);
+    expect(told.slowest).toBeLessThan(10_000);
   },
   240_000,
 );

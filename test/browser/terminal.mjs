@@ -59,7 +59,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await ready(3);
   await type("for i in $(seq 1 500); do echo line-$i; done; printf '\\e]0;counting\\a'; echo https://example.com/x");
   await shows(3, "example.com/x");
-  await pane(3).getByText("counting").waitFor();
+  await pane(3).getByText("counting", { exact: true }).waitFor();
   await look("terminal-splits");
 
   // Search goes up through what has scrolled away.

@@ -18,8 +18,13 @@ type DialogProps = {
   readonly children: ComponentChildren;
 };
 
-/** Where the keyboard was before; or the page, if that is gone with what was deleted. */
-export const focusAgain = (before: Element | null): void => {
+/**
+ * Where the keyboard was before `box` opened; or the page, if that is gone with what was deleted. Whoever has gone on meanwhile stays where they
+ * are: Escape closes at once, and this comes a moment later.
+ */
+export const focusAgain = (before: Element | null, box: Element | null): void => {
+  const now = document.activeElement;
+  if (now && now !== document.body && !box?.contains(now)) return;
   const back = before?.isConnected && before !== document.body ? before : document.getElementById("main");
   // Where one reads stays where it is.
   if (back instanceof HTMLElement) back.focus({ preventScroll: true });
@@ -32,9 +37,9 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
   const isPressedBeside = useRef(false);
   const isTyped = useRef(false);
   useEffect(() => {
-    const before = document.activeElement;
-    ref.current?.showModal();
-    return () => focusAgain(before);
+    const [before, box] = [document.activeElement, ref.current];
+    box?.showModal();
+    return () => focusAgain(before, box);
   }, []);
   return (
     <dialog

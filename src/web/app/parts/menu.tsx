@@ -104,8 +104,9 @@ export const Menu = (props: MenuProps) => {
       return;
     }
     place();
-    // A sheet on a phone takes no focus by itself.
-    if (!matchMedia("(width < 40rem)").matches) menu.current?.querySelector<HTMLElement>("a, button")?.focus();
+    // A sheet on a phone takes no focus by itself, and whoever is in the menu already stays where they are.
+    if (matchMedia("(width < 40rem)").matches || menu.current?.contains(document.activeElement)) return;
+    menu.current?.querySelector<HTMLElement>("a, button")?.focus();
   };
   return (
     <>

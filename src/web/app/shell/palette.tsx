@@ -79,9 +79,9 @@ const OpenPalette = () => {
   const { route } = useLocation();
   // Before the next key: what is typed at once after Ctrl-K is for it.
   useLayoutEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    return () => focusAgain(before);
+    const [before, box] = [document.activeElement, dialog.current];
+    box?.showModal();
+    return () => focusAgain(before, box);
   }, []);
   const entries = found.value;
   const chosen = Math.min(at.value, entries.length - 1);
