@@ -8,10 +8,12 @@ import { type Config, type LoadedConfig, loadConfig } from "#base/config.ts";
 import type { Parts } from "#base/parts.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
+import type { Context } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
 import { asActive, startActiveNodes } from "./cluster/active-nodes.ts";
+import { allNodes } from "./cluster/all-nodes.ts";
 import { asNodes, startProxy, startSpares } from "./cluster/nodes.ts";
 import { plainCopy, takeNotPlain } from "./cluster/plain-copy.ts";
 import { onPostgres, openServersStore, removeServersDatabase, serversDatabase } from "./postgres-server.ts";
@@ -22,8 +24,10 @@ import { noteFolder } from "./run/ledger.ts";
 export type TestServer = AsyncDisposable & {
   readonly url: URL;
   readonly directory: string;
-  /** Undefined when the compiled binary is under test. */
-  readonly context: Awaited<ReturnType<typeof openContext>> | undefined;
+  /** Undefined when the compiled binary is under test. Of several nodes that work the first one's, with what each has for itself put together. */
+  readonly context: Context | undefined;
+  /** Of each node that works. */
+  readonly contexts: readonly Context[];
 };
 
 export const ADMIN = { email: "admin@example.com", username: "admin", password: "correct-horse-battery" } as const;
@@ -93,6 +97,7 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
     url: running.url,
     directory,
     context: running.context,
+    contexts: running.contexts,
     async [Symbol.asyncDispose]() {
       await running.stop();
       if (own) await removeServersDatabase(directory);
@@ -133,6 +138,7 @@ const startHere = async (directory: string, options: TestServerOptions) => {
   return {
     url: proxy?.url ?? server.url,
     context,
+    contexts: [context],
     async stop() {
       await spares?.[Symbol.asyncDispose]();
       await server.stop("the test is over");
@@ -148,7 +154,7 @@ const startHere = async (directory: string, options: TestServerOptions) => {
   };
 };
 
-/** Three nodes that all work; the context is that of the first. */
+/** Three nodes that all work. */
 const startThree = async (directory: string, options: TestServerOptions) => {
   const { clock, models, environment } = options;
   const configOf = (access: URL): Config =>
@@ -161,7 +167,8 @@ const startThree = async (directory: string, options: TestServerOptions) => {
   const { url, contexts, stop } = await startActiveNodes(await serversDatabase(directory, place), configOf, more);
   return {
     url,
-    context: contexts[0],
+    context: allNodes(contexts as [Context, ...Context[]]),
+    contexts,
     async stop() {
       await stop();
       const first = contexts.flatMap(({ requests }) => requests.mismatches.kept)[0];
@@ -181,6 +188,7 @@ const startBinary = async (binary: string, directory: string, options: TestServe
   return {
     url,
     context: undefined,
+    contexts: [],
     async stop() {
       child.kill("SIGTERM");
       await child.exited;

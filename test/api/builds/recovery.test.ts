@@ -3,14 +3,12 @@ import { expect } from "bun:test";
 import { recoverBuilds } from "#actors/workspace/recovery.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import { testInside } from "#test/support/inside.ts";
-import { contextOf } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 testInside("[WK-15] a build that was asked for since the start goes on while open ones are taken up", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { store, workspaces, jobs } = contextOf(server);
   const { template_id } = await seedTemplate(server, { ...ECHO, echo: { logs: ["begin"], hang: true } });
   const { id, latest_build } = await createWorkspace(admin, template_id);
   const read = () => admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`);
@@ -18,7 +16,9 @@ testInside("[WK-15] a build that was asked for since the start goes on while ope
     const { job } = await read();
     return job.status === "running" ? job : undefined;
   });
-  await recoverBuilds({ store, workspaces, jobs });
+  const worker = server.contexts.find(({ jobs }) => jobs.holdsHere(running.id));
+  if (!worker) throw new Error("no node runs it");
+  await recoverBuilds(worker);
   expect((await read()).job).toMatchObject({ status: "running", started_at: running.started_at });
   await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
   expect((await awaitBuild(admin, id)).latest_build.job.status).toBe("canceled");

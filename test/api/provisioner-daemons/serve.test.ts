@@ -6,6 +6,7 @@ import type { Build } from "#schema/workspaces/build.ts";
 import type { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
 import { type JobMessage, makeKey, openWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
 
@@ -165,7 +166,10 @@ test("[PV-8] a worker takes only what it has the tags, the provisioner and the s
   expect((await buildOf(world.admin, latest_build.id)).job.available_workers).toEqual([fitting.id]);
   const { request } = await next(fitting, "job");
   const waiting = await createWorkspace(world.admin, world.template_id, "waiting");
-  expect(waiting.latest_build.job).toMatchObject({ status: "pending", queue_position: 1 });
+  const placed = () => buildOf(world.admin, waiting.latest_build.id);
+  // The node that has the workers tells the others of its queue.
+  await until(async () => (await placed()).job.queue_position === 1);
+  expect((await placed()).job.status).toBe("pending");
   fitting.say({ type: "leaving" });
   fitting.say({ type: "done", job_id: request.job_id, state: null });
   await awaitWorkspace(world.admin, id, (workspace) => workspace.latest_build.status === "running");

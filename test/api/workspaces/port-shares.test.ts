@@ -4,6 +4,7 @@ import type { PortShare } from "#schema/workspaces/port-share.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { contextOf } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, ECHO } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
@@ -142,6 +143,7 @@ test("[SH-11] what a crash has left above the maximum is never answered, and low
   expect(await storedLevels(server)).toEqual(["8080 public"]);
   await first[Symbol.asyncDispose]();
   await using second = await startTestServer({ directory: directory.path });
-  expect(await storedLevels(second)).toEqual(["8080 authenticated"]);
+  // A node that begins is asked before it has told the others.
+  await until(async () => (await storedLevels(second)).join() === "8080 authenticated");
   expect(await levels(new Client(second.url, token), path)).toEqual(["8080 dev authenticated"]);
 });
