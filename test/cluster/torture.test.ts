@@ -9,7 +9,6 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
 import { judge, type Outcome, type Row, type Write } from "../crash/cluster/cluster-oracle.ts";
-import { judgeParts, type PartEvent } from "../crash/cluster/parts-oracle.ts";
 import { tortureCluster } from "../crash/cluster/server-cluster.ts";
 
 describe("the oracle", () => {
@@ -33,39 +32,6 @@ describe("the oracle", () => {
     expect(judge([], [row("a", 1), row("b", 2), row("c", 1)])).toEqual([
       "c was written by epoch 1 after one of epoch 2",
     ]);
-  });
-});
-
-describe("the oracle of parts", () => {
-  const given = (part: number, node: string): PartEvent => ({ kind: "given", part, node });
-  const wrote = (part: number, writer: string): PartEvent => ({ kind: "wrote", part, writer, what: "a line" });
-  const began = (part: number, writer: string): PartEvent => ({ kind: "began", part, writer, what: "job 1" });
-
-  test("[CP-3] lets parts go round, back to who has had them, and connections be made anew", () => {
-    expect(
-      judgeParts([
-        ...[given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c2")],
-        ...[given(1, "b 2"), wrote(1, "c2"), given(1, "a 1"), wrote(1, "c1"), wrote(1, "c3"), wrote(2, "c4")],
-      ]),
-    ).toEqual([]);
-  });
-
-  test("[CP-3] finds who writes for a part that another has, that it has lost, or that nobody has", () => {
-    expect(judgeParts([given(1, "a 1"), wrote(1, "c1"), given(1, "b 2"), wrote(1, "c1")])).toEqual([
-      "a line of part 1 was written by a 1 while b 2 had it",
-    ]);
-    expect(judgeParts([given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c1")])).toEqual([
-      "a line of part 2 was written by a 1 while b 2 had it",
-    ]);
-    expect(judgeParts([wrote(1, "c1")])).toEqual(["a line of part 1 was written by nobody while nobody had it"]);
-  });
-
-  test("[CP-3] finds a job that its node begins twice, and lets the next node go on with it", () => {
-    const jobs = [given(1, "a 1"), began(1, "c1"), given(1, "b 2"), began(1, "c2")];
-    expect(judgeParts(jobs)).toEqual([]);
-    expect(judgeParts([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was begun twice by b 2"]);
-    // The next one has died before it came to it.
-    expect(judgeParts([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
   });
 });
 

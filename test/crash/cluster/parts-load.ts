@@ -2,19 +2,17 @@
 // workspaces start at a time of day. Each request goes to any node.
 import { Client, type ClientSocket } from "#src/client.ts";
 import type { NodeProcess } from "#test/support/cluster.ts";
-import { until } from "#test/support/until.ts";
 import { BuildLoad, MANIFESTS } from "../oracle/build-load.ts";
-import { call, insist, read } from "../oracle/calls.ts";
 import { LineOracle, storedLines } from "../oracle/log-lines.ts";
 import { difference, LogReader } from "../oracle/log-reader.ts";
 import type { LogWriter } from "../oracle/log-writer.ts";
-import { endedBuild, makeAgents, makeTemplate, makeWorkspace, makeWriters, type World } from "../server-world.ts";
+import { makeAgents, makeTemplate, makeWriters, type World } from "../server-world.ts";
+import { Dues } from "./dues.ts";
 
 const PEOPLE = 6;
+/** Of each agent's lines, every one at any node. */
+const FOLLOWERS = 4;
 const GAP_MS = 20;
-const MINUTE_MS = 60_000;
-/** A start by the clock may wait for a node that takes over, and for the scheduler. */
-const LATE_MS = 30_000;
 
 /** A client whose every request goes to whichever node is named next. */
 class AnyNode extends Client {
@@ -42,15 +40,18 @@ class AnyNode extends Client {
   }
 }
 
-/** A workspace that is to start by itself, once. */
-type Due = { readonly id: string; readonly owner: Client; readonly at: number };
+/** Lines that were acknowledged, connections of those who follow them, builds, and starts by the clock. */
+export type PartsCounts = Readonly<Record<"lines" | "connections" | "builds" | "starts", number>>;
 
 export class PartsLoad {
   readonly #writers: LogWriter[] = [];
-  readonly #readers: LogReader[] = [];
+  readonly #readers: (readonly LogReader[])[] = [];
   readonly #builders: BuildLoad[] = [];
-  readonly #dues: Due[] = [];
+  readonly #dues: Dues[] = [];
   readonly #admin: Client;
+  /** When each agent's lines were taken last, and the longest that one has waited since all are watched. */
+  readonly #taken_at: number[] = [];
+  #longest_ms = 0;
   #writing: Promise<unknown>[] = [];
   #working: Promise<unknown>[] = [];
 
@@ -58,8 +59,11 @@ export class PartsLoad {
     this.#admin = admin;
   }
 
-  /** `token`: of the first user. */
-  static async make(node: () => NodeProcess | undefined, token: string, random: () => number): Promise<PartsLoad> {
+  /** `token`: of the first user; `minutes`: for how long workspaces start by themselves. */
+  static async make(
+    node: () => NodeProcess | undefined,
+    { token, random, minutes }: { token: string; random: () => number; minutes: number },
+  ): Promise<PartsLoad> {
     const admin = new AnyNode(node, token);
     const load = new PartsLoad(admin);
     const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
@@ -70,26 +74,51 @@ export class PartsLoad {
     for (let n = 0; n < PEOPLE; n++) {
       const owner = await person(world, n);
       const agents = await makeAgents(world, `lines-${n}`, 1, owner);
-      const [writer] = await makeWriters(agents, random);
+      const [writer] = await makeWriters(agents, random, () => load.#take(n));
       if (!writer) throw new Error("no agent was made");
       load.#writers.push(writer);
-      load.#readers.push(new LogReader(owner, writer.options.agent_id));
+      load.#readers.push(Array.from({ length: FOLLOWERS }, () => new LogReader(owner, writer.options.agent_id)));
       load.#builders.push(
         new BuildLoad({ name: `b${n}`, admin: owner, templates, kinds: ["succeeds", "fails"], random }),
       );
-      load.#dues.push(await due(owner, `due-${n}`, succeeds));
+      load.#dues.push(await Dues.make(owner, succeeds, minutes));
     }
+    for (const one of load.#dues) await one.begin();
     return load;
   }
 
   start(): void {
     this.#writing = this.#writers.map((one) => one.run(GAP_MS));
-    this.#working = [...this.#readers.map((one) => one.run()), ...this.#builders.map((one) => one.run())];
+    this.#working = [...this.#readers.flat(), ...this.#builders].map((one) => one.run());
+    this.watch();
   }
 
-  /** Lines that were acknowledged so far. */
-  get acknowledged(): number {
-    return this.#writers.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
+  /** Watches from now on how long agents wait for their lines to be taken. */
+  watch(): void {
+    this.#longest_ms = 0;
+    this.#taken_at.fill(performance.now());
+  }
+
+  /** The longest that one has waited since then. */
+  get longest_ms(): number {
+    return this.#longest_ms;
+  }
+
+  #take(n: number): void {
+    const now = performance.now();
+    this.#longest_ms = Math.max(this.#longest_ms, now - (this.#taken_at[n] ?? now));
+    this.#taken_at[n] = now;
+  }
+
+  /** What was done and looked at. */
+  get counts(): PartsCounts {
+    const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((so, one) => so + of(one), 0);
+    return {
+      lines: sum(this.#writers, ({ acknowledged }) => acknowledged),
+      connections: sum(this.#readers.flat(), ({ connections }) => connections),
+      builds: sum(this.#builders, ({ counts }) => counts.builds),
+      starts: sum(this.#dues, ({ begun }) => begun),
+    };
   }
 
   /** How long the agent that has waited longest waits for its lines to be taken. */
@@ -106,17 +135,19 @@ export class PartsLoad {
     await Promise.all(this.#writing);
     for (const one of this.#writers) await one.settle();
     const wrong = await new LineOracle().check(this.#admin, this.#writers);
-    for (const [n, reader] of this.#readers.entries()) {
+    for (const [n, readers] of this.#readers.entries()) {
       const stored = await storedLines(this.#admin, this.#writers[n]?.options.agent_id ?? "");
-      await reader.seen(stored.length).catch((error) => {
-        wrong.push(`${(error as Error).message}, over ${reader.connections} connections`);
-      });
-      wrong.push(...difference(reader.lines, stored));
-      reader.stop();
+      for (const reader of readers) {
+        await reader.seen(stored.length).catch((error) => {
+          wrong.push(`${(error as Error).message}, over ${reader.connections} connections`);
+        });
+        wrong.push(...difference(reader.lines, stored));
+        reader.stop();
+      }
     }
     await Promise.all(this.#working);
     for (const one of this.#builders) wrong.push(...(await one.check(true)));
-    for (const one of this.#dues) wrong.push(...(await startsOf(one)));
+    for (const one of this.#dues) wrong.push(...(await one.check()));
     return wrong;
   }
 }
@@ -128,27 +159,4 @@ const person = async ({ admin, organization_id }: World, n: number): Promise<Cli
   const account = { email, username, password, login_type: "password", organization_ids: [organization_id] };
   await admin.post<unknown>("/api/v2/users", account);
   return await admin.as(undefined).signIn(email, password);
-};
-
-/** A stopped workspace that starts at the minute after the next one. */
-const due = async (owner: Client, name: string, template_id: string): Promise<Due> => {
-  const { id } = await makeWorkspace(owner, name, template_id);
-  const stop = await owner.post<{ id: string }>(`/api/v2/workspaces/${id}/builds`, { transition: "stop" });
-  await endedBuild(owner, stop.id);
-  const at = Math.ceil(Date.now() / MINUTE_MS + 1) * MINUTE_MS;
-  const time = new Date(at);
-  const schedule = `CRON_TZ=UTC ${time.getUTCMinutes()} ${time.getUTCHours()} * * *`;
-  await insist(() => call(owner, "PUT", `/api/v2/workspaces/${id}/autostart`, { schedule }));
-  return { id, owner, at };
-};
-
-/** What is wrong with the builds that it began by itself, once its time has come. */
-const startsOf = async ({ id, owner, at }: Due): Promise<string[]> => {
-  const begun = async () =>
-    (await read<{ reason: string }[]>(owner, `/api/v2/workspaces/${id}/builds`)).filter(
-      ({ reason }) => reason === "autostart",
-    ).length;
-  await until(async () => (await begun()) > 0, { patience: Math.max(0, at - Date.now()) + LATE_MS }).catch(() => {});
-  const count = await begun();
-  return count === 1 ? [] : [`a workspace that was to start once by itself was started ${count} times`];
 };

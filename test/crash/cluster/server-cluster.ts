@@ -7,34 +7,34 @@ import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
+import { PATIENCE_MS as AGENT_MS } from "../oracle/calls.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { CLIENT_MS, ClusterLoad } from "./cluster-load.ts";
 import { judge, type Row } from "./cluster-oracle.ts";
+import { notePartWriters, partEvents } from "./part-events.ts";
 import { PartsLoad } from "./parts-load.ts";
-import { judgeParts, notePartWriters, partEvents } from "./parts-oracle.ts";
+import { judgeParts } from "./parts-oracle.ts";
+import { type Pause, type Run, type TortureResult, tortureRounds } from "./rounds.ts";
 
 export const FAULTS = ["kill", "stop", "cut", "hand-over", "kill-spare"] as const;
 export type Fault = (typeof FAULTS)[number];
-export type Pause = { readonly fault: string; readonly ms: number };
-export type TortureResult = {
-  readonly acknowledged: number;
-  readonly unknown: number;
-  readonly refused: number;
-  /** The longest time without an acknowledged write behind each fault. */
-  readonly pauses: readonly Pause[];
-  readonly wrong: readonly string[];
-};
 
 const NODES = [1, 2, 3] as const;
+/** Agents may write as much as a run takes. */
+const ENOUGH_LINES = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
+/** What a fault takes, about, so that something falls due by the clock while there are faults. */
+const FAULTS_A_MINUTE = 6;
+/** Where every node is active the next fault waits for so long at most: parts are on their way then, or rest. */
+const BETWEEN_MS = 2000;
 /**
  * How long nothing may be acknowledged once a fault has been done: a node takes over when the lease has ended and is ready about a second
  * later; the rest is for a machine that others use, too.
  */
 const PAUSE_MS = LEASE_MS + 1000 + 4000;
 /** Where packets vanish each client finds out by waiting for its answer, in the worst case twice. */
-const SILENT_MS = 2 * CLIENT_MS + 1000;
 const SILENT = /^(node|spare|client)-(node|client)/;
-const longestPause = (fault: string): number => (SILENT.test(fault) ? Math.max(SILENT_MS, PAUSE_MS) : PAUSE_MS);
+const longestPause = (fault: string, client_ms = CLIENT_MS): number =>
+  SILENT.test(fault) ? Math.max(2 * client_ms + 1000, PAUSE_MS) : PAUSE_MS;
 
 const hasEnded = (node: NodeProcess): Promise<boolean> =>
   Promise.race([node.exited.then(() => true), Bun.sleep(20).then(() => false)]);
@@ -135,7 +135,8 @@ export const torture = async <F extends string>(
   const begin = async (n: number): Promise<void> => {
     const time = starts.get(n) ?? 0;
     starts.set(n, time + 1);
-    nodes.set(n, await cluster.start(n, start(n, time)));
+    const options = start(n, time);
+    nodes.set(n, await cluster.start(n, { ...options, env: { ...ENOUGH_LINES, ...options.env } }));
   };
   for (const n of NODES) await begin(n);
   const first = nodes.get(1);
@@ -144,7 +145,13 @@ export const torture = async <F extends string>(
   await noteWriters(await truth());
   const anyNode = (): NodeProcess | undefined => [...nodes.values()][Math.floor(random() * nodes.size)];
   const load = new ClusterLoad(anyNode, token ?? "");
-  const parts = isEveryActive() ? await PartsLoad.make(anyNode, token ?? "", random) : undefined;
+  const parts = isEveryActive()
+    ? await PartsLoad.make(anyNode, {
+        token: token ?? "",
+        random,
+        minutes: 1 + Math.floor(faults.length / FAULTS_A_MINUTE),
+      })
+    : undefined;
   if (parts) await notePartWriters(await truth());
   load.start();
   parts?.start();
@@ -152,6 +159,7 @@ export const torture = async <F extends string>(
   const goesOn = async (after: string): Promise<number> => {
     const seen = load.acknowledged;
     load.watch();
+    parts?.watch();
     const isOn = (): boolean => load.acknowledged >= seen + 10;
     await until(isOn, { what: `writes to go on after ${after}` }).catch((error) => {
       throw new Error(`${(error as Error).message}; the nodes said\n${said()}`);
@@ -176,13 +184,15 @@ export const torture = async <F extends string>(
       active.signal("SIGCONT");
     }
     const other = await more?.(fault as F, { active: number, spare, nodes, acknowledged: () => load.acknowledged });
-    const ms = await goesOn(fault);
-    pauses.push({ fault, ms });
+    const first_ms = await goesOn(fault);
     if (parts)
       await until(() => parts.pause_ms === 0, { what: `lines of every part to be taken after ${fault}` }).catch(
         (error) => wrong.push(`${(error as Error).message}: ${said()}`),
       );
-    if (ms > longestPause(fault))
+    const parts_ms = parts?.longest_ms ?? 0;
+    const ms = Math.max(first_ms, parts_ms);
+    pauses.push({ fault, ms });
+    if (first_ms > longestPause(fault) || parts_ms > longestPause(fault, AGENT_MS))
       wrong.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${said()}`);
     await other?.end?.();
     if (ended) await nodes.get(ended.node)?.exited;
@@ -192,6 +202,7 @@ export const torture = async <F extends string>(
     for (const [n, node] of nodes) {
       if (await hasEnded(node)) await begin(n);
     }
+    if (parts) await Bun.sleep(random() * BETWEEN_MS);
   }
   await load.stop();
   await until(() => cluster.active().catch(() => undefined), { what: "an active node" });
@@ -201,6 +212,7 @@ export const torture = async <F extends string>(
   const judged = parts ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
   if (parts) wrong.push(...(await parts.finish()), ...judgeParts(await partEvents(await truth())));
   return {
+    ...(parts ? { parts: parts.counts } : {}),
     acknowledged: load.acknowledged,
     unknown: load.count("unknown"),
     refused: load.count("refused"),
@@ -209,52 +221,25 @@ export const torture = async <F extends string>(
   };
 };
 
-const longestOf = (pauses: readonly Pause[]): Pause =>
-  pauses.reduce((longest, one) => (one.ms > longest.ms ? one : longest), { fault: "none", ms: 0 });
-
-type Run = (faults: readonly string[], seed: number) => Promise<TortureResult>;
-
-/** Rounds of the faults, each in an order of its own where `isShuffled`; what came of them in one line. */
-export const tortureRounds = async (
-  { rounds, seed, log }: CheckOptions,
-  { faults, isShuffled = true, run }: { faults: readonly string[]; isShuffled?: boolean; run: Run },
-): Promise<string> => {
-  let [acknowledged, unknown, refused] = [0, 0, 0];
-  const pauses: Pause[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const random = randomFrom(seed + round);
-    const order = faults.map((fault) => [isShuffled ? random() : 0, fault] as const).sort(([a], [b]) => a - b);
-    const result = await run(
-      order.map(([, fault]) => fault),
-      seed + round,
-    );
-    if (result.wrong.length > 0) throw new Error(`seed ${seed + round}: ${result.wrong.slice(0, 5).join("; ")}`);
-    acknowledged += result.acknowledged;
-    unknown += result.unknown;
-    refused += result.refused;
-    pauses.push(...result.pauses);
-    const longest = longestOf(result.pauses);
-    log(
-      `round ${round}: ${result.acknowledged} acknowledged, longest pause ${Math.round(longest.ms)} ms after ${longest.fault}`,
-    );
-  }
-  const longest = longestOf(pauses);
-  return `${acknowledged} writes acknowledged, none lost; ${refused} refused, none there; ${unknown} unknown, none twice; no node has written after the next; longest pause ${(longest.ms / 1000).toFixed(1)} s (${longest.fault}) with a lease of ${LEASE_MS / 1000} s`;
-};
-
 const serverCluster = async (options: CheckOptions): Promise<string> => {
   const run: Run = (faults, seed) => tortureCluster(faults as Fault[], seed);
   return `${options.rounds * FAULTS.length} faults on three nodes, ${await tortureRounds(options, { faults: FAULTS, run })}`;
 };
 
+/** How often each node is killed in the life of one cluster: to make one, and to look through all in the end, takes longer than a kill. */
+const KILLS_EACH = 10;
+
 /** Each of three nodes in turn, whatever it does at that moment. */
-const eachKilled = async (options: CheckOptions): Promise<string> => {
+const eachKilled = async ({ rounds, ...options }: CheckOptions): Promise<string> => {
   const run: Run = async (faults, seed) => {
     await using cluster = await startCluster();
     return await torture<string>({ cluster }, faults, seed);
   };
-  const said = await tortureRounds(options, { faults: ["kill-1", "kill-2", "kill-3"], run });
-  return `each of three nodes killed ${options.rounds} times, ${said}`;
+  const each = Math.min(rounds, KILLS_EACH);
+  const clusters = Math.ceil(rounds / each);
+  const faults = ["kill-1", "kill-2", "kill-3"].flatMap((kill) => new Array<string>(each).fill(kill));
+  const said = await tortureRounds({ rounds: clusters, ...options }, { faults, run });
+  return `each of three nodes killed ${clusters * each} times, ${said}`;
 };
 
 export const checks: readonly Check[] = needs.postgres.found

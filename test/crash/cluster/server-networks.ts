@@ -8,7 +8,8 @@ import { startCluster } from "#test/support/cluster.ts";
 import { needs } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
-import { type Seen, type TortureResult, torture, tortureRounds } from "./server-cluster.ts";
+import { type TortureResult, tortureRounds } from "./rounds.ts";
+import { type Seen, torture } from "./server-cluster.ts";
 
 export const NETWORK_FAULTS = [
   ...["node-database", "database-node", "node-database-both", "node-node", "spare-node", "node-node-both"],

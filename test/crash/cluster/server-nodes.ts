@@ -8,7 +8,8 @@ import { randomFrom } from "#test/support/random.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
-import { FAULTS, type Seen, type TortureResult, torture, tortureRounds } from "./server-cluster.ts";
+import { type TortureResult, tortureRounds } from "./rounds.ts";
+import { FAULTS, type Seen, torture } from "./server-cluster.ts";
 
 /** Milliseconds for which a node stands still between its guard and its COMMIT; the database ends the transaction after 2 s. */
 const STANDS_MS: Readonly<Record<string, number>> = {

@@ -1,0 +1,167 @@
+// Whether the oracle of nodes that are all active sees what it is there to see: by its events alone, and on a real database whose guard of parts is
+// left out or too weak.
+import { afterEach, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { handOver, joinParts, partsGuardOf, takeOver } from "#db/pg/parts/moves.ts";
+import { Primary } from "#db/pg/primary.ts";
+import { PgWriter } from "#db/pg/writer.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { until } from "#test/support/until.ts";
+import { notePartWriters, partEvents } from "../crash/cluster/part-events.ts";
+import { judgeParts, type PartEvent } from "../crash/cluster/parts-oracle.ts";
+
+const given = (part: number, node: string): PartEvent => ({ kind: "given", part, node });
+const wrote = (part: number, writer: string): PartEvent => ({ kind: "wrote", part, writer, what: "a line" });
+const began = (part: number, writer: string): PartEvent => ({ kind: "began", part, writer, what: "job 1" });
+
+test("[CP-3] lets parts go round, back to who has had them, and connections be made anew", () => {
+  expect(
+    judgeParts([
+      ...[given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c2")],
+      ...[given(1, "b 2"), wrote(1, "c2"), given(1, "a 1"), wrote(1, "c1"), wrote(1, "c3"), wrote(2, "c4")],
+    ]),
+  ).toEqual([]);
+});
+
+test("[CP-3] finds who writes for a part that another has, that it has lost, or that nobody has", () => {
+  expect(judgeParts([given(1, "a 1"), wrote(1, "c1"), given(1, "b 2"), wrote(1, "c1")])).toEqual([
+    "a line of part 1 was written by a 1 while b 2 had it",
+  ]);
+  expect(judgeParts([given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c1")])).toEqual([
+    "a line of part 2 was written by a 1 while b 2 had it",
+  ]);
+  expect(judgeParts([wrote(1, "c1")])).toEqual(["a line of part 1 was written by nobody while nobody had it"]);
+});
+
+test("[CP-3] finds a job that its node begins twice, and lets the next node go on with it", () => {
+  const jobs = [given(1, "a 1"), began(1, "c1"), given(1, "b 2"), began(1, "c2")];
+  expect(judgeParts(jobs)).toEqual([]);
+  expect(judgeParts([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was begun twice by b 2"]);
+  // The next one has died before it came to it.
+  expect(judgeParts([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
+});
+
+test("[CP-3] [CP-54] finds a run of a job that goes on beside the next one, also where the part has been away in between", () => {
+  const said = (line: string): PartEvent => ({ kind: "said", part: 1, writer: "c1", what: "job 1", line });
+  const ended: PartEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
+  const away = [given(1, "b 2"), given(1, "a 1")];
+  const first = [given(1, "a 1"), began(1, "c1"), said("begin")];
+  // Whoever gets the part back begins anew, once the run before has ended.
+  expect(judgeParts([...first, ...away, began(1, "c1"), said("begin"), said("end"), ended])).toEqual([]);
+  expect(judgeParts([...first, ...away, began(1, "c1"), said("begin"), said("end"), said("end"), ended])).toEqual([
+    'job 1 of part 1 said "end" twice by a 1',
+  ]);
+  expect(judgeParts([...first, said("end"), ended, said("more")])).toEqual([
+    "job 1 of part 1 said after its end by a 1",
+  ]);
+  expect(judgeParts([...first, ended, ...away, began(1, "c1"), ended])).toEqual([
+    "job 1 of part 1 began after its end by a 1",
+  ]);
+  expect(judgeParts([...first, ended, ended])).toEqual(["job 1 of part 1 ended after its end by a 1"]);
+});
+
+const LEASE_MS = 60_000;
+const PART = 7;
+let database: TestDatabase | undefined;
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+  await database?.remove();
+});
+
+/** Two nodes, of which `a` has the part, on a database that notes who writes for it. */
+const twoNodes = async (guardFor = partsGuardOf) => {
+  database = await createDatabase();
+  const { url } = database;
+  const sql = new SQL(url, { max: 3 });
+  ends.push(() => sql.close());
+  await sql.unsafe("create table written (part bigint not null)");
+  const mover = await sql.reserve();
+  ends.push(async () => mover.release());
+  const join = async (name: string) => {
+    const epoch = await joinParts(mover, name, LEASE_MS);
+    const primary = new Primary(url);
+    const writer = new PgWriter({ primary, guard: guardFor(name, epoch), fatal: () => {} });
+    ends.push(async () => {
+      await writer.stop();
+      await primary.close();
+    });
+    const write = () =>
+      writer.submit([{ sql: "insert into written (part) values (?)", rows: [[PART]] }], PART).catch(() => {});
+    return { node: name, epoch, write };
+  };
+  const [a, b] = [await join("a"), await join("b")];
+  await takeOver(mover, LEASE_MS);
+  await mover.unsafe("update parts set node = 'a', epoch = $1 where part = $2", [a.epoch, PART]);
+  await notePartWriters(url, { written: "new.part" });
+  const give = () => handOver(mover, a, [{ part: PART, to: "b" }]);
+  const judged = async () => judgeParts(await partEvents(url)).map((one) => one.replace(/ \d+/g, " N"));
+  return { sql, a, b, give, judged };
+};
+
+const SEEN = ["written of part N was written by a N while b N had it"];
+
+testNeeding(
+  [needs.postgres],
+  "[CP-3] a node whose guard asks for no parts writes for one that it has given away, and the oracle sees that",
+  async () => {
+    const write = async ({ a, b, give, judged }: Awaited<ReturnType<typeof twoNodes>>) => {
+      await a.write();
+      await give();
+      await b.write();
+      await a.write();
+      return await judged();
+    };
+    expect(await write(await twoNodes())).toEqual([]);
+    for (const end of ends.splice(0).reverse()) await end();
+    await database?.remove();
+    expect(await write(await twoNodes((node, epoch) => () => partsGuardOf(node, epoch)([])))).toEqual(SEEN);
+  },
+);
+
+/** What a group of `a` does that has passed the guard when the part is given away; `lock` is that of the guard. */
+const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
+  const { sql, a, b, give, judged } = await twoNodes();
+  const [{ text }] = await sql.unsafe("select pg_get_functiondef('own_parts'::regproc) as text");
+  expect(text.split("for share").length).toBe(3);
+  await sql.unsafe(text.replaceAll("for share", `for ${lock}`));
+  const group = await sql.reserve();
+  const guard = partsGuardOf("a", a.epoch)([PART]);
+  const passed = async () => {
+    await group.unsafe("begin");
+    await group.unsafe(guard.text, guard.params as never[]);
+  };
+  const written = async () => {
+    await group.unsafe("insert into written (part) values ($1)", [PART]);
+    await group.unsafe("commit");
+  };
+  await passed();
+  await written();
+  await passed();
+  let given = false;
+  const giving = give().then(() => {
+    given = true;
+  });
+  const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  await until(async () => given || (await sql.unsafe(waits)).length > 0, {
+    what: "the part to be given, or waited for",
+  });
+  if (given) await b.write();
+  await written();
+  group.release();
+  await giving;
+  await b.write();
+  return await judged();
+};
+
+testNeeding(
+  [needs.postgres],
+  "[CP-3] a guard of parts with a weaker lock lets its group write beside the next owner, and the oracle sees that",
+  async () => {
+    expect(await pastTheGuard("share")).toEqual([]);
+    for (const end of ends.splice(0).reverse()) await end();
+    await database?.remove();
+    expect(await pastTheGuard("key share")).toEqual(SEEN);
+  },
+);

@@ -1,0 +1,67 @@
+// Rounds of faults on three nodes, and what came of all of them in one line.
+import { LEASE_MS } from "#test/support/cluster.ts";
+import { randomFrom } from "#test/support/random.ts";
+import type { CheckOptions } from "../store/store-crash.ts";
+import type { PartsCounts } from "./parts-load.ts";
+
+export type Pause = { readonly fault: string; readonly ms: number };
+export type TortureResult = {
+  readonly acknowledged: number;
+  readonly unknown: number;
+  readonly refused: number;
+  /** The longest time without an acknowledged write behind each fault. */
+  readonly pauses: readonly Pause[];
+  readonly wrong: readonly string[];
+  /** What people of several parts have done meanwhile. */
+  readonly parts?: PartsCounts;
+};
+
+const longestOf = (pauses: readonly Pause[]): Pause =>
+  pauses.reduce((longest, one) => (one.ms > longest.ms ? one : longest), { fault: "none", ms: 0 });
+
+const added = (a: PartsCounts | undefined, b: PartsCounts | undefined): PartsCounts | undefined =>
+  a && b
+    ? {
+        lines: a.lines + b.lines,
+        connections: a.connections + b.connections,
+        builds: a.builds + b.builds,
+        starts: a.starts + b.starts,
+      }
+    : (a ?? b);
+
+const inWords = (parts: PartsCounts | undefined): string =>
+  parts
+    ? `, ${parts.lines} lines, ${parts.builds} builds, ${parts.starts} starts by the clock and ${parts.connections} connections of followers`
+    : "";
+
+export type Run = (faults: readonly string[], seed: number) => Promise<TortureResult>;
+
+/** Rounds of the faults, each in an order of its own where `isShuffled`; what came of them in one line. */
+export const tortureRounds = async (
+  { rounds, seed, log }: CheckOptions,
+  { faults, isShuffled = true, run }: { faults: readonly string[]; isShuffled?: boolean; run: Run },
+): Promise<string> => {
+  let [acknowledged, unknown, refused] = [0, 0, 0];
+  let parts: PartsCounts | undefined;
+  const pauses: Pause[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const random = randomFrom(seed + round);
+    const order = faults.map((fault) => [isShuffled ? random() : 0, fault] as const).sort(([a], [b]) => a - b);
+    const result = await run(
+      order.map(([, fault]) => fault),
+      seed + round,
+    );
+    if (result.wrong.length > 0) throw new Error(`seed ${seed + round}: ${result.wrong.slice(0, 5).join("; ")}`);
+    acknowledged += result.acknowledged;
+    unknown += result.unknown;
+    refused += result.refused;
+    parts = added(parts, result.parts);
+    pauses.push(...result.pauses);
+    const longest = longestOf(result.pauses);
+    log(
+      `round ${round}: ${result.acknowledged} acknowledged, longest pause ${Math.round(longest.ms)} ms after ${longest.fault}${inWords(result.parts)}`,
+    );
+  }
+  const longest = longestOf(pauses);
+  return `${acknowledged} writes acknowledged${inWords(parts)}, none lost; ${refused} refused, none there; ${unknown} unknown, none twice; no node has written after the next; longest pause ${(longest.ms / 1000).toFixed(1)} s (${longest.fault}) with a lease of ${LEASE_MS / 1000} s`;
+};
