@@ -20,7 +20,7 @@ import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { listAgentScripts } from "#db/agents/scripts.ts";
 import { deleteSubAgent, listSubAgents } from "#db/agents/sub-agents.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { CommitError, type Store } from "#db/engine/store.ts";
+import type { Store } from "#db/engine/store.ts";
 import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
@@ -52,29 +52,10 @@ export class AgentActor extends Actor<AgentState> {
   readonly #deps: AgentDeps;
   /** There while batches wait: an agent that says nothing has none. */
   #appends: Batcher<LogBatch, AppendOutcome> | undefined;
-  /** A commit was not confirmed: what it has stored nobody was told. */
-  #isUnsure = false;
 
   constructor(id: string, deps: AgentDeps) {
     super(id, deps.store);
     this.#deps = deps;
-  }
-
-  /** The turn behind a commit that was not confirmed finds what is stored, or writes it: followers then read for themselves. */
-  protected override async handle<Reply>(
-    decide: (state: AgentState) => Outcome<AgentState, Reply> | Promise<Outcome<AgentState, Reply>>,
-  ): Promise<Reply> {
-    try {
-      const reply = await super.handle(decide);
-      if (this.#isUnsure) {
-        this.#isUnsure = false;
-        this.#deps.topics.publish("agent_logs_missed", this.id, {});
-      }
-      return reply;
-    } catch (error) {
-      this.#isUnsure ||= error instanceof CommitError && error.reason === "unknown";
-      throw error;
-    }
   }
 
   protected part({ agent }: AgentState): number {
@@ -83,6 +64,13 @@ export class AgentActor extends Actor<AgentState> {
 
   protected override about({ agent }: AgentState): string {
     return agent.workspace_id;
+  }
+
+  protected override unconfirmed(_: AgentState | undefined, found: AgentState | undefined): void {
+    const { topics } = this.#deps;
+    topics.publish("agent_logs_missed", this.id, {});
+    topics.publish("agent_metadata", this.id, {});
+    if (found) this.#announce(found);
   }
 
   protected override async load(): Promise<AgentState | undefined> {

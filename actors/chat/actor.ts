@@ -9,7 +9,7 @@ import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import { outsideTurn } from "../runtime/mailbox.ts";
-import { announce, resume, tellChanges, tellReaders } from "./announce.ts";
+import { announce, announceAgain, resume, tellChanges, tellReaders } from "./announce.ts";
 import { auditSharing, chatEntries } from "./audit.ts";
 import { decide, lateOutcome, outcomeOf, withAnswer } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
@@ -67,6 +67,11 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     // A turn that is owed but not running: after a start, and after a commit that could not be confirmed.
     if (state) outsideTurn(() => resume(this.#deps.effects, state));
     return state;
+  }
+
+  protected override unconfirmed(before: ChatState | undefined, found: ChatState | undefined): void {
+    if (found) announceAgain(this.#deps, before, found);
+    else tellReaders(this.#deps.topics, this.id);
   }
 
   protected override entries(

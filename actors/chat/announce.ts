@@ -29,6 +29,17 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
   }
 };
 
+/** A commit could not be confirmed: whoever would have been told what is so now reads it all again. Its turn goes on already. */
+export const announceAgain = ({ topics, effects }: Deps, before: ChatState | undefined, found: ChatState): void => {
+  effects.wordsAdded();
+  topics.publish("chat", found.id, { ...pictureOf(found), messages: [], reset: true });
+  tellOwner(topics, found, before ? "status_change" : "created");
+  if (before) tellChanges(topics, before, found);
+  if (found.status === "requires_action") tellOwner(topics, found, "action_required");
+  tellReaders(topics, found.id);
+  for (const kind of ["notified", "inbox"] as const) topics.publish(kind, found.owner_id, {});
+};
+
 const isActive = ({ status }: ChatState): boolean => status === "running" || status === "interrupting";
 
 /** What lists show of the chat beside its status. */

@@ -1,13 +1,19 @@
 // What a running job says, gathered and handed to the job's owner once per turn of the event loop: a build that prints a thousand
 // lines costs its mailbox one message. In order, one message at a time, bounded by the log's own limit (rule JB-11).
 import type { Clock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
 import type { LogLevel } from "#schema/log-level.ts";
 import type { JobLogSource, JobTiming } from "#schema/workspaces/job.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import { JOB_LOG_LIMIT, type NewLogLine } from "./logs.ts";
 
-export type Said = { readonly logs: readonly NewLogLine[]; readonly timings: readonly JobTiming[] };
+/** `id`: the same when it is said again. */
+export type Said = {
+  readonly id?: string;
+  readonly logs: readonly NewLogLine[];
+  readonly timings: readonly JobTiming[];
+};
 
 const TRIES = 20;
 const RETRY_MS = 250;
@@ -63,7 +69,7 @@ export class JobReport implements Report {
   }
 
   async #hand(): Promise<void> {
-    const said: Said = { logs: this.#logs.splice(0, LINES), timings: this.#timings.splice(0) };
+    const said: Said = { id: uuid(), logs: this.#logs.splice(0, LINES), timings: this.#timings.splice(0) };
     for (let left = TRIES; left > 0; left--) {
       try {
         await this.#send(said);

@@ -1,10 +1,13 @@
 // What every actor is: the only writer of its rows. A message is decided on the state in memory, its writes are committed, and
 // only then is anything announced, started or answered (docs/spec/design.md 3, rules 1 to 3).
 
+import { systemClock } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
+import { pause } from "#base/retry.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import type { Store } from "#db/engine/store.ts";
+import { CommitError, type Store } from "#db/engine/store.ts";
 import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
 import { Mailbox, outsideTurn } from "./mailbox.ts";
 
@@ -18,6 +21,10 @@ export type Outcome<State, Reply> = {
   readonly reply: Reply;
 };
 
+/** How often it is looked at what a commit has left that could not be confirmed, and how long after one another, while nothing can be read. */
+const LOOKS = 60;
+const LOOK_AGAIN_MS = 1_000;
+
 /**
  * Subclasses offer messages as public methods that take one plain JSON argument and return a promise. Each calls `handle` or
  * `handleCreate` once.
@@ -28,6 +35,10 @@ export abstract class Actor<State> {
   readonly #store: Store;
   readonly #mailbox: Mailbox;
   #state: State | undefined;
+  /** A commit was not confirmed, and nobody was told what it has stored; `before` is what was so until then. */
+  #unsure: { readonly before: State | undefined } | undefined;
+  #isLooking = false;
+  #isLetGo = false;
 
   constructor(id: string, store: Store) {
     this.id = id;
@@ -54,6 +65,12 @@ export abstract class Actor<State> {
   /** Notices are on disk now. */
   protected noticed(_state: State): void {}
 
+  /**
+   * A commit could not be confirmed. This is what is stored now: whoever would have been told of the commit, or begun by it, is to look for
+   * themselves. It may not have been stored at all. `found` is undefined when the thing is no more.
+   */
+  protected unconfirmed(_before: State | undefined, _found: State | undefined): void {}
+
   /** The one workspace whose agents' rows a turn writes, where that is so (`Store.commit`). */
   protected about(_state: State): string | undefined {
     return undefined;
@@ -72,9 +89,9 @@ export abstract class Actor<State> {
     decide: (state: State) => Outcome<State, Reply> | Promise<Outcome<State, Reply>>,
   ): Promise<Reply> {
     return this.#mailbox.run(async () => {
-      this.#state ??= await this.load();
-      if (this.#state === undefined) throw notFound();
-      const outcome = await decide(this.#state);
+      const state = this.#unsure || this.#state === undefined ? await this.#loaded() : this.#state;
+      if (state === undefined) throw notFound();
+      const outcome = await decide(state);
       await this.#commit(outcome);
       return outcome.reply;
     });
@@ -96,7 +113,12 @@ export abstract class Actor<State> {
 
   /** True when the instance can be dropped without losing anything. */
   get quiet(): boolean {
-    return this.#mailbox.idle && this.mayLeave();
+    return this.#mailbox.idle && !this.#isLooking && this.mayLeave();
+  }
+
+  /** Nobody sends it anything any more: what it has left to do by itself is another instance's. */
+  letGo(): void {
+    this.#isLetGo = true;
   }
 
   /** Resolves when every message that was waiting has been answered. */
@@ -109,6 +131,27 @@ export abstract class Actor<State> {
     return this.#mailbox.idle;
   }
 
+  async #loaded(): Promise<State | undefined> {
+    this.#state ??= await this.load();
+    const [found, unsure] = [this.#state, this.#unsure];
+    this.#unsure = undefined;
+    if (unsure) outsideTurn(() => this.unconfirmed(unsure.before, found));
+    return found;
+  }
+
+  /** Of what could not be confirmed nobody may ever ask: a build would wait in no queue, a follower for lines that are there. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    for (let looks = 0; looks < LOOKS && this.#unsure && !this.#isLetGo; looks++) {
+      if (looks > 0) await pause(systemClock, LOOK_AGAIN_MS);
+      await this.#mailbox
+        .run(async () => this.#unsure && !this.#isLetGo && this.#loaded())
+        .catch((error) => log("actors").warn("{id} cannot be looked at again: {error}", { id: this.id, error }));
+    }
+    this.#isLooking = false;
+  }
+
   async #commit(outcome: Outcome<State, unknown>): Promise<void> {
     if (outcome.writes && outcome.writes.length > 0) {
       const entries = this.entries(this.#state, outcome);
@@ -118,6 +161,10 @@ export abstract class Actor<State> {
         const writes = more.length === 0 ? outcome.writes : [...outcome.writes, ...more];
         await this.#store.commit(writes, this.about(outcome.state), this.part(outcome.state));
       } catch (error) {
+        if (error instanceof CommitError && error.reason === "unknown") {
+          this.#unsure ??= { before: this.#state };
+          outsideTurn(() => void this.#look());
+        }
         this.#state = undefined;
         throw error;
       }

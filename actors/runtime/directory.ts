@@ -100,7 +100,7 @@ export class Directory<A extends Actor<unknown>> {
   sweep(): void {
     const now = this.#clock.monotonic();
     for (const [id, { actor, used }] of this.#entries) {
-      if (actor.quiet && now - used >= IDLE_MS) this.#entries.delete(id);
+      if (actor.quiet && now - used >= IDLE_MS) this.#drop(id, actor);
     }
   }
 
@@ -108,7 +108,7 @@ export class Directory<A extends Actor<unknown>> {
   async stop(): Promise<void> {
     this.#stopping = true;
     await Promise.all([...this.#entries.values()].map(({ actor }) => actor.drained()));
-    this.#entries.clear();
+    for (const [id, { actor }] of this.#entries) this.#drop(id, actor);
   }
 
   /**
@@ -127,6 +127,11 @@ export class Directory<A extends Actor<unknown>> {
       await actor.drained();
     } while (!actor.rests);
     if (stays()) return;
-    if (this.#entries.get(id)?.actor === actor) this.#entries.delete(id);
+    if (this.#entries.get(id)?.actor === actor) this.#drop(id, actor);
+  }
+
+  #drop(id: string, actor: A): void {
+    actor.letGo();
+    this.#entries.delete(id);
   }
 }

@@ -18,7 +18,8 @@ import {
 import { findJob, insertJob } from "#db/workspaces/jobs.ts";
 import { lookAtPrebuilds } from "#db/workspaces/prebuilds.ts";
 import { jobStatus } from "#schema/workspaces/job.ts";
-import type { NewLogLine } from "../job/logs.ts";
+import type { Said } from "../job/report.ts";
+import { SaidOnce } from "../job/said-once.ts";
 import { reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
@@ -73,10 +74,12 @@ export type Late = "done" | "stale";
 
 export class TemplateVersionActor extends Actor<VersionState> {
   readonly #deps: TemplateVersionDeps;
+  readonly #saidOnce: SaidOnce;
 
   constructor(id: string, deps: TemplateVersionDeps) {
     super(id, deps.store);
     this.#deps = deps;
+    this.#saidOnce = new SaidOnce(deps.store);
   }
 
   protected part({ version }: VersionState): number {
@@ -90,6 +93,17 @@ export class TemplateVersionActor extends Actor<VersionState> {
     if (!row || !job) return undefined;
     const { manifest: _manifest, readme: _readme, has_ai_task: _task, has_external_agent: _agent, ...version } = row;
     return { version, job };
+  }
+
+  protected override unconfirmed(_: VersionState | undefined, found: VersionState | undefined): void {
+    if (!found) return;
+    const { job, version } = found;
+    const { topics, imports } = this.#deps;
+    const status = jobStatus(job);
+    topics.publish("job", job.id, { logs: [], done: job.completed_at !== null });
+    for (const id of [this.id, version.template_id]) if (id !== null) topics.publish("shown_changed", id, {});
+    if (status === "pending") this.#submit(found);
+    if (status === "canceling") imports.cancel(job.id);
   }
 
   protected override entries(
@@ -141,9 +155,11 @@ export class TemplateVersionActor extends Actor<VersionState> {
   }
 
   /** Lines of the running import. */
-  say({ logs }: { readonly logs: readonly NewLogLine[] }): Promise<Late> {
-    return this.handle(async (state) => {
-      const first_id = logs.length > 0 ? await this.#deps.store.reserve("job_logs", logs.length) : 0;
+  say(said: Pick<Said, "id" | "logs">): Promise<Late> {
+    return this.handle<Late>(async (state) => {
+      const { logs } = said;
+      const first_id = await this.#saidOnce.numbersFor(state.job, said);
+      if (first_id === "stored") return { state, reply: "done" };
       return this.#late(state, { type: "say", now: this.#now(), first_id, logs });
     });
   }

@@ -13,6 +13,7 @@ import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { appendLogs, presentJobLog } from "../job/logs.ts";
 import type { Said } from "../job/report.ts";
+import { SaidOnce } from "../job/said-once.ts";
 import { type JobCommand, reapDue, transitionJob } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
@@ -50,11 +51,13 @@ export type StartedDryRun = { readonly request: ProvisionRequest } | "stale";
 
 export class DryRunActor extends Actor<JobRow> {
   readonly #deps: DryRunDeps;
+  readonly #saidOnce: SaidOnce;
 
   /** The id is the job's. */
   constructor(id: string, deps: DryRunDeps) {
     super(id, deps.store);
     this.#deps = deps;
+    this.#saidOnce = new SaidOnce(deps.store);
   }
 
   /** Undefined for one that an older version has made. */
@@ -65,6 +68,14 @@ export class DryRunActor extends Actor<JobRow> {
   protected async load(): Promise<JobRow | undefined> {
     const job = await this.#deps.store.get(findJob({ id: this.id }));
     return job?.type === "template_version_dry_run" ? job : undefined;
+  }
+
+  protected override unconfirmed(_: JobRow | undefined, job: JobRow | undefined): void {
+    if (!job) return;
+    const status = jobStatus(job);
+    this.#deps.topics.publish("job", job.id, { logs: [], done: !isActive(job) });
+    if (status === "pending") this.#submit(job);
+    if (status === "canceling") this.#deps.runs.cancel(job.id);
   }
 
   /** Makes the job, which begins as soon as a worker is free. */
@@ -94,10 +105,11 @@ export class DryRunActor extends Actor<JobRow> {
   }
 
   /** Lines and timings of the running job. */
-  say({ logs, timings }: Said): Promise<Late> {
+  say({ id, logs, timings }: Said): Promise<Late> {
     return this.handle<Late>(async (job) => {
       if (!isActive(job)) return { state: job, reply: "stale" };
-      const first_id = logs.length > 0 ? await this.#deps.store.reserve("job_logs", logs.length) : 0;
+      const first_id = await this.#saidOnce.numbersFor(job, { id, logs });
+      if (first_id === "stored") return { state: job, reply: "done" };
       const added = appendLogs(job, logs, first_id, this.#now());
       const rows = added?.rows ?? [];
       const patch = { ...added?.patch, updated_at: this.#now(), timings: [...job.timings, ...timings] };

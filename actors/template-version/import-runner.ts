@@ -63,7 +63,9 @@ export class ImportRunner implements Imports {
   }
 
   #reportOf(id: string): JobReport {
-    return new JobReport(this.#deps.clock, ({ logs }) => this.#deps.versions().ask(id, "say", { logs }));
+    return new JobReport(this.#deps.clock, ({ id: said, logs }) =>
+      this.#deps.versions().ask(id, "say", { id: said, logs }),
+    );
   }
 
   /** One job from start to end; never rejects. */

@@ -15,10 +15,10 @@ import type { ShareLevel, UpsertPortShare } from "#schema/workspaces/port-share.
 import { tagsHeard } from "#src/provisioners/external/tags.ts";
 import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { Said } from "../job/report.ts";
+import { SaidOnce } from "../job/said-once.ts";
 import { reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Worker } from "../runtime/job-queue.ts";
-import { outsideTurn } from "../runtime/mailbox.ts";
 import type { ActivityReport } from "./activity.ts";
 import type { By } from "./activity-note.ts";
 import { auditExtension, auditState, workspaceEntries } from "./audit.ts";
@@ -27,7 +27,7 @@ import type { Change, Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
 import { workspaceNotices } from "./notices.ts";
-import { type Late, outcomeOf, settled, urgencyOf } from "./outcome.ts";
+import { announceAgain, type Late, outcomeOf, settled } from "./outcome.ts";
 import { planBuild, rowsOfMade } from "./plan.ts";
 import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
 import { quotaGuards } from "./quota.ts";
@@ -52,6 +52,7 @@ export type StartedJob =
 export class WorkspaceActor extends Actor<WorkspaceState> {
   readonly #deps: WorkspaceDeps;
   readonly #times: TimedDecisions;
+  readonly #saidOnce: SaidOnce;
   /** A job whose beginning could not be confirmed, and what its worker was to be told. */
   #unheard: { readonly job_id: string; readonly begun: StartedJob } | undefined;
 
@@ -59,6 +60,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     super(id, deps.store);
     this.#deps = deps;
     this.#times = new TimedDecisions(deps);
+    this.#saidOnce = new SaidOnce(deps.store);
   }
 
   /** The timer and the derived columns go along with whatever changes what they follow from. */
@@ -80,12 +82,6 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     const { worker_id, worker_name, attempts, logs_length, logs_overflowed, timings } = job;
     const times = { created_at, updated_at, started_at, canceled_at, completed_at };
     const counts = { attempts, logs_length, logs_overflowed };
-    // A build whose commit could not be confirmed may be on disk and in no queue; the queue takes each job once.
-    if (jobStatus(job) === "pending") {
-      const { part, id: workspace_id } = workspace;
-      const waiting = { workspace_id, job_id: id, created_at, tags: job.tags, urgency: urgencyOf(build), part };
-      outsideTurn(() => this.#deps.builds.submit(waiting));
-    }
     return {
       workspace,
       build,
@@ -94,6 +90,10 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       timings,
       agent_ids: build.transition === "start" || isActive(job) ? await runningAgents(store, this.id) : [],
     };
+  }
+
+  protected override unconfirmed(before: WorkspaceState | undefined, found: WorkspaceState | undefined): void {
+    if (found) announceAgain(this.#deps, before, found);
   }
 
   protected override entries(
@@ -189,10 +189,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /** Lines and timings of a running job. */
-  say({ job_id, logs, timings }: Said & { readonly job_id: string }): Promise<Late> {
-    return this.handle(async (state) => {
+  say({ job_id, id, logs, timings }: Said & { readonly job_id: string }): Promise<Late> {
+    return this.handle<Late>(async (state) => {
       if (state.job.id !== job_id || !isActive(state.job)) return { state, reply: "stale" };
-      const first_id = logs.length > 0 ? await this.#deps.store.reserve("job_logs", logs.length) : 0;
+      const first_id = await this.#saidOnce.numbersFor(state.job, { id, logs });
+      if (first_id === "stored") return { state, reply: "done" };
       return this.#late(state, { type: "say", now: this.#deps.clock.now(), job_id, first_id, logs, timings });
     });
   }

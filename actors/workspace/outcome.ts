@@ -1,4 +1,6 @@
 // A change of a workspace as what its actor commits, announces and starts.
+
+import { isActive, jobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import type { Urgency } from "../runtime/other-queues.ts";
@@ -44,12 +46,35 @@ const announce = ({ topics, builds }: Deps, { state, events, effects }: Change):
   for (const effect of effects) {
     const { job_id } = effect;
     if (effect.do === "cancel") builds.cancel(job_id);
-    else {
-      const { build, job, tags, workspace } = state;
-      const { part } = workspace;
-      builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: urgencyOf(build), part });
-    }
+    else submit(builds, state, job_id);
   }
+};
+
+const submit = (
+  builds: Deps["builds"],
+  { build, job, tags, workspace: { id, part } }: WorkspaceState,
+  job_id: string,
+): void =>
+  builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: urgencyOf(build), part });
+
+/** A commit could not be confirmed: whoever would have been told what is so now is told to look, and a job that waits is in the queue. */
+export const announceAgain = (
+  { topics, builds }: Deps,
+  before: WorkspaceState | undefined,
+  found: WorkspaceState,
+): void => {
+  const { workspace, job, agent_ids } = found;
+  const { id, version, latest_build_id, owner_id } = workspace;
+  for (const agent_id of before?.agent_ids ?? [])
+    if (!agent_ids.includes(agent_id)) topics.publish("agent_gone", agent_id, {});
+  topics.publish("job", job.id, { logs: [], done: !isActive(job) });
+  if (before && before.job.id !== job.id) topics.publish("job", before.job.id, { logs: [], done: true });
+  topics.publish("access_changed", id, {});
+  topics.publish("workspace", id, { version, latest_build_id });
+  topics.publish("notified", owner_id, {});
+  const status = jobStatus(job);
+  if (status === "canceling") builds.cancel(job.id);
+  if (status === "pending") submit(builds, found, job.id);
 };
 
 /** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */

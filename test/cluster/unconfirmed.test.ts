@@ -7,13 +7,23 @@ import { listOpenImports } from "#db/templates/versions.ts";
 import { listOpenBuilds } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
+import type { JobLog } from "#schema/workspaces/job.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
+import { createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { contextOf, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { makeTemplate } from "#test/support/templates.ts";
+import { ECHO, makeTemplate, unique, upload } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
-import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
+import {
+  awaitBuild,
+  createBuild,
+  createWorkspace,
+  drainSocket,
+  openWorld,
+  seedTemplate,
+} from "#test/support/workspaces.ts";
 
 setDefaultTimeout(30_000);
 
@@ -60,6 +70,78 @@ testInside("[CP-56] an import whose beginning was not confirmed is worked on, on
   });
   await makeTemplate(world.admin);
   expect(losing.lost.count).toBe(1);
+});
+
+testInside("[CP-56] a build, and an import, that nobody was told to be there are worked on by themselves", async () => {
+  await using world = await openWorld({ clock: systemClock });
+  const { admin, server } = world;
+  const { template_id, organization_id } = await seedTemplate(server);
+  const { store } = contextOf(server);
+  const isMade = (table: string) => async (batch: readonly Statement[]) =>
+    batch.some(({ sql }) => sql.includes("insert") && sql.includes(`"${table}"`));
+  {
+    using _ = loseOne(store, isMade("workspace_builds"));
+    const answer = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "lost", template_id });
+    expect(answer.status).toBe(500);
+    await until(async () => (await store.all(listOpenBuilds(undefined))).length === 0);
+  }
+  const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/lost");
+  expect(latest_build.job.status).toBe("succeeded");
+  const file_id = await upload(admin, { "template.yaml": ECHO + unique() });
+  {
+    using _ = loseOne(store, isMade("template_versions"));
+    const path = `/api/v2/organizations/${organization_id}/templateversions`;
+    const answer = await admin.fetch("POST", path, { name: "lost", template_id, storage_method: "file", file_id });
+    expect(answer.status).toBe(500);
+    await until(async () => (await store.all(listOpenImports(undefined))).length === 0);
+  }
+});
+
+testInside(
+  "[CP-56] who follows the log of a build gets each line once, and its end, though they were not confirmed",
+  async () => {
+    await using world = await openWorld({ clock: systemClock });
+    const { admin, server } = world;
+    const { template_id } = await seedTemplate(server);
+    const { store } = contextOf(server);
+    const { id } = await createWorkspace(admin, template_id);
+    await awaitBuild(admin, id);
+    let begun = false;
+    const ways: ((batch: readonly Statement[]) => Promise<boolean>)[] = [
+      async (batch) => batch.some(({ sql }) => sql.includes('insert into "job_logs"')),
+      // Its end.
+      async () => {
+        const open = (await store.all(listOpenBuilds(undefined))).length;
+        begun ||= open > 0;
+        return begun && open === 0;
+      },
+    ];
+    for (const isIt of ways) {
+      begun = false;
+      using losing = loseOne(store, isIt);
+      const build = await createBuild(admin, id, "start", { log_level: "debug" });
+      using socket = await admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow=true`);
+      const { messages, closed } = await drainSocket(socket);
+      expect([closed.code, losing.lost.count]).toEqual([1000, 1]);
+      const words = (messages as JobLog[]).map(({ output }) => output);
+      expect([words.length > 0, words]).toEqual([true, [...new Set(words)]]);
+    }
+  },
+);
+
+testInside("[CP-56] who follows a chat gets a message whose commit was not confirmed", async () => {
+  await using world = await openChatWorld({ clock: systemClock });
+  const { id } = await createChat(world, "one");
+  using follower = await Follower.open(world.owner, id);
+  (await world.models.next()).say("a").finish();
+  await follower.until(({ status }) => status === "waiting");
+  const { store } = contextOf(world.server);
+  using losing = loseOne(store, async (batch) => batch.some(({ sql }) => sql.includes('insert into "messages"')));
+  const answer = await world.owner.fetch("POST", `/api/v2/chats/${id}/messages`, { content: said("two") });
+  expect([answer.status, losing.lost.count]).toEqual([500, 1]);
+  (await world.models.next()).say("b").finish();
+  await follower.until(({ history }) => history.length === 4);
+  expect(follower.history).toEqual(["user: one", "assistant: a", "user: two", "assistant: b"]);
 });
 
 testInside(

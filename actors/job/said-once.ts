@@ -1,0 +1,28 @@
+// Lines of a job whose commit could not be confirmed are said again by whoever said them: those that are stored are not stored twice.
+import type { Store } from "#db/engine/store.ts";
+import { listJobLogs } from "#db/workspaces/jobs.ts";
+import type { Said } from "./report.ts";
+
+export class SaidOnce {
+  readonly #store: Store;
+  #last: { readonly id: string; readonly first_id: number } | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The number of the first of these lines; "stored" when they are there from a time before. */
+  async numbersFor(job: { readonly key: number }, { id, logs }: Pick<Said, "id" | "logs">): Promise<number | "stored"> {
+    if (logs.length === 0) return 0;
+    if (id !== undefined && id === this.#last?.id && (await this.#isStored(job.key, this.#last.first_id)))
+      return "stored";
+    const first_id = await this.#store.reserve("job_logs", logs.length);
+    this.#last = id === undefined ? undefined : { id, first_id };
+    return first_id;
+  }
+
+  async #isStored(job: number, id: number): Promise<boolean> {
+    const [row] = await this.#store.all(listJobLogs({ job, after: id - 1, before: id + 1, limit: 1 }));
+    return row !== undefined;
+  }
+}
