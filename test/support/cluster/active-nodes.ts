@@ -1,13 +1,13 @@
 // With SLIPWAY_TEST_NODES=active beside SLIPWAY_TEST_DATABASE=postgres a test's server is three nodes that all work, each with a third of the parts,
 // behind a proxy that takes them in turn.
 import { SQL } from "bun";
-import { systemClock } from "#base/clock.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { PARTS } from "#base/parts.ts";
 import { answerReads } from "#src/cli/server/reads.ts";
 import { joinActive } from "#src/cluster/active.ts";
 import type { Membership } from "#src/cluster/membership.ts";
-import type { ContextOptions } from "#src/context/context.ts";
+import type { Context, ContextOptions } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import { startServer } from "#src/server.ts";
 import { ManualClock } from "../manual-clock.ts";
@@ -18,7 +18,6 @@ import { startProxy } from "./nodes.ts";
 /** Whether tests' servers are several nodes that all work. */
 export const asActive = process.env.SLIPWAY_TEST_NODES === "active";
 
-const NODES = 3;
 const LEASE_MS = 6000;
 
 /** `configOf`: the settings of a node, given where the proxy listens. */
@@ -29,48 +28,35 @@ export const startActiveNodes = async (
 ) => {
   const proxy = startProxy();
   const { clock } = options;
-  const shared = configOf(proxy.url);
-  const members: { membership: Membership; context: Awaited<ReturnType<typeof openContext>> }[] = [];
-  for (let i = 0; i < NODES; i++) {
-    const address = { host: "127.0.0.1", port: freePort() };
-    const config: Config = {
-      ...shared,
-      address,
-      node_address: address,
-      database_url: database,
-      cluster_active: "every",
-      cluster_lease: LEASE_MS,
-      data_dir: `${shared.data_dir}/node-${i}`,
-      encryption_key: "5".repeat(64),
-    };
-    const fatal = (error: Error): void => {
-      throw error;
-    };
-    const beside = (as: Parameters<NonNullable<Parameters<typeof joinActive>[0]["beside"]>>[0]) =>
-      answerReads(as, { config, clock: clock ?? systemClock, checkAnswers: true });
-    const membership = await joinActive({ config, clock: systemClock, fatal, beside });
-    // The first one brings the key that the others compare theirs with.
-    members.push({ membership, context: await openContext({ ...options, config, membership }) });
-  }
-  await share(database, members);
-  const nodes: { context: (typeof members)[number]["context"]; stop(): Promise<void> }[] = [];
-  for (const { context } of members) {
-    const server = await startServer(context, { checkAnswers: true });
-    proxy.targets.push(Number(server.url.port));
-    nodes.push({ context, stop: () => server.stop("the test is over") });
-  }
+  const settings = configOf(proxy.url);
+  const join = async (i: number) => {
+    const config = configOfNode(settings, { database, i });
+    const membership = await joinNode(config, clock ?? systemClock);
+    return { membership, open: () => openContext({ ...options, config, membership }) };
+  };
+  const serve = (context: Context) => startServer(context, { checkAnswers: true });
+  const first = await join(0);
+  // It brings the key that the others compare theirs with.
+  const firstContext = await first.open();
+  const others = await Promise.all([1, 2].map(join));
+  const shared = share(database, [first, ...others]);
+  const otherContexts = await Promise.all(others.map(({ open }) => open()));
+  const otherServers = await Promise.all(otherContexts.map(serve));
+  // From now on it would be asked to leave what it gives.
+  await shared;
+  const contexts = [firstContext, ...otherContexts];
+  const servers = [await serve(firstContext), ...otherServers];
+  proxy.targets.push(...servers.map(({ url }) => Number(url.port)));
   return {
     url: proxy.url,
-    contexts: nodes.map(({ context }) => context),
+    contexts,
     async stop() {
       proxy.stop();
       let isOver = false;
       const over = (async () => {
-        // The first one last, as it has what the others may still ask for.
-        for (const { context, stop } of nodes.reverse()) {
-          await stop();
-          await context[Symbol.asyncDispose]();
-        }
+        // All at once, as each waits for moments; what one may still ask of another is there until all have ended their work.
+        await Promise.all(servers.map((server) => server.stop("the test is over")));
+        await Promise.all(contexts.map((context) => context[Symbol.asyncDispose]()));
       })().finally(() => {
         isOver = true;
       });
@@ -82,14 +68,39 @@ export const startActiveNodes = async (
   };
 };
 
+const configOfNode = (shared: Config, { database, i }: { database: string; i: number }): Config => {
+  const address = { host: "127.0.0.1", port: freePort() };
+  return {
+    ...shared,
+    address,
+    node_address: address,
+    database_url: database,
+    cluster_active: "every",
+    cluster_lease: LEASE_MS,
+    data_dir: `${shared.data_dir}/node-${i}`,
+    encryption_key: "5".repeat(64),
+  };
+};
+
+const joinNode = (config: Config, clock: Clock): Promise<Membership> => {
+  const fatal = (error: Error): void => {
+    throw error;
+  };
+  const beside = (as: Parameters<NonNullable<Parameters<typeof joinActive>[0]["beside"]>>[0]) =>
+    answerReads(as, { config, clock, checkAnswers: true });
+  // Nobody comes any more when it ends, so nobody has to be passed on until no more come.
+  return joinActive({ config: { ...config, shutdown_timeout: 0 }, clock: systemClock, fatal, beside });
+};
+
 /** Each node its share at once: by itself a part that has just moved rests for the length of a lease. */
 const share = async (database: string, members: readonly { membership: Membership }[]): Promise<void> => {
   await using sql = new SQL(database, { max: 1 });
-  for (const [i, { membership }] of members.entries())
-    await sql.unsafe(
-      `update parts set node = f.node, epoch = f.epoch, given_at = clock_timestamp() from fences f where f.node = $1 and part % ${members.length} = $2`,
-      [membership.node.id, i],
-    );
+  const ids = members.map(({ membership }) => membership.node.id);
+  await sql.unsafe(
+    `update parts set node = f.node, epoch = f.epoch, given_at = clock_timestamp()
+     from fences f where f.node = ($1::text::jsonb ->> (part % ${ids.length})::int)`,
+    [JSON.stringify(ids)],
+  );
   for (const [i, { membership }] of members.entries())
     await until(() => countOf(membership) === Math.ceil((PARTS - i) / members.length), { what: "each its share" });
 };
