@@ -1,9 +1,21 @@
 // For servers that have to be told where to listen before they do.
 
-/** A port that is free now. */
+/** Below what the system gives to connections: none of them takes a port between this look and its use. */
+const FIRST = 10_000;
+const LAST = 29_999;
+
+let next = FIRST + Math.floor(Math.random() * (LAST - FIRST));
+
+/** A port that is free now, and that this process is not told again for long. */
 export const freePort = (): number => {
-  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = probe;
-  probe.stop(true);
-  return port;
+  for (;;) {
+    const port = next;
+    next = port === LAST ? FIRST : port + 1;
+    try {
+      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
+      return port;
+    } catch {
+      // Somebody else has it.
+    }
+  }
 };
