@@ -61,6 +61,8 @@ export class WorkspacesFollower implements ChangeListener {
     this.#leave = this.#changes.listen(this);
     const missed = after === undefined ? undefined : this.#changes.after(after);
     this.#missed = missed && new Set(missed);
+    // Since that place, or nobody knows: it may be of another node, or too long ago.
+    this.#rolesChanged = after !== undefined && (!this.#missed || this.#missed.has(this.#caller.user_id));
     this.#isAll = true;
     this.#wake();
   }

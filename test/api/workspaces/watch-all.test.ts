@@ -124,6 +124,25 @@ test("[WS-7] whoever is given roles, or put into an organization or out of it, i
   expect(others.told).toBe(0);
 });
 
+test("[WS-7] whoever comes back is told that they may do something else since, or that nobody knows; else they are not", async () => {
+  await using world = await openWorld();
+  const { admin } = world;
+  const { user_id, client } = await memberOf(world);
+  const toldAfter = async (place: string): Promise<number> => {
+    const followed = await follow(client, place);
+    using _socket = followed.socket;
+    await followed.next();
+    return followed.told;
+  };
+  const before = await follow(client);
+  await before.next();
+  before.socket.close();
+  expect(await toldAfter(before.id)).toBe(0);
+  await admin.put(`/api/v2/users/${user_id}/roles`, { roles: ["auditor"] });
+  expect(await toldAfter(before.id)).toBe(1);
+  expect(await toldAfter("of-another-server.12")).toBe(1);
+});
+
 test("[WS-8] a template that is changed, gets another active version, has one archived or is deleted is named to those who may see it, and to nobody else", async () => {
   await using world = await openWorld();
   const { admin } = world;

@@ -54,7 +54,7 @@ const show = (event: WorkspacesEvent | { type: "ping" }): void => {
 
 const others = new Set<() => void>();
 
-/** Calls back when one's roles or memberships are others, or may have become so while the line was cut. */
+/** Calls back when one's roles or memberships are others, or may have become so while the line was cut or the page was on its way. */
 export const onAccess = (act: () => void): (() => void) => {
   others.add(act);
   return () => others.delete(act);
@@ -89,10 +89,9 @@ export const followWorkspaces = (): void => {
     },
     message: take,
     opened: () => {
-      if (wasOpen) {
-        tellAccess();
-        tellTemplates([undefined]);
-      }
+      if (wasOpen) tellTemplates([undefined]);
+      // Who goes on from a place is told by the server.
+      if (wasOpen && lastId === "") tellAccess();
       wasOpen = true;
     },
     pings: true,
