@@ -47,7 +47,8 @@ export class AgentsDialer implements AgentDialer {
     this.#store = deps.store;
     this.#clock = deps.clock;
     this.network = new NetworkDialer(deps);
-    deps.tailnet.coordinator.listen((id) => this.#arrivals.get(id)?.ring());
+    // A daemon of ours joins the network before its tunnel is there, which is what is waited for.
+    deps.tailnet.coordinator.listen((id) => this.#isGenuine(id) && this.#arrivals.get(id)?.ring());
   }
 
   /** A tunnel of this agent is open; `replaced` is called when another takes its place. Returns how to say that it has ended. */

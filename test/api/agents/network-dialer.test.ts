@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import type { Events } from "#actors/runtime/events.ts";
 import { uuid } from "#base/ids.ts";
 import { Topics } from "#base/topics.ts";
+import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { MAX_STREAMS, NetworkDialer } from "#domain/agents/network-dialer.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
 import { localCoordinator } from "#src/tailnet/peer/local-coordinator.ts";
@@ -14,8 +15,8 @@ import { Relay } from "#src/tailnet/relay.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-/** A server's dialer and an agent in the same process. */
-const network = () => {
+/** A server's dialer and an agent in the same process, which is in the network; `isLate`: once it joins. */
+const network = ({ isLate = false } = {}) => {
   const clock = new ManualClock();
   const tailnet = { coordinator: new Coordinator(), relay: new Relay(clock) };
   const topics = new Topics<Events>();
@@ -37,8 +38,10 @@ const network = () => {
       })().catch(() => {});
     },
   });
-  void agent.run(localCoordinator(tailnet.coordinator, { id: agent_id, rules: agentRules(agent_id) }));
-  return { clock, tailnet, topics, agent_id, agent, dialer: new NetworkDialer({ clock, topics, tailnet }) };
+  const joins = (): void =>
+    void agent.run(localCoordinator(tailnet.coordinator, { id: agent_id, rules: agentRules(agent_id) }));
+  if (!isLate) joins();
+  return { joins, clock, tailnet, topics, agent_id, agent, dialer: new NetworkDialer({ clock, topics, tailnet }) };
 };
 
 test("[TN-11][TL-30] a tunnel is given up when nothing has run in it for a minute, and made again by the next who dials", async () => {
@@ -59,6 +62,20 @@ test("[TN-11][TL-30] a tunnel is given up when nothing has run in it for a minut
   expect(agent.remotes).toHaveLength(1);
   await dialer.close();
   expect(await second.closed).toMatchObject({ failure: "closed" });
+});
+
+test("[TN-1] whoever dials a daemon that has just connected waits for its tunnel, though it is in the private network already", async () => {
+  const { joins, clock, tailnet, topics, agent_id } = network({ isLate: true });
+  const row = { first_connected_at: clock.now(), last_connected_at: clock.now(), disconnected_at: null };
+  const dialer = new AgentsDialer({ clock, topics, tailnet, store: { get: async () => row } as never });
+  const daemon = dialer.expect(agent_id);
+  const dialled = dialer.dial(agent_id, 80).catch((error: Error) => error.message);
+  await clock.timerIn(5_000);
+  joins();
+  await until(() => dialer.network.has(agent_id));
+  dialer.join(agent_id, { open: () => Promise.reject(new Error("by the tunnel")) } as never, () => {});
+  expect(await dialled).toBe("by the tunnel");
+  daemon.gone();
 });
 
 test("[TN-11] one agent has so many streams and no more; those that end make room", async () => {
