@@ -7,6 +7,8 @@ export const SILENCE_LIMIT_MS = 5 * 60_000;
 export const CANCEL_LIMIT_MS = 3 * 60_000;
 /** A job that a stop of the server has interrupted this often is not begun again. */
 export const MAX_ATTEMPTS = 2;
+/** The same of one that moves between nodes: an upgrade of all of them, one after the other, takes some along several times. */
+export const MAX_MOVED_ATTEMPTS = 6;
 /** A job that so many workers were lost with is not handed to another. */
 export const MAX_WORKERS = 3;
 
@@ -55,6 +57,8 @@ export type JobCommand =
       readonly now: number;
       /** Not the server but its worker has gone, in words. */
       readonly lost?: string;
+      /** Another node has had it. */
+      readonly moved?: boolean;
     }
   /** The time limits are checked; nothing happens before they have passed. */
   | { readonly type: "reap"; readonly now: number }
@@ -85,7 +89,7 @@ export const transitionJob = (job: JobState, command: JobCommand): JobPatch | un
     case "fail":
       return failed(job, now, command.error, command.error_code);
     case "requeue":
-      return requeued(job, now, command.lost);
+      return requeued(job, command);
     case "reap":
       return now < reapDue(job) ? undefined : failed(job, now, reapReason(job));
     case "touch":
@@ -102,13 +106,16 @@ const failed = (job: JobState, now: number, error: string, code = ""): JobPatch 
   ...(job.started_at === null ? { started_at: now } : {}),
 });
 
-const requeued = (job: JobState, now: number, lost?: string): JobPatch | undefined => {
+const requeued = (
+  job: JobState,
+  { now, lost, moved }: Extract<JobCommand, { type: "requeue" }>,
+): JobPatch | undefined => {
   if (job.started_at === null) return undefined;
   if (job.canceled_at !== null) return { completed_at: now, updated_at: now };
   if (lost !== undefined && job.attempts >= MAX_WORKERS) {
     return failed(job, now, `${lost} ${job.attempts} workers were tried.`);
   }
-  if (lost === undefined && job.attempts >= MAX_ATTEMPTS)
+  if (lost === undefined && job.attempts >= (moved ? MAX_MOVED_ATTEMPTS : MAX_ATTEMPTS))
     return failed(job, now, `The server stopped ${job.attempts} times during the job.`);
   return { started_at: null, worker_id: null, worker_name: "", updated_at: now };
 };

@@ -183,13 +183,16 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.handle((state) => this.#late(state, { type: "touch", now: this.#now() }));
   }
 
-  /** After a start of the server, or when its worker was lost (`lost` says how): what waited waits again, what ran begins again. */
-  resume({ lost }: { readonly lost?: string }): Promise<Late> {
+  /**
+   * After a start of the server, when another node has had it (`moved`), or when its worker was lost (`lost` says how): what waited waits again,
+   * what ran begins again.
+   */
+  resume({ lost, moved }: { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
     return this.handle((state) => {
       if (jobStatus(state.job) === "pending") {
         return { state, after: () => this.#submit(state), reply: "done" as const };
       }
-      return this.#late(state, { type: "requeue", now: this.#now(), lost });
+      return this.#late(state, { type: "requeue", now: this.#now(), lost, moved });
     });
   }
 

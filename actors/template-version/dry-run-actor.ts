@@ -138,12 +138,12 @@ export class DryRunActor extends Actor<JobRow> {
     return this.#late({ type: "fail", now: this.#now(), ...failure });
   }
 
-  /** Nobody works on it any more: its worker was lost, or the server has started again. */
-  requeueJob({ lost }: { readonly lost?: string }): Promise<Late> {
+  /** Nobody works on it any more: its worker was lost, the server has started again, or another node has had it (`moved`). */
+  requeueJob({ lost, moved }: { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
     return this.handle<Late>((job) => {
       const waits = jobStatus(job) === "pending";
       if (waits) return { state: job, after: () => this.#submit(job), reply: "done" };
-      return this.#settle<Late>(job, { type: "requeue", now: this.#now(), lost }, "done", "stale");
+      return this.#settle<Late>(job, { type: "requeue", now: this.#now(), lost, moved }, "done", "stale");
     });
   }
 

@@ -29,7 +29,8 @@ export const recoverImports = async ({ store, versions, jobs }: Imports, parts?:
     await store.all(listOpenImports(parts)),
     ({ id }) => `the import of ${id}`,
     async ({ id, job_id, tags }) => {
-      if (!jobs.takesUp({ id: job_id, tags, of: { kind: "import", id } })) await versions.ask(id, "resume", {});
+      if (!jobs.takesUp({ id: job_id, tags, of: { kind: "import", id } }))
+        await versions.ask(id, "resume", { moved: parts !== undefined });
     },
   );
 
@@ -41,6 +42,7 @@ export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: 
     await store.all(listOpenDryRuns(parts)),
     ({ id }) => `dry run ${id}`,
     async ({ id, tags }) => {
-      if (!jobs.takesUp({ id, tags, of: { kind: "dry_run", id } })) await dryRuns.ask(id, "requeueJob", {});
+      if (!jobs.takesUp({ id, tags, of: { kind: "dry_run", id } }))
+        await dryRuns.ask(id, "requeueJob", { moved: parts !== undefined });
     },
   );

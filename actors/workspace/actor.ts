@@ -326,8 +326,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return settled<Late>(this.#deps, state, decision, "done", "stale");
   }
 
-  /** Nobody works on this job any more: the server has started again, or its worker was lost. */
-  requeueJob(args: { readonly job_id: string; readonly lost?: string }): Promise<Late> {
+  /** Nobody works on this job any more: the server has started again, another node has had it (`moved`), or its worker was lost. */
+  requeueJob(args: { readonly job_id: string; readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
     return this.handle((state) => this.#late(state, { type: "requeue", now: this.#deps.clock.now(), ...args }));
   }
 

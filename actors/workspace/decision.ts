@@ -86,7 +86,13 @@ export type WorkspaceCommand =
     }
   /** The owner's mark; no change is `stale`. */
   | { readonly type: "favor"; readonly favorite: boolean }
-  | { readonly type: "requeue"; readonly now: number; readonly job_id: string; readonly lost?: string }
+  | {
+      readonly type: "requeue";
+      readonly now: number;
+      readonly job_id: string;
+      readonly lost?: string;
+      readonly moved?: boolean;
+    }
   /** `first_id`: five reserved numbers for the lines that say why. */
   | { readonly type: "reap"; readonly now: number; readonly first_id: number };
 

@@ -28,7 +28,7 @@ export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?:
     ({ job_id }) => `build job ${job_id}`,
     async ({ workspace_id, job_id, tags }) => {
       if (jobs.takesUp({ id: job_id, tags, of: { kind: "build", id: workspace_id } })) return;
-      await workspaces.ask(workspace_id, "requeueJob", { job_id });
+      await workspaces.ask(workspace_id, "requeueJob", { job_id, moved: parts !== undefined });
     },
   );
 };

@@ -64,9 +64,9 @@ const submit = (
 
 const requeue = async ({ workspaces, versions, dryRuns }: JobWork, { kind, id }: JobOwner, job_id: string) => {
   try {
-    if (kind === "build") await workspaces.ask(id, "requeueJob", { job_id });
-    if (kind === "import") await versions.ask(id, "resume", {});
-    if (kind === "dry_run") await dryRuns.ask(id, "requeueJob", {});
+    if (kind === "build") await workspaces.ask(id, "requeueJob", { job_id, moved: true });
+    if (kind === "import") await versions.ask(id, "resume", { moved: true });
+    if (kind === "dry_run") await dryRuns.ask(id, "requeueJob", { moved: true });
   } catch (error) {
     // On disk it is open: its timer ends it.
     log("builds").error("job {job_id} cannot be taken up again: {error}", { job_id, error });

@@ -1,6 +1,7 @@
 // Builds across stops of the server: what was open goes on after the next start, or has failed with a reason.
 import { expect, test } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { asActive } from "#test/support/cluster/active-nodes.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import {
   awaitBuild,
@@ -11,6 +12,7 @@ import {
   seedTemplate,
 } from "#test/support/workspaces.ts";
 
+const isFailed = ({ latest_build }: Workspace): boolean => latest_build.status === "failed";
 const isStarting = ({ latest_build }: Workspace): boolean => latest_build.status === "starting";
 
 test("[WK-15] a running build is begun again after a restart with fresh agents, and given up when that happens twice", async () => {
@@ -28,10 +30,17 @@ test("[WK-15] a running build is begun again after a restart with fresh agents, 
     const again = await awaitWorkspace(world.admin, id, isStarting);
     expect(again.latest_build.build_number).toBe(1);
   }
-  await using world = await openWorld({ directory });
-  const { latest_build } = await awaitBuild(world.admin, id);
-  expect(latest_build.status).toBe("failed");
-  expect(latest_build.job.error).toContain("The server stopped 2 times");
+  const ended = asActive ? /The server stopped \d+ times/ : /The server stopped 2 times/;
+  // Among several nodes it is given up later, since an upgrade of all moves it more than once.
+  for (let starts = 3; ; starts++) {
+    await using world = await openWorld({ directory });
+    const { latest_build } = await awaitWorkspace(world.admin, id, (one) => isStarting(one) || isFailed(one));
+    if (asActive && latest_build.status === "starting" && starts < 8) continue;
+    const failed = await awaitBuild(world.admin, id);
+    expect(failed.latest_build.status).toBe("failed");
+    expect(failed.latest_build.job.error).toMatch(ended);
+    return;
+  }
 });
 
 test("[WK-16] builds that wait in the queue are taken up in the order they were made", async () => {
