@@ -143,7 +143,7 @@ testInside("[IN-7] sixty days and today, at any offset; a template's own counts 
   usage.note({ workspace_id, agent_id, user_id: guest.user_id });
   const templates = await store.scan(listTemplates());
   const used = templates.find(({ template }) => template.organization_id === seeded.organization_id)?.template.id;
-  const other = templates.find(({ template }) => template.id !== used)?.template.id;
+  const { template_id: other } = await seedTemplate(server);
   const read = async (path: string, offset: string) => {
     type Daus = { entries: { amount: number; date: string }[]; tz_hour_offset: number };
     const { entries, tz_hour_offset } = await admin.get<Daus>(`${path}?tz_offset=${offset}`);
@@ -169,7 +169,7 @@ testInside("[IN-9] each report is for its roles, and templates of other organiza
   const { organization_id } = seeded;
   const templates = await store.scan(listTemplates());
   const own = templates.find(({ template }) => template.organization_id === organization_id)?.template.id;
-  const foreign = templates.find(({ template }) => template.organization_id !== organization_id)?.template.id;
+  const { template_id: foreign } = await seedTemplate(server);
   const as = async (roles: string[], of: string[] = []) => {
     const { token, user_id } = await seedUser(server, { roles, organization_id });
     if (of.length > 0)

@@ -6,9 +6,8 @@ import type { TemplateParameter, TemplateVariable, TemplateVersion } from "#sche
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
-import { contextOf } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
-import { ECHO, followImport, importVersion, sendFile, unique, upload } from "#test/support/templates.ts";
+import { ECHO, followImport, importVersion, makeTemplate, sendFile, unique, upload } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
 const signIn = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -18,16 +17,17 @@ const read = (client: Client, id: string) => client.get<TemplateVersion>(`/api/v
 const server = await forFile(startTestServer());
 const admin = await signIn(server);
 
-/** Takes every slot of the queue until the returned function is called; what tests before have left there is waited for. */
-const occupy = async (holder: TestServer): Promise<() => void> => {
-  const { jobs, config } = contextOf(holder);
-  const nobodyWaits = () => until(() => jobs.position("").queue_size === 0);
-  await nobodyWaits();
+/** Takes every slot of the queue, of each node, until the returned function is called; what tests before have left there is waited for. */
+const occupy = async ({ contexts }: TestServer): Promise<() => void> => {
   const gate = Promise.withResolvers<void>();
-  for (let i = 0; i < config.provisioner_slots; i++) {
-    jobs.submit({ id: uuid(), created_at: 0, urgency: "person", run: () => gate.promise });
+  for (const { jobs, config } of contexts) {
+    const nobodyWaits = () => until(() => jobs.position("").queue_size === 0);
+    await nobodyWaits();
+    for (let i = 0; i < config.provisioner_slots; i++) {
+      jobs.submit({ id: uuid(), created_at: 0, urgency: "person", run: () => gate.promise });
+    }
+    await nobodyWaits();
   }
-  await nobodyWaits();
   return () => gate.resolve();
 };
 
@@ -121,15 +121,18 @@ describe("what goes wrong", () => {
 
 describe("waiting and cancelling", () => {
   testInside("[TP-14] a waiting import shows its place, can be cancelled at once, and then never runs", async () => {
+    // Versions of one template wait in one queue, however many nodes there are.
+    const { id: template_id } = await makeTemplate(admin);
     const release = await occupy(server);
     const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
-    const first = await admin.post<TemplateVersion>(VERSIONS, { file_id });
-    const second = await admin.post<TemplateVersion>(VERSIONS, { file_id });
+    const first = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
+    const second = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
     expect(first.job).toMatchObject({ status: "pending", queue_position: 1 });
     expect(second.job).toMatchObject({ status: "pending", queue_position: 2, queue_size: 2 });
+    const loose = await admin.post<TemplateVersion>(VERSIONS, { file_id });
     const early = await admin.fetch("POST", "/api/v2/organizations/default/templates", {
       name: "early",
-      template_version_id: first.id,
+      template_version_id: loose.id,
     } as never);
     expect(early.status).toBe(412);
     expect((await admin.fetch("GET", `/api/v2/templateversions/${first.id}/presets`)).status).toBe(412);
@@ -163,8 +166,7 @@ testInside("[TP-16] an import that a stop of the server has interrupted is done 
     const file_id = await upload(client, { "template.yaml": ECHO });
     id = (await client.post<TemplateVersion>(VERSIONS, { file_id })).id;
     // Lets the stop end; the import does not begin any more.
-    const { jobs } = contextOf(first);
-    const stopped = jobs.stop();
+    const stopped = Promise.all(first.contexts.map(({ jobs }) => jobs.stop()));
     release();
     await stopped;
     expect((await read(client, id)).job.status).toBe("pending");
