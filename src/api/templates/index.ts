@@ -1,6 +1,7 @@
 // Templates: what workspaces are made from. Lists, one by id or name, making, changing, deleting; their versions are in versions.ts.
 import { t } from "elysia";
 import type { ShownTemplate } from "#db/templates/templates.ts";
+import { mayHaveLocal, whyNoLocal } from "#domain/builds/local-rule.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { BuildTimes } from "#domain/templates/build-times.ts";
 import { changeTemplate, makeTemplate, mustManage, removeTemplate } from "#domain/templates/change.ts";
@@ -11,7 +12,7 @@ import { Generic } from "#schema/generic.ts";
 import { Manifest } from "#schema/templates/manifest.ts";
 import { CreateTemplate, PatchTemplate, Template } from "#schema/templates/template.ts";
 import { TemplateExample } from "#schema/templates/template-version.ts";
-import { EXAMPLES } from "#src/starter/examples.ts";
+import { EXAMPLES, LOCAL } from "#src/starter/examples.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -45,7 +46,7 @@ export const templates = (ctx: ApiContext) => {
     presentTemplate(shown, await times.of(shown.template.id));
   return routes()
     .use(manifestSchema())
-    .use(examples())
+    .use(examples(ctx))
     .use(inOrganization(ctx, present))
     .use(oneTemplate(ctx, present))
     .use(templateAcl(ctx))
@@ -74,20 +75,24 @@ const manifestSchema = () =>
     },
   );
 
-const examples = () =>
+const examples = ({ config }: ApiContext) =>
   routes({ prefix: "/templates" })
     .use(callers)
     .get(
       "/examples",
-      () =>
-        [...EXAMPLES].map(([id, { display_name, description, markdown }]) => ({
-          id,
-          name: display_name,
-          description,
-          markdown,
-          // Each is named after the provisioner that it needs.
-          provisioner: id,
-        })),
+      ({ caller }) => {
+        const hasLocal = whyNoLocal(config) === undefined && mayHaveLocal(config, caller.roles);
+        return [...EXAMPLES]
+          .filter(([id]) => id !== LOCAL || hasLocal)
+          .map(([id, { display_name, description, markdown }]) => ({
+            id,
+            name: display_name,
+            description,
+            markdown,
+            // Each is named after the provisioner that it needs.
+            provisioner: id,
+          }));
+      },
       {
         user: true,
         response: { 200: t.Array(TemplateExample), ...fails(401) },
@@ -95,7 +100,8 @@ const examples = () =>
           tags,
           operationId: "listTemplateExamples",
           summary: "List the templates that come with the server",
-          description: "A template version is made of one by its id as example_id.",
+          description:
+            "A template version is made of one by its id as example_id. Without those whose workspaces the caller cannot have on this server.",
         },
       },
     );

@@ -1,7 +1,7 @@
 // Who gets local workspaces, which can do whatever the server's user can: nobody where others than this machine use the server, and
 // elsewhere only owners of the deployment, unless settings say otherwise.
 import { expect, test } from "bun:test";
-import { ApiError } from "#src/client.ts";
+import { ApiError, type Client } from "#src/client.ts";
 import { runHere } from "#test/cli/run-verb.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { type TestServerOptions, tempDirectory } from "#test/support/server.ts";
@@ -18,6 +18,10 @@ const refusal = async (call: Promise<unknown>): Promise<{ status: number; messag
   return error instanceof ApiError ? error : { status: 200, message: "" };
 };
 
+/** The templates that come with the server, as this caller is offered them. */
+const offered = async (caller: Client): Promise<string[]> =>
+  (await caller.get<Named[]>("/api/v2/templates/examples")).map(({ id }) => id);
+
 /** A server with the template `local`, its first user and a member. */
 const openLocal = async (options: TestServerOptions = {}) => {
   const world = await openWorld(options);
@@ -28,11 +32,12 @@ const openLocal = async (options: TestServerOptions = {}) => {
   return { ...world, local, member };
 };
 
-test("[LP-9] a member is not shown the template and is refused a workspace of it; the setting allows both", async () => {
+test("[LP-9] [TP-36] a member is not shown the template and is refused a workspace of it; the setting allows both", async () => {
   await using world = await openLocal();
   const { local, member } = world;
   expect(await member.get<Named[]>("/api/v2/templates")).toEqual([]);
   expect(await member.get<Named[]>("/api/v2/organizations/default/templates")).toEqual([]);
+  expect(await offered(member)).toEqual(["docker"]);
   const refused = await refusal(createWorkspace(member, local.id));
   expect(refused.status).toBe(403);
   expect(refused.message).toContain("Only owners of the deployment have local workspaces");
@@ -41,6 +46,7 @@ test("[LP-9] a member is not shown the template and is refused a workspace of it
 
   await using open = await openLocal({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
   expect((await open.member.get<Named[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
+  expect(await offered(open.member)).toEqual(["local", "docker"]);
   const { id } = await createWorkspace(open.member, open.local.id);
   expect((await awaitBuild(open.member, id)).latest_build.status).toBe("running");
   await createBuild(open.member, id, "delete");
@@ -62,7 +68,7 @@ test("[LP-9] an owner cannot make one for a member, and starts no version that s
   expect(started.message).toContain("only from versions that an owner has made");
 });
 
-test("[LP-8] a data directory that moves behind a proxy starts no local workspace any more and says why; stop and delete still work", async () => {
+test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no local workspace any more and says why; stop and delete still work", async () => {
   using place = tempDirectory();
   const directory = place.path;
   let id = "";
@@ -80,6 +86,7 @@ test("[LP-8] a data directory that moves behind a proxy starts no local workspac
     expect(message).toContain("access_url is https://slipway.example.com");
     expect(message).toContain("allow_local_provisioner_off_loopback");
   }
+  expect(await offered(admin)).toEqual(["docker"]);
   // What ran before is stopped by the start (rule LP-15), and can go.
   expect((await awaitBuild(admin, id)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
   await createBuild(admin, id, "delete");
