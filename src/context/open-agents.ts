@@ -7,12 +7,14 @@ import { AgentHttp } from "#src/wire/agent-http.ts";
 import type { Base } from "./base.ts";
 import { farDialer } from "./far-agents.ts";
 import { joinRelays } from "./far-relay.ts";
+import { joinCoordinators } from "./far-tunnels.ts";
 
 type Parts = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "far" | "elsewhere">;
 
 export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere }: Parts) => {
   const tailnet = new Network({ store, clock, topics });
   if (far) joinRelays(far, clock, tailnet.relay);
+  if (far) joinCoordinators(far, clock, tailnet.coordinator);
   const dialer = new AgentsDialer({ store, clock, topics, tailnet });
   const deps = { store, clock, topics, log_limit: config.agent_log_limit };
   return {

@@ -1,9 +1,14 @@
 // Who is in the private network and who sees whom: peers by id, and directed tunnels between ids. Two peers see each other when a tunnel
 // leads from one to the other, whichever way (facts/wire 2.2). In memory only: after a restart peers come back and say it all again, and
 // what they had goes on meanwhile. Everything here is synchronous; judging who may is left to the peers' rules. [TL-8] .. [TL-14]
-import { CoordinateResponse_PeerUpdate_Kind as Kind, type Node } from "#src/wire/gen/tailnet_pb.ts";
+import {
+  type CoordinateRequest,
+  CoordinateResponse_PeerUpdate_Kind as Kind,
+  type Node,
+} from "#src/wire/gen/tailnet_pb.ts";
 import { singleAddress } from "./addresses.ts";
-import { Peer, type PeerHolder, type PeerOptions } from "./peer.ts";
+import type { FarTunnels } from "./far-tunnels.ts";
+import { Peer, type PeerHolder, type PeerOptions, type Response } from "./peer.ts";
 
 /** Tunnels one peer may have open; a person's client has one for each workspace agent. */
 const MAX_TUNNELS = 4096;
@@ -20,6 +25,8 @@ export class Coordinator {
   /** Peers that were lost, and who was shown them and keeps them for a while. */
   readonly #lost = new Map<string, readonly string[]>();
   readonly #listeners = new Set<(id: string) => void>();
+  /** Where there are other nodes, each with agents of its own. */
+  beside: FarTunnels | undefined;
 
   /** A new stream of this peer. One that it has already ends; its tunnels go on. */
   join(options: PeerOptions): Peer {
@@ -28,6 +35,7 @@ export class Coordinator {
     this.#peers.set(peer.id, peer);
     this.#lost.delete(peer.id);
     before?.overwrite();
+    this.beside?.joined(peer, before);
     peer.show(this.#partnersOf(peer.id));
     return peer;
   }
@@ -73,6 +81,7 @@ export class Coordinator {
   nodeChanged(peer: Peer): void {
     if (this.#peers.get(peer.id) !== peer) return;
     for (const tell of this.#listeners) tell(peer.id);
+    this.beside?.nodeChanged(peer);
     for (const partner of this.#partnersOf(peer.id)) partner.show([peer]);
   }
 
@@ -83,6 +92,7 @@ export class Coordinator {
     if (mine && mine.size >= MAX_TUNNELS) return `more than ${MAX_TUNNELS} tunnels`;
     addTo(this.#from, peer.id, id);
     addTo(this.#to, id, peer.id);
+    this.beside?.addTunnel(peer, id);
     const other = this.#peers.get(id);
     if (!other) return undefined;
     peer.show([other]);
@@ -93,6 +103,7 @@ export class Coordinator {
   removeTunnel(peer: Peer, id: string): void {
     if (!this.#from.get(peer.id)?.has(id)) return;
     this.#forget(peer.id, id);
+    this.beside?.removeTunnel(peer, id);
     // The other may have a tunnel back; then they still see each other.
     if (this.#areConnected(peer.id, id)) return;
     peer.hide(id, Kind.DISCONNECTED, "tunnel removed");
@@ -119,6 +130,7 @@ export class Coordinator {
         partners.filter((one) => one.shown.has(peer.id)).map(({ id }) => id),
       );
     for (const partner of partners) partner.hide(peer.id, kind, reason);
+    this.beside?.leave(peer, kind === Kind.LOST);
     for (const id of [...(this.#from.get(peer.id) ?? NOBODY)]) this.#forget(peer.id, id);
   }
 
@@ -130,6 +142,7 @@ export class Coordinator {
   /** A lost peer may not come back: those who keep it, or this one of them, are told that it has gone. */
   revoke(id: string, partner_id?: string): void {
     const keepers = this.#lost.get(id) ?? [];
+    this.beside?.revoke(id, partner_id);
     for (const keeper of keepers) {
       if (partner_id === undefined || keeper === partner_id) this.#peers.get(keeper)?.tellRevoked(id);
     }
@@ -138,6 +151,25 @@ export class Coordinator {
   /** Nobody keeps it any longer. */
   forgetLost(id: string): void {
     this.#lost.delete(id);
+    this.beside?.forget(id);
+  }
+
+  /** One Coordinate stream, from end to end: what is to be sent to the peer. `joined` is told of it first. */
+  async *serve(
+    options: PeerOptions,
+    requests: AsyncIterable<CoordinateRequest>,
+    signal: AbortSignal,
+    joined?: (peer: Peer) => void,
+  ): AsyncGenerator<Response, void, undefined> {
+    const peer = this.join(options);
+    joined?.(peer);
+    signal.addEventListener("abort", () => peer.lost());
+    void peer.serve(requests);
+    try {
+      yield* peer.responses();
+    } finally {
+      peer.lost();
+    }
   }
 
   *#partnersOf(id: string): Generator<Peer> {

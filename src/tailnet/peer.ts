@@ -37,6 +37,8 @@ export type PeerOptions = {
   holder?: PeerHolder;
   /** Somebody goes on watching its access once it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
   isWatched?: boolean;
+  /** It is of this node alone: the server's own, or a client that is at another node (far-tunnels.ts). */
+  staysHere?: boolean;
   /** Told what the peer says it is. */
   changed?(node: Node): void;
   /** Told when the peer reads too slowly to be kept, with the reason. */
@@ -78,6 +80,10 @@ export class Peer {
 
   get isWatched(): boolean {
     return this.#options.isWatched === true;
+  }
+
+  get staysHere(): boolean {
+    return this.#options.staysHere === true;
   }
 
   /** What is to be sent to the peer, to the end of its stream. */

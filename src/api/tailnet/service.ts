@@ -35,17 +35,8 @@ export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetH
     return { token, refreshIn: seconds(refresh_in_seconds), expiresAt: timeOf(expires_at) };
   },
 
-  async *coordinate(requests, { signal }) {
-    const peer = ctx.tailnet.coordinator.join(caller.peer);
-    caller.joined?.(peer);
-    signal.addEventListener("abort", () => peer.lost());
-    void peer.serve(requests);
-    try {
-      yield* peer.responses();
-    } finally {
-      peer.lost();
-    }
-  },
+  coordinate: (requests, { signal }) =>
+    ctx.tailnet.coordinator.serve(caller.peer, requests, signal, (peer) => caller.joined?.(peer)),
 
   async *workspaceUpdates({ workspaceOwnerId }, { signal }) {
     const { mayFollow } = caller;

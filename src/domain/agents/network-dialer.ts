@@ -142,7 +142,7 @@ export class NetworkDialer {
   async #stayJoined(peer: NetworkPeer): Promise<void> {
     const { clock, tailnet } = this.#deps;
     // Who may be dialled was decided before anybody dials.
-    const options = { id: uuid(), rules: clientRules(async () => undefined) };
+    const options = { id: uuid(), staysHere: true, rules: clientRules(async () => undefined) };
     const coordinator = localCoordinator(tailnet.coordinator, options);
     for (;;) {
       await peer.run(coordinator).catch((error) => log("agents").warn("the network: {error}", { error }));

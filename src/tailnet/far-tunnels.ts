@@ -1,0 +1,272 @@
+// Tunnels of this node's clients to agents whose coordinator is another node's. For each such node the client joins there, too: what it says of
+// itself and which agents it wants goes there, and what is told there comes back. Judged is here, before. Where an agent's part goes to another
+// node, its tunnel follows. [CP-66]
+import { toBinary } from "@bufbuild/protobuf";
+import type { Clock } from "#base/clock.ts";
+import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import type { OtherNode, Parts } from "#base/parts.ts";
+import {
+  type CoordinateResponse,
+  CoordinateResponseSchema,
+  CoordinateResponse_PeerUpdate_Kind as Kind,
+  type Tailnet,
+} from "#src/wire/gen/tailnet_pb.ts";
+import type { TypedBidiCall } from "#src/wire/service.ts";
+import { Wakeup } from "#src/wire/wakeup.ts";
+import type { KnownNode, Peer, PeerHolder } from "./peer.ts";
+
+/** How often it is looked where the agents' parts are, and tried again where a node could not be reached. */
+const LOOK_MS = 1_000;
+const UPDATE_BYTES = 64;
+
+/** Who a client is, to another node. */
+export type FarClient = { readonly id: string; readonly holder?: PeerHolder };
+type Call = TypedBidiCall<(typeof Tailnet)["method"]["coordinate"]>;
+
+export type FarTunnelsDeps = {
+  readonly clock: Clock;
+  readonly parts: Pick<Parts, "has" | "nodeOf">;
+  /** The part of an agent; undefined when there is none of this id. */
+  partOf(agent_id: string): number | undefined | Promise<number | undefined>;
+  /** Joins the coordinator of another node. */
+  join(node: OtherNode, client: FarClient): Promise<Call>;
+  /** A client that was lost may have no tunnel with this agent any more, or with any. */
+  revoke(node: OtherNode, client_id: string, agent_id: string | undefined): Promise<unknown>;
+};
+
+/** What the coordinator says to it. */
+export class FarTunnels {
+  readonly #deps: FarTunnelsDeps;
+  readonly #clients = new Map<Peer, FarTunnelsOf>();
+  /** Nodes where clients were that were lost, and whose access is still watched. */
+  readonly #lost = new Map<string, readonly OtherNode[]>();
+
+  constructor(deps: FarTunnelsDeps) {
+    this.#deps = deps;
+    deps.clock.every(LOOK_MS, () => {
+      for (const client of this.#clients.values()) client.look();
+    });
+  }
+
+  /** A peer has come, perhaps in the place of an older stream of the same, whose tunnels go on. */
+  joined(peer: Peer, before: Peer | undefined): void {
+    this.#lost.delete(peer.id);
+    const old = before && this.#clients.get(before);
+    if (!before || !old) return;
+    this.#clients.delete(before);
+    const tunnels = old.agents;
+    old.end("lost");
+    for (const id of tunnels) this.addTunnel(peer, id);
+  }
+
+  nodeChanged(peer: Peer): void {
+    this.#clients.get(peer)?.nodeChanged();
+  }
+
+  addTunnel(peer: Peer, agent_id: string): void {
+    if (peer.staysHere) return;
+    const client = this.#clients.get(peer) ?? new FarTunnelsOf(this.#deps, peer);
+    this.#clients.set(peer, client);
+    void client.add(agent_id);
+  }
+
+  removeTunnel(peer: Peer, agent_id: string): void {
+    this.#clients.get(peer)?.remove(agent_id);
+  }
+
+  leave(peer: Peer, isLost: boolean): void {
+    const client = this.#clients.get(peer);
+    if (!client) return;
+    this.#clients.delete(peer);
+    if (isLost && peer.isWatched) this.#lost.set(peer.id, client.nodes);
+    client.end(isLost ? "lost" : "disconnected");
+  }
+
+  /** The access of a lost client to this agent, or to all, has ended. */
+  revoke(client_id: string, agent_id: string | undefined): void {
+    for (const node of this.#lost.get(client_id) ?? []) this.#deps.revoke(node, client_id, agent_id).catch(() => {});
+  }
+
+  forget(client_id: string): void {
+    this.#lost.delete(client_id);
+  }
+}
+
+/** Of one client. */
+class FarTunnelsOf {
+  readonly #deps: FarTunnelsDeps;
+  readonly #peer: Peer;
+  /** Also those to agents of this node: their parts may leave. Undefined until the part is known. */
+  readonly #parts = new Map<string, number | undefined>();
+  readonly #ways = new Map<string, Way>();
+  #isOver = false;
+
+  constructor(deps: FarTunnelsDeps, peer: Peer) {
+    this.#deps = deps;
+    this.#peer = peer;
+  }
+
+  get agents(): string[] {
+    return [...this.#parts.keys()];
+  }
+
+  get nodes(): OtherNode[] {
+    return [...this.#ways.values()].map(({ node }) => node);
+  }
+
+  async add(agent_id: string): Promise<void> {
+    this.#parts.set(agent_id, undefined);
+    try {
+      const part = await this.#deps.partOf(agent_id);
+      if (!this.#parts.has(agent_id)) return;
+      this.#parts.set(agent_id, part);
+    } catch (error) {
+      log("tailnet").warn("where agent {agent_id} is cannot be found: {error}", { agent_id, error });
+      return;
+    }
+    this.look();
+  }
+
+  remove(agent_id: string): void {
+    this.#parts.delete(agent_id);
+    this.look();
+  }
+
+  nodeChanged(): void {
+    for (const way of this.#ways.values()) way.changed();
+  }
+
+  /** Where the parts are now. */
+  look(): void {
+    if (this.#isOver) return;
+    const { parts } = this.#deps;
+    const wanted = new Map<string, { node: OtherNode; agents: Set<string> }>();
+    for (const [agent_id, part] of this.#parts) {
+      const node = part === undefined || parts.has(part) ? undefined : parts.nodeOf(part);
+      if (!node) continue;
+      const there = wanted.get(node.id) ?? { node, agents: new Set() };
+      wanted.set(node.id, there);
+      there.agents.add(agent_id);
+    }
+    for (const [id, way] of this.#ways) {
+      const agents = wanted.get(id)?.agents ?? new Set();
+      way.wants(agents, (agent_id) => !this.#parts.has(agent_id));
+      if (agents.size === 0) {
+        this.#ways.delete(id);
+        way.end("disconnected");
+      }
+    }
+    for (const [id, { node, agents }] of wanted) {
+      if (this.#ways.has(id)) continue;
+      const way = new Way(this.#deps, node, this.#peer, agents);
+      this.#ways.set(id, way);
+      // The next look begins it anew.
+      void way.run().finally(() => this.#ways.get(id) === way && this.#ways.delete(id));
+    }
+  }
+
+  end(how: "lost" | "disconnected"): void {
+    this.#isOver = true;
+    this.#parts.clear();
+    for (const way of this.#ways.values()) way.end(how);
+    this.#ways.clear();
+  }
+}
+
+/** A client at the coordinator of one other node. */
+class Way {
+  readonly node: OtherNode;
+  readonly #deps: FarTunnelsDeps;
+  readonly #peer: Peer;
+  readonly #bell = new Wakeup();
+  /** Agents of that node that the client has been shown. */
+  readonly #shown = new Set<string>();
+  #wanted: ReadonlySet<string>;
+  #call: Call | undefined;
+  #end: "lost" | "disconnected" | undefined;
+
+  constructor(deps: FarTunnelsDeps, node: OtherNode, peer: Peer, wanted: ReadonlySet<string>) {
+    this.#deps = deps;
+    this.node = node;
+    this.#peer = peer;
+    this.#wanted = wanted;
+  }
+
+  /** The client has changed. */
+  changed(): void {
+    this.#bell.ring();
+  }
+
+  wants(agents: ReadonlySet<string>, isRemoved: (agent_id: string) => boolean): void {
+    this.#wanted = agents;
+    for (const id of [...this.#shown]) if (!agents.has(id)) this.#hide(id, isRemoved(id));
+    this.#bell.ring();
+  }
+
+  end(how: "lost" | "disconnected"): void {
+    this.#end ??= how;
+    if (how === "lost") this.#call?.cancel();
+    this.#bell.ring();
+  }
+
+  /** To its end; never rejects. */
+  async run(): Promise<void> {
+    const { id, holder } = this.#peer;
+    try {
+      const call = await this.#deps.join(this.node, { id, ...(holder && { holder }) });
+      this.#call = call;
+      if (this.#end === "lost") return call.cancel();
+      void this.#say(call).catch(() => call.cancel());
+      for await (const response of call) this.#hear(response);
+    } catch {
+      // The node has gone, or does not have the part any more.
+    } finally {
+      const isOver = this.#end !== undefined;
+      this.end("lost");
+      if (!isOver) for (const agent_id of [...this.#shown]) this.#hide(agent_id, false);
+    }
+  }
+
+  /** What differs from what was said last, as fast as it is taken. */
+  async #say(call: Call): Promise<void> {
+    const there = new Set<string>();
+    let said: KnownNode | undefined;
+    while (this.#end === undefined) {
+      const { known } = this.#peer;
+      const add = [...this.#wanted].find((id) => !there.has(id));
+      const remove = [...there].find((id) => !this.#wanted.has(id));
+      if (known && known !== said) {
+        said = known;
+        await call.send({ updateSelf: { node: known.node } });
+      } else if (add !== undefined) {
+        there.add(add);
+        await call.send({ addTunnel: { id: uuidBytes(add) } });
+      } else if (remove !== undefined) {
+        there.delete(remove);
+        await call.send({ removeTunnel: { id: uuidBytes(remove) } });
+      } else await this.#bell.wait();
+    }
+    if (this.#end !== "disconnected") return;
+    await call.send({ disconnect: {} });
+    await call.closeSend();
+  }
+
+  #hear(response: CoordinateResponse): void {
+    if (this.#end !== undefined) return;
+    const updates = response.peerUpdates.filter(({ id }) => this.#wanted.has(uuidFromBytes(id)));
+    for (const { id, kind } of updates) {
+      if (kind === Kind.NODE) this.#shown.add(uuidFromBytes(id));
+      else if (kind !== Kind.READY_FOR_HANDSHAKE) this.#shown.delete(uuidFromBytes(id));
+    }
+    if (updates.length === 0) return;
+    this.#peer.send({ peerUpdates: updates }, toBinary(CoordinateResponseSchema, response).byteLength);
+  }
+
+  #hide(agent_id: string, isRemoved: boolean): void {
+    this.#shown.delete(agent_id);
+    const kind = isRemoved ? Kind.DISCONNECTED : Kind.LOST;
+    const reason = isRemoved ? "tunnel removed" : "the peer's connection was lost";
+    this.#peer.send({ peerUpdates: [{ id: uuidBytes(agent_id), kind, reason }] }, UPDATE_BYTES);
+  }
+}

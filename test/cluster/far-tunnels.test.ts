@@ -1,0 +1,195 @@
+// A client of one node and agents of others, over real links: each node has a coordinator of its own.
+import { afterEach, setDefaultTimeout, test } from "bun:test";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { systemClock } from "#base/clock.ts";
+import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import type { OtherNode, Parts } from "#base/parts.ts";
+import { PartIndex } from "#db/part-index.ts";
+import { joinCoordinators } from "#src/context/far-tunnels.ts";
+import { agentAddresses } from "#src/tailnet/addresses.ts";
+import { Coordinator } from "#src/tailnet/coordinator.ts";
+import type { Peer } from "#src/tailnet/peer.ts";
+import { agentRules, clientRules } from "#src/tailnet/peer-rules.ts";
+import {
+  type CoordinateRequest,
+  CoordinateRequestSchema,
+  CoordinateResponse_PeerUpdate_Kind as Kind,
+} from "#src/wire/gen/tailnet_pb.ts";
+import { linkedNode } from "#test/support/cluster/linked-node.ts";
+import { until } from "#test/support/until.ts";
+
+setDefaultTimeout(30_000);
+
+const open: Disposable[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one[Symbol.dispose]();
+});
+
+/** Nodes with a coordinator each. `owner` says which has the part of each agent, and may be changed. */
+const cluster = (...names: string[]) => {
+  const owner = new Map<string, string>();
+  const ids: string[] = [];
+  const nodes = new Map<string, { coordinator: Coordinator; place: OtherNode; stop(): void }>();
+  for (const name of names) {
+    const node = linkedNode(name);
+    open.push(node);
+    const of = (part: number) => owner.get(ids[part] ?? "");
+    const parts: Parts = {
+      isFirst: name === names[0],
+      has: (part) => of(part) === name,
+      nodeOf: (part) => (of(part) === name ? undefined : nodes.get(of(part) ?? "")?.place),
+    };
+    const index = new PartIndex({ get: () => Promise.resolve(undefined) });
+    index.of = (_, id) => ids.indexOf(id);
+    const coordinator = new Coordinator();
+    joinCoordinators({ parts, index, links: node.links }, systemClock, coordinator);
+    nodes.set(name, { coordinator, place: node.place, stop: () => node[Symbol.dispose]() });
+  }
+  const at = (name: string) => {
+    const node = nodes.get(name);
+    if (!node) throw new Error(`there is no node ${name}`);
+    return node;
+  };
+  return {
+    at,
+    owner,
+    agentAt(name: string, id = uuid()) {
+      if (!ids.includes(id)) ids.push(id);
+      owner.set(id, name);
+      return peerAt(at(name).coordinator, { id, rules: agentRules(id) });
+    },
+    clientAt(name: string, id = uuid()) {
+      return peerAt(at(name).coordinator, { id, isWatched: true, rules: clientRules(async () => undefined) });
+    },
+  };
+};
+
+/** A peer, and what it has been told: `NODE 7 of agent`. */
+const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"]>[0]) => {
+  const told: string[] = [];
+  const queue: CoordinateRequest[] = [];
+  let ring = Promise.withResolvers<void>();
+  const requests = async function* () {
+    for (;;) {
+      for (const one of queue.splice(0)) yield one;
+      await ring.promise;
+      ring = Promise.withResolvers<void>();
+    }
+  };
+  const gone = new AbortController();
+  let peer: Peer | undefined;
+  const read = async (): Promise<void> => {
+    const stream = coordinator.serve(options, requests(), gone.signal, (one) => {
+      peer = one;
+    });
+    for await (const { peerUpdates = [], error } of stream) {
+      if (error) told.push(error);
+      for (const { id, kind, node } of peerUpdates) {
+        const number = node?.id === undefined ? "" : ` ${node.id}`;
+        told.push(`${Kind[kind as Kind]}${number} of ${uuidFromBytes(id as Uint8Array)}`);
+      }
+    }
+  };
+  void read();
+  const send = (request: MessageInitShape<typeof CoordinateRequestSchema>): void => {
+    queue.push(create(CoordinateRequestSchema, request));
+    ring.resolve();
+  };
+  const addresses = [`${agentAddresses(options.id)[0]?.slice(1, -1)}/128`];
+  return {
+    id: options.id,
+    told,
+    peer: () => peer as Peer,
+    is: (number: number) => send({ updateSelf: { node: { id: BigInt(number), addresses, allowedIps: addresses } } }),
+    wants: (id: string) => send({ addTunnel: { id: uuidBytes(id) } }),
+    wantsNoMore: (id: string) => send({ removeTunnel: { id: uuidBytes(id) } }),
+    isReadyFor: (id: string) => send({ readyForHandshake: [{ id: uuidBytes(id) }] }),
+    leaves: () => send({ disconnect: {} }),
+    breaks: () => gone.abort(),
+    async hears(what: string) {
+      await until(() => told.includes(what), { what: `${what}, told were ${told}` });
+      told.length = 0;
+    },
+  };
+};
+
+test("[CP-66] a client sees the agents of all nodes, and they see it: what each says of itself, also later, and who is ready", async () => {
+  const nodes = cluster("a", "b", "c");
+  const client = nodes.clientAt("a");
+  const agents = ["a", "b", "c"].map((name) => nodes.agentAt(name));
+  client.is(1);
+  for (const agent of agents) {
+    agent.is(5);
+    client.wants(agent.id);
+    await client.hears(`NODE 5 of ${agent.id}`);
+    await agent.hears(`NODE 1 of ${client.id}`);
+    agent.is(6);
+    await client.hears(`NODE 6 of ${agent.id}`);
+    agent.isReadyFor(client.id);
+    await client.hears(`READY_FOR_HANDSHAKE of ${agent.id}`);
+  }
+  client.is(2);
+  for (const agent of agents) await agent.hears(`NODE 2 of ${client.id}`);
+  // Its access ends at the node where it is judged.
+  for (const agent of agents) {
+    client.peer().closeTunnel(agent.id);
+    await client.hears(`DISCONNECTED of ${agent.id}`);
+    await agent.hears(`DISCONNECTED of ${client.id}`);
+  }
+});
+
+test("[CP-66] a farewell reaches the agents of all nodes; of a client that is lost they hear, and hear when its access ends", async () => {
+  const nodes = cluster("a", "b");
+  const agent = nodes.agentAt("b");
+  agent.is(5);
+  for (const [end, kind] of [
+    ["leaves", "DISCONNECTED"],
+    ["breaks", "LOST"],
+  ] as const) {
+    const client = nodes.clientAt("a");
+    client.is(1);
+    client.wants(agent.id);
+    await client.hears(`NODE 5 of ${agent.id}`);
+    await agent.hears(`NODE 1 of ${client.id}`);
+    client[end]();
+    await agent.hears(`${kind} of ${client.id}`);
+    if (end === "leaves") continue;
+    client.peer().closeTunnel(agent.id);
+    await agent.hears(`DISCONNECTED of ${client.id}`);
+  }
+});
+
+test("[CP-66] who comes back as the same client keeps its tunnels, also those to other nodes", async () => {
+  const nodes = cluster("a", "b");
+  const agent = nodes.agentAt("b");
+  agent.is(5);
+  const client = nodes.clientAt("a");
+  client.is(1);
+  client.wants(agent.id);
+  await agent.hears(`NODE 1 of ${client.id}`);
+  const again = nodes.clientAt("a", client.id);
+  again.is(2);
+  await again.hears(`NODE 5 of ${agent.id}`);
+  await agent.hears(`NODE 2 of ${client.id}`);
+});
+
+test("[CP-66] a tunnel follows its agent to another node, also where its node dies", async () => {
+  const nodes = cluster("a", "b", "c");
+  const agent = nodes.agentAt("b");
+  agent.is(5);
+  const client = nodes.clientAt("a");
+  client.is(1);
+  client.wants(agent.id);
+  await client.hears(`NODE 5 of ${agent.id}`);
+  nodes.at("b").stop();
+  await client.hears(`LOST of ${agent.id}`);
+  const moved = nodes.agentAt("c", agent.id);
+  moved.is(6);
+  await client.hears(`NODE 6 of ${agent.id}`);
+  await moved.hears(`NODE 1 of ${client.id}`);
+  moved.breaks();
+  await client.hears(`LOST of ${agent.id}`);
+  const here = nodes.agentAt("a", agent.id);
+  here.is(7);
+  await client.hears(`NODE 7 of ${agent.id}`);
+});
