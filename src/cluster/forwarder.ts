@@ -11,7 +11,7 @@ import { elsewhereAnswer } from "./answer-head.ts";
 import { askActive } from "./ask-active.ts";
 import { askHere } from "./ask-here.ts";
 import { type NodeListener, type NodePlace, placeOf } from "./connect.ts";
-import { type Head, MOST_HEAD, plainAnswer, readHead } from "./head.ts";
+import { ALIVE, type Head, MOST_HEAD, plainAnswer, readHead } from "./head.ts";
 import { EARLY_BYTES, Link } from "./link.ts";
 import { LINK_PATH, linkFrom } from "./node-head.ts";
 import type { WireSocket } from "./node-wire.ts";
@@ -187,7 +187,7 @@ export class Forwarder {
       link.give((socket) => onNode(socket, from), early.subarray(head.end));
       return;
     }
-    if (head.method === "GET" && head.path === "/healthz") link.answer(plainAnswer("200 OK", { message: "OK" }));
+    if (head.method === "GET" && head.path === "/healthz") link.answer(ALIVE);
     else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
     // A node takes this one for the active one: it asks the next one, and nobody passes on what was passed on.
     else if (named !== undefined) link.answer(elsewhereAnswer(token));

@@ -58,6 +58,14 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   };
 };
 
+/** What a server says to `/healthz`. */
+export const ALIVE: Buffer = Buffer.from(
+  [
+    ...["HTTP/1.1 200 OK", "content-type: text/plain; charset=utf-8", "content-length: 2"],
+    ...["cache-control: no-store", "connection: close", "", "OK"],
+  ].join("\r\n"),
+);
+
 /** A whole answer of a spare's own; `more`: further lines of its head. */
 export const plainAnswer = (
   status: "200 OK" | "503 Service Unavailable" | "400 Bad Request",

@@ -8,6 +8,7 @@ import { bounded } from "#src/api/files.ts";
 import { UPLOAD_LIMIT } from "#src/api/http/body/body.ts";
 import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
+import { asActive } from "#test/support/cluster/active-nodes.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
@@ -17,8 +18,11 @@ import { importVersion, sendFile, tarOf, unique, upload } from "#test/support/te
 
 const { server, admin } = await serverForFile();
 
+/** Each node has a data directory of its own in that of a test. */
+const NODES = asActive ? ["node-0", "node-1", "node-2"] : [""];
+
 const stored = (directory = server.directory): string[] =>
-  readdirSync(join(directory, "files"), { recursive: true, withFileTypes: true })
+  NODES.flatMap((node) => readdirSync(join(directory, node, "files"), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => entry.name);
 
@@ -133,8 +137,9 @@ describe("the limit of 100 MiB", () => {
 
 test("[TP-4] what a crash left of uploads is gone after the next start; what a row names stays", async () => {
   using directory = tempDirectory();
-  const half = join(directory.path, "files", "incoming", uuid());
-  const orphan = join(directory.path, "files", "ab", `ab${"0".repeat(62)}`);
+  const files = join(directory.path, NODES[0] as string, "files");
+  const half = join(files, "incoming", uuid());
+  const orphan = join(files, "ab", `ab${"0".repeat(62)}`);
   let kept = "";
   {
     await using first = await startTestServer({ directory: directory.path });

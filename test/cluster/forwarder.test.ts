@@ -346,7 +346,8 @@ describe("a spare", () => {
       const answer = await fetch(`http://127.0.0.1:${forwarder.port}/readyz`, { headers });
       return [answer.status, await answer.json()];
     };
-    expect((await fetch(`http://127.0.0.1:${forwarder.port}/healthz`)).status).toBe(200);
+    const alive = await fetch(`http://127.0.0.1:${forwarder.port}/healthz`);
+    expect([alive.status, await alive.text()]).toEqual([200, "OK"]);
     expect(await ready()).toEqual([503, { message: "No node of the cluster is active.", ...STATE }]);
     leader = activeNode().port;
     const host = "slipway.test";

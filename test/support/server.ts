@@ -157,20 +157,24 @@ const startHere = async (directory: string, options: TestServerOptions) => {
 /** Three nodes that all work. */
 const startThree = async (directory: string, options: TestServerOptions) => {
   const { clock, models, environment } = options;
-  const configOf = (access: URL): Config =>
-    loadedConfig(directory, { ...options, env: { SLIPWAY_ACCESS_URL: access.href, ...options.env } }).config;
+  const loaded = (access: URL): LoadedConfig =>
+    loadedConfig(directory, { ...options, env: { SLIPWAY_ACCESS_URL: access.href, ...options.env } });
+  const { sources } = loadedConfig(directory, options);
   const place = { config: testConfig(directory, options), password: ADMIN.password, isUsual: isUsual(options) };
   const program = compiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
   const hashCost = options.dearPasswords ? undefined : CHEAP;
-  const more = { clock, models, environment, copyMessages: plainCopy, daemon, hashCost };
-  const { url, contexts, stop } = await startActiveNodes(await serversDatabase(directory, place), configOf, more);
+  const more = { sources, clock, models, environment, copyMessages: plainCopy, daemon, hashCost };
+  const database = await serversDatabase(directory, place);
+  const { url, contexts, stop } = await startActiveNodes(database, (access) => loaded(access).config, more);
   return {
     url,
     context: allNodes(contexts as [Context, ...Context[]]),
     contexts,
     async stop() {
       await stop();
+      const [lost] = takeNotPlain();
+      if (lost) throw new Error(`a message to an actor, or its reply, is no JSON: ${lost}`);
       const first = contexts.flatMap(({ requests }) => requests.mismatches.kept)[0];
       if (first && !options.allowMismatches)
         throw new Error(`an answer did not fit its schema: ${JSON.stringify(first)}`);

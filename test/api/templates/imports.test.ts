@@ -17,8 +17,8 @@ const read = (client: Client, id: string) => client.get<TemplateVersion>(`/api/v
 const server = await forFile(startTestServer());
 const admin = await signIn(server);
 
-/** Takes every slot of the queue, of each node, until the returned function is called; what tests before have left there is waited for. */
-const occupy = async ({ contexts }: TestServer): Promise<() => void> => {
+/** Takes every slot of the queue, of each node, until it is released; what tests before have left there is waited for. */
+const occupy = async ({ contexts }: TestServer): Promise<Disposable & { release(): void }> => {
   const gate = Promise.withResolvers<void>();
   for (const { jobs, config } of contexts) {
     const nobodyWaits = () => until(() => jobs.position("").queue_size === 0);
@@ -28,7 +28,8 @@ const occupy = async ({ contexts }: TestServer): Promise<() => void> => {
     }
     await nobodyWaits();
   }
-  return () => gate.resolve();
+  const release = (): void => gate.resolve();
+  return { release, [Symbol.dispose]: release };
 };
 
 describe("what goes wrong", () => {
@@ -123,12 +124,15 @@ describe("waiting and cancelling", () => {
   testInside("[TP-14] a waiting import shows its place, can be cancelled at once, and then never runs", async () => {
     // Versions of one template wait in one queue, however many nodes there are.
     const { id: template_id } = await makeTemplate(admin);
-    const release = await occupy(server);
+    using slots = await occupy(server);
     const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
     const first = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
     const second = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
-    expect(first.job).toMatchObject({ status: "pending", queue_position: 1 });
-    expect(second.job).toMatchObject({ status: "pending", queue_position: 2, queue_size: 2 });
+    expect([first.job.status, second.job.status]).toEqual(["pending", "pending"]);
+    // The node that has the template tells of its queue.
+    await until(async () => (await read(admin, second.id)).job.queue_position === 2);
+    expect((await read(admin, first.id)).job).toMatchObject({ status: "pending", queue_position: 1 });
+    expect((await read(admin, second.id)).job).toMatchObject({ status: "pending", queue_size: 2 });
     const loose = await admin.post<TemplateVersion>(VERSIONS, { file_id });
     const early = await admin.fetch("POST", "/api/v2/organizations/default/templates", {
       name: "early",
@@ -140,7 +144,7 @@ describe("waiting and cancelling", () => {
     expect((await read(admin, first.id)).job.status).toBe("canceled");
     expect((await followImport(admin, first.id)).code).toBe(1000);
     expect((await admin.fetch("PATCH", `/api/v2/templateversions/${first.id}/cancel`)).status).toBe(412);
-    release();
+    slots.release();
     await followImport(admin, second.id);
     expect((await read(admin, second.id)).job.status).toBe("succeeded");
     expect((await read(admin, first.id)).job.status).toBe("canceled");
@@ -162,12 +166,12 @@ testInside("[TP-16] an import that a stop of the server has interrupted is done 
   {
     await using first = await startTestServer({ directory: directory.path });
     const client = await signIn(first);
-    const release = await occupy(first);
+    using slots = await occupy(first);
     const file_id = await upload(client, { "template.yaml": ECHO });
     id = (await client.post<TemplateVersion>(VERSIONS, { file_id })).id;
     // Lets the stop end; the import does not begin any more.
     const stopped = Promise.all(first.contexts.map(({ jobs }) => jobs.stop()));
-    release();
+    slots.release();
     await stopped;
     expect((await read(client, id)).job.status).toBe("pending");
   }
