@@ -16,11 +16,13 @@ export type Blob = { readonly hash: string; readonly size: number };
 export interface KeptElsewhere {
   /** Keeps the bytes of this file; they are safe when it resolves. */
   keep(blob: Blob, path: string): Promise<void>;
-  /** Writes the bytes into a new file. False: there are none of this hash. */
+  /** Writes the bytes into a new file, which are those of the hash. False: there are none. */
   copyTo(hash: string, path: string): Promise<boolean>;
-  /** The hashes that are kept; also of what was kept in part when a node ended. */
+  /** The hashes that are kept and may be removed; also of what was kept in part when a node ended. */
   list(): Promise<string[]>;
   remove(hashes: readonly string[]): Promise<void>;
+  /** What removing leaves to be done, where that may take long or fail. */
+  clean?(): Promise<void>;
 }
 
 export class Blobs {
@@ -101,6 +103,7 @@ export class Blobs {
     const gone = this.#isShared ? unnamed.filter((hash) => this.#unnamed.has(hash)) : unnamed;
     this.#unnamed = new Set(unnamed);
     await this.#elsewhere?.remove(gone);
+    await this.#elsewhere?.clean?.();
   }
 
   /** The file with the bytes of this hash, which are there when a row names them. Where they are elsewhere, they are fetched first. */

@@ -42,13 +42,16 @@ export class DatabaseBlobs implements KeptElsewhere {
   async copyTo(hash: string, path: string): Promise<boolean> {
     const [size] = await this.#store.all(read("select size from blobs where hash = ?", [hash], ([one]) => Number(one)));
     if (size === undefined) return false;
+    const hasher = new Bun.CryptoHasher("sha256");
     await using file = await open(path, "wx", 0o600);
     for (let n = 0; n * CHUNK_BYTES < size; n++) {
       const sql = "select bytes from blob_chunks where hash = ? and n = ?";
       const [bytes] = await this.#store.all(read(sql, [hash, n], ([one]) => one as Uint8Array));
       if (!bytes) throw new Error(`a piece of the upload ${hash} is missing in the database`);
+      hasher.update(bytes);
       for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
     }
+    if (hasher.digest("hex") !== hash) throw new Error(`the upload ${hash} is damaged in the database`);
     return true;
   }
 

@@ -1,12 +1,12 @@
 // Moves a data directory that no server uses into an empty PostgreSQL database: uploads first, then all rows in one transaction, so that a
 // move that fails has moved nothing. What has arrived is read again and compared.
 import type { ReservedSQL } from "bun";
+import type { Bucket } from "#base/network/bucket.ts";
 import { Blobs } from "../blobs.ts";
 import { openDatabase } from "../engine/open.ts";
 import type { Value } from "../engine/sql.ts";
 import { listHashes } from "../templates/files.ts";
 import { sentOf } from "./bind.ts";
-import { DatabaseBlobs } from "./blobs.ts";
 import { checkDatabase } from "./checks.ts";
 import {
   Checksum,
@@ -24,20 +24,29 @@ import { migratePostgres } from "./migrate.ts";
 import { Primary } from "./primary.ts";
 import { openPgStore } from "./store.ts";
 import { storedValue } from "./stored-value.ts";
+import { checkUploads, keptElsewhere } from "./uploads.ts";
 
 export type Copied = { readonly tables: number; readonly rows: number; readonly files: number };
 
-type Options = {
+export type CopyOptions = {
   readonly directory: string;
   /** postgres://user:password@host:port/database. Holds a password: never logged. */
   readonly url: string;
   readonly now: number;
+  /** Where uploads of the cluster are; undefined: in the database. */
+  readonly bucket?: Bucket | undefined;
   /** Called with the name of each table that was copied and compared. */
   onTable?(table: string, rows: number): void;
 };
 
 /** Throws CopyError, LockedError, NewerDatabaseError, UnsafeDatabaseError. The data directory is left as it is, but for migrations. */
-export const copyIntoPostgres = async ({ directory, url, now, onTable = () => {} }: Options): Promise<Copied> => {
+export const copyIntoPostgres = async ({
+  directory,
+  url,
+  now,
+  bucket,
+  onTable = () => {},
+}: CopyOptions): Promise<Copied> => {
   const { db, unlock } = openDatabase(directory, { cacheMb: 16, now });
   const primary = new Primary(url);
   try {
@@ -45,10 +54,11 @@ export const copyIntoPostgres = async ({ directory, url, now, onTable = () => {}
     await checkDatabase(connection);
     await migratePostgres(connection, { now });
     await refuseUsed(connection);
+    await checkUploads(bucket, url);
     const store = await openPgStore({ url, now, fatal: () => {} });
     let files = 0;
     try {
-      const kept = new DatabaseBlobs(store);
+      const kept = keptElsewhere(store, bucket);
       const blobs = new Blobs(directory);
       for (const hash of db
         .query(listHashes().sql)

@@ -8,26 +8,19 @@ import { inspectDatabase } from "../engine/inspect.ts";
 import { openDatabase } from "../engine/open.ts";
 import type { Value } from "../engine/sql.ts";
 import { listHashes } from "../templates/files.ts";
-import { DatabaseBlobs } from "./blobs.ts";
 import { checkDatabase } from "./checks.ts";
 import { Checksum, CopyError, copiedTables, SEARCHES } from "./copied-tables.ts";
-import { type Copied, rowsInPostgres } from "./copy-in.ts";
+import { type Copied, type CopyOptions, rowsInPostgres } from "./copy-in.ts";
 import { emptyTable, insertRows, rowsOfTable } from "./copy-sqlite.ts";
 import { isInUse } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
 import { Primary } from "./primary.ts";
 import { storedValue } from "./stored-value.ts";
-
-type Options = {
-  readonly directory: string;
-  /** postgres://user:password@host:port/database. Holds a password: never logged. */
-  readonly url: string;
-  readonly now: number;
-  onTable?(table: string, rows: number): void;
-};
+import { checkUploads, keptElsewhere } from "./uploads.ts";
 
 /** Throws CopyError, LockedError, UnsafeDatabaseError. The PostgreSQL database is left as it is. */
-export const copyIntoSqlite = async ({ directory, url, now, onTable = () => {} }: Options): Promise<Copied> => {
+export const copyIntoSqlite = async ({ bucket, ...options }: CopyOptions): Promise<Copied> => {
+  const { directory, url, now, onTable = () => {} } = options;
   if (inspectDatabase(directory).exists) {
     throw new CopyError(`${directory} holds a database already: name an empty folder with --data-dir`);
   }
@@ -42,6 +35,7 @@ export const copyIntoSqlite = async ({ directory, url, now, onTable = () => {} }
       throw new CopyError("this PostgreSQL database is of another version: start a node of this version on it once");
     }
     if (await isInUse(sql)) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
+    await checkUploads(bucket, url);
     const { db, file, unlock } = openDatabase(directory, { cacheMb: 16, now });
     let isWhole = false;
     try {
@@ -88,7 +82,7 @@ export const copyIntoSqlite = async ({ directory, url, now, onTable = () => {} }
               .values()) as unknown as unknown[][]
           ).map((row) => query.map(row.map(storedValue))),
       };
-      const kept = new DatabaseBlobs(reads as never);
+      const kept = keptElsewhere(reads as never, bucket);
       const blobs = new Blobs(directory);
       let files = 0;
       for (const hash of db

@@ -1,5 +1,6 @@
 // Every step from an empty PostgreSQL database to this version, in order. Steps that a released version has are never changed.
 import type { Migration } from "../engine/migration.ts";
+import bucketBlobs from "./bucket-blobs.sql" with { type: "text" };
 import cluster from "./cluster.sql" with { type: "text" };
 import tables from "./migrations/0000_tables.sql" with { type: "text" };
 import groupsToOauth2 from "./migrations/0001_groups_to_oauth2.sql" with { type: "text" };
@@ -21,4 +22,5 @@ export const PG_MIGRATIONS: readonly Migration[] = [
   { name: "0003_parts", sql: parts },
   { name: "0004_parts_of_nodes", sql: partsOfNodes },
   { name: "0005_versions", sql: versions },
+  { name: "0006_bucket_blobs", sql: bucketBlobs },
 ];

@@ -59,6 +59,7 @@ export const loadConfig = (input: Input): LoadedConfig =>
         ...tlsIsWhole(config),
         ...hookIsWhole(config),
         ...clusterIsWhole(config),
+        ...storageIsWhole(config),
       ],
     },
     input,
@@ -210,6 +211,19 @@ function tlsIsWhole({ tls_cert_file, tls_key_file }: Config): Problem[] {
   if ((tls_cert_file === undefined) === (tls_key_file === undefined)) return [];
   const name = envOf(tls_cert_file === undefined ? "tls_cert_file" : "tls_key_file");
   return [{ name, from: "not given", detail: "https needs both tls_cert_file and tls_key_file, or none of them" }];
+}
+
+/** Whoever names a part of it believes that uploads are there. */
+function storageIsWhole(config: Config): Problem[] {
+  const keys = ["s3_bucket", "s3_access_key", "s3_secret_key"] as const;
+  const given = [...keys, "s3_endpoint" as const].filter((key) => config[key] !== undefined);
+  const missing = given.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
+  const detail = `object storage for uploads needs all of ${keys.join(", ")}`;
+  const found: Problem[] = missing.map((key) => ({ name: envOf(key), from: "not given", detail }));
+  if (given.length === 0 || config.database_url !== undefined) return found;
+  const alone =
+    "uploads of one server are in its data directory, which backups hold: leave s3_bucket away, or set database_url";
+  return [...found, { name: envOf(given[0] ?? "s3_bucket"), from: "without database_url", detail: alone }];
 }
 
 function hookIsWhole({ hook_url, hook_secret, hook_previous_secret }: Config): Problem[] {

@@ -2,6 +2,7 @@
 import { address } from "#base/config/kinds.ts";
 import type { Config } from "#base/config.ts";
 import { EncryptionKeyError } from "#base/encryption.ts";
+import { BucketError } from "#base/network/bucket-error.ts";
 import { TlsError } from "#base/tls.ts";
 import { LockedError } from "#db/engine/lock.ts";
 import { NewerDatabaseError } from "#db/engine/migrate.ts";
@@ -33,6 +34,7 @@ const IN_WORDS = [
   LockedError,
   NewerDatabaseError,
   UnsafeDatabaseError,
+  BucketError,
   MetricsAddressError,
 ];
 const FILES = new Set("EACCES EPERM EROFS ENOENT EEXIST ENOSPC EDQUOT ENOTDIR EISDIR".split(" "));

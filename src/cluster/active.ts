@@ -8,6 +8,7 @@ import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { sharedKey } from "#db/engine/sealed.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
+import { bucketOf, checkUploads } from "#db/pg/uploads.ts";
 import { Forwarder } from "./forwarder.ts";
 import {
   type JoinOptions,
@@ -32,7 +33,7 @@ type Options = Omit<JoinOptions, "standsBy"> & {
   ): AsyncDisposable & { readonly port: number };
 };
 
-/** Resolves when this node is one of those that work. Throws UnsafeDatabaseError, NewerDatabaseError, EncryptionKeyError, CommitError. */
+/** Resolves when this node is one of those that work. Throws UnsafeDatabaseError, BucketError, NewerDatabaseError, EncryptionKeyError, CommitError. */
 export const joinActive = async ({ config, clock, signal, beside, ...options }: Options): Promise<Membership> => {
   const fatal = (error: Error): void => {
     log("cluster").fatal("this node must not go on; stopping: {error}", { error });
@@ -41,6 +42,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   // Before anything is had: a certificate that cannot be used ends the start.
   const tls = readTls(config, clock.now());
+  await checkUploads(bucketOf(config, clock), url);
   const node = await PartsMember.join({
     url,
     id: nameOf(config),

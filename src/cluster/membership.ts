@@ -14,6 +14,7 @@ import { sharedKey } from "#db/engine/sealed.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
 import type { PartsMember } from "#db/pg/parts/member.ts";
+import { bucketOf, checkUploads } from "#db/pg/uploads.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { Forwarder } from "./forwarder.ts";
 import type { NodeLinks } from "./node-link.ts";
@@ -77,7 +78,7 @@ export type Beside = AsyncDisposable & {
   readonly reads?: number | undefined;
 };
 
-/** Resolves when this node is the active one. Throws UnsafeDatabaseError, NewerDatabaseError, EncryptionKeyError, CommitError. */
+/** Resolves when this node is the active one. Throws UnsafeDatabaseError, BucketError, NewerDatabaseError, EncryptionKeyError, CommitError. */
 export const joinCluster = async ({
   config,
   clock,
@@ -91,6 +92,7 @@ export const joinCluster = async ({
   };
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   const tells = config.cluster_reads === "every";
+  await checkUploads(bucketOf(config, clock), url);
   const node = await ClusterNode.join({ url, id: nameOf(config), version: VERSION, lease_ms, tells, clock, fatal });
   const { host, port } = config.address;
   const listen = (port: number, encryption: Encryption): Forwarder => {

@@ -246,7 +246,7 @@ test("[CL-18] every setting that the manual and deploy/ name exists", () => {
     // As in the chart's values.
     ...Object.keys(EVERYTHING.settings as Tree).map((name) => envOf(name)),
   ];
-  const named = texts.flatMap((text) => [...text.matchAll(/\bSLIPWAY_[A-Z_]*[A-Z]/g)].map(([name]) => name));
+  const named = texts.flatMap((text) => [...text.matchAll(/\bSLIPWAY_[A-Z0-9_]*[A-Z]/g)].map(([name]) => name));
   expect(named.length).toBeGreaterThan(20);
   // What Kubernetes would give the pods of a service, and is kept from them.
   expect([...new Set(named)].filter((name) => !known.has(name) && name !== "SLIPWAY_PORT")).toEqual([]);

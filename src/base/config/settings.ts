@@ -29,6 +29,7 @@ import { OAUTH2_SETTINGS } from "./oauth2-settings.ts";
 import { OIDC_SETTINGS } from "./oidc-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
+import { STORAGE_SETTINGS } from "./storage-settings.ts";
 import { TERRAFORM_SERVER_SETTINGS, TERRAFORM_SETTINGS } from "./terraform-settings.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
 
@@ -166,6 +167,7 @@ export const SERVER_SETTINGS = {
   }),
   ...BACKUP_SETTINGS,
   ...CLUSTER_SETTINGS,
+  ...STORAGE_SETTINGS,
   database_cache_mb: setting(whole(1, 65_536), 64, {
     group: "Database",
     help: "Memory for the database's page cache, in MiB.",

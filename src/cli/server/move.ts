@@ -3,6 +3,7 @@
 import { holdProcess } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { EncryptionKeyError, hasKey, putKey } from "#base/encryption.ts";
+import { BucketError } from "#base/network/bucket-error.ts";
 import { usageError } from "#base/usage-error.ts";
 import { LockedError } from "#db/engine/lock.ts";
 import { NewerDatabaseError } from "#db/engine/migrate.ts";
@@ -24,11 +25,12 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
   const hold = holdProcess();
   const { CopyError } = await import("#db/pg/copied-tables.ts");
   const { UnsafeDatabaseError } = await import("#db/engine/unsafe.ts");
+  const { bucketOf } = await import("#db/pg/uploads.ts");
   try {
     const onTable = (table: string, rows: number): void => {
       if (!json && rows > 0) print(`${table}: ${rows}`);
     };
-    const options = { directory, url, now: clock.now(), onTable };
+    const options = { directory, url, now: clock.now(), bucket: bucketOf(config, clock), onTable };
     let moved: { tables: number; rows: number; files: number };
     if (to === "sqlite") {
       moved = await (await import("#db/pg/copy-out.ts")).copyIntoSqlite(options);
@@ -45,8 +47,9 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
     return EXIT.ok;
   } catch (error) {
     const kinds = [CopyError, UnsafeDatabaseError, LockedError, NewerDatabaseError, CommitError, EncryptionKeyError];
-    if (!kinds.some((kind) => error instanceof kind)) throw error;
-    printError(`slipway migrate: ${(error as Error).message}\n`);
+    const refused = error instanceof Error && error.cause instanceof BucketError ? error.cause : error;
+    if (![...kinds, BucketError].some((kind) => refused instanceof kind)) throw error;
+    printError(`slipway migrate: ${(refused as Error).message}\n`);
     return EXIT.failed;
   } finally {
     giveToOwner(directory);

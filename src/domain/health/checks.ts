@@ -12,6 +12,7 @@ import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
 import { backupFolder } from "#db/backup/schedule.ts";
 import { inspectDatabase, isInUse, quickCheck, strangeSecrets } from "#db/engine/inspect.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { bucket } from "./bucket.ts";
 import type { Finding } from "./finding.ts";
 import { hookConsumer } from "./hooks.ts";
 import { localWorkspaces, localWorkspaceUser } from "./local.ts";
@@ -34,7 +35,10 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
   rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
   rest.push(await terraformProgram(config, env), ...(await hookConsumer(config, clock)));
   const { database_url } = config;
-  if (database_url !== undefined) rest.push(...(await postgres({ ...config, database_url })));
+  if (database_url !== undefined) {
+    const cluster = { ...config, database_url };
+    rest.push(...(await Promise.all([postgres(cluster), bucket(cluster)])).flat());
+  }
   if (!existsSync(data_dir)) return [folder, ...(await ports(config, false)), time(clock, 0), ...rest];
   if (folder.status === "wrong") return [folder];
   const used = isInUse(data_dir);

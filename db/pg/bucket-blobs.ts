@@ -1,0 +1,121 @@
+// The bytes of uploads in a bucket of object storage, where a row for each object says which of them are there. A row is written before its
+// object is, so that the bucket is never listed and nothing is removed from it that no row names; it counts once the object is whole.
+import { AppError } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import type { Bucket } from "#base/network/bucket.ts";
+import { BucketError } from "#base/network/bucket-error.ts";
+import type { Blob, KeptElsewhere } from "../blobs.ts";
+import type { Query, Statement, Value } from "../engine/sql.ts";
+import { CommitError, type Store } from "../engine/store.ts";
+import { DatabaseBlobs } from "./blobs.ts";
+
+/** Longer than an upload takes, from its first row to the one that names it. By the clock of the database. */
+const SPARED_MS = 2 * 3_600_000;
+const AT_ONCE = 100;
+const TRY_AGAIN_SECONDS = 10;
+
+const write = (sql: string, ...rows: Value[][]): Statement => ({ sql, rows, touches: [] });
+const one = (sql: string, ...row: Value[]): Statement => ({ sql, rows: [row], touches: [], expect: 1 });
+const texts = (sql: string, ...params: Value[]): Query<string> => ({ sql, params, map: ([text]) => String(text) });
+
+const OLD = "at < now() - cast(? as double precision) * interval '1 millisecond'";
+const OBJECTS_OF = "select object from blob_objects where hash = ? and state = 'kept' order by at desc limit 1";
+
+type Options = { readonly spared_ms?: number };
+
+export class BucketBlobs implements KeptElsewhere {
+  readonly #store: Pick<Store, "commit" | "all">;
+  readonly #bucket: Bucket;
+  /** What came before there was a bucket. */
+  readonly #earlier: DatabaseBlobs;
+  readonly #spared_ms: number;
+
+  constructor(store: Pick<Store, "commit" | "all">, bucket: Bucket, { spared_ms = SPARED_MS }: Options = {}) {
+    this.#store = store;
+    this.#bucket = bucket;
+    this.#earlier = new DatabaseBlobs(store);
+    this.#spared_ms = spared_ms;
+  }
+
+  async keep({ hash, size }: Blob, path: string): Promise<void> {
+    await asked("nothing was saved", async () => {
+      if (await this.#isThere(hash, size)) return;
+      const object = `${this.#bucket.prefix}${hash.slice(0, 2)}/${hash}-${uuid()}`;
+      const comes = "insert into blob_objects (object, hash, size, state) values (?, ?, ?, 'coming')";
+      await this.#store.commit([one(comes, object, hash, size)]);
+      await this.#bucket.put(object, path, size);
+      const is = "update blob_objects set state = 'kept', at = now() where object = ? and state = 'coming'";
+      await this.#store.commit([one(is, object)]).catch((error: unknown) => this.#tooLate(object, error));
+    });
+  }
+
+  /** It took so long that it was taken for an upload that never came, and no row names the object any more. */
+  async #tooLate(object: string, error: unknown): Promise<never> {
+    if (!isStale(error)) throw error;
+    await this.#bucket.remove(object);
+    throw new AppError("overloaded", "The upload took too long: nothing was saved.", { cause: error });
+  }
+
+  /** Whether the same bytes are in the bucket already. If so, they are spared anew, or were given up in this moment. */
+  async #isThere(hash: string, size: number): Promise<boolean> {
+    const [object] = await this.#store.all(texts(OBJECTS_OF, hash));
+    if (object === undefined || (await this.#bucket.sizeOf(object)) !== size) return false;
+    try {
+      const again = "update blob_objects set at = now() where object = ? and state = 'kept'";
+      await this.#store.commit([one(again, object)]);
+      return true;
+    } catch (error) {
+      if (isStale(error)) return false;
+      throw error;
+    }
+  }
+
+  async copyTo(hash: string, path: string): Promise<boolean> {
+    const [object] = await this.#store.all(texts(OBJECTS_OF, hash));
+    if (object === undefined) return this.#earlier.copyTo(hash, path);
+    await asked("try again later", () => this.#bucket.getTo(object, path, hash));
+    return true;
+  }
+
+  async list(): Promise<string[]> {
+    const old = texts(`select distinct hash from blob_objects where state <> 'going' and ${OLD}`, this.#spared_ms);
+    return [...new Set([...(await this.#store.all(old)), ...(await this.#earlier.list())])];
+  }
+
+  /** Gives them up, unless somebody has sent the same bytes meanwhile; `clean` removes them from the bucket. */
+  async remove(hashes: readonly string[]): Promise<void> {
+    const goes = `update blob_objects set state = 'going' where hash = ? and ${OLD}`;
+    for (let at = 0; at < hashes.length; at += AT_ONCE) {
+      const rows = hashes.slice(at, at + AT_ONCE).map((hash) => [hash, this.#spared_ms]);
+      await this.#store.commit([write(goes, ...rows)]);
+    }
+    await this.#earlier.remove(hashes);
+  }
+
+  async clean(): Promise<void> {
+    const never = `update blob_objects set state = 'going' where state = 'coming' and ${OLD}`;
+    await this.#store.commit([write(never, [this.#spared_ms])]);
+    for (;;) {
+      const going = texts("select object from blob_objects where state = 'going' order by object limit ?", AT_ONCE);
+      const objects = await this.#store.all(going);
+      if (objects.length === 0) return;
+      for (const object of objects) await this.#bucket.remove(object);
+      await this.#store.commit([
+        write("delete from blob_objects where object = ?", ...objects.map((object) => [object])),
+      ]);
+    }
+  }
+}
+
+const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
+
+/** What the bucket refuses is no answer for a caller: it is told that it may try again, and the cause says the rest to the log. */
+const asked = async (what: string, work: () => Promise<void>): Promise<void> => {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof BucketError)) throw error;
+    const message = `The storage of uploads cannot be used at the moment: ${what}.`;
+    throw new AppError("overloaded", message, { cause: error, retry_after: TRY_AGAIN_SECONDS });
+  }
+};

@@ -1,0 +1,18 @@
+// Which uploads the database says are in a bucket, before this process is a node of it, and for whoever looks at an installation.
+import { Primary } from "./primary.ts";
+
+const SOME = 3;
+
+/** The newest objects that hold uploads; none before the first start. Throws CommitError (`overloaded`) when no primary answers. */
+export const keptObjects = async (url: string, options: { wait_ms?: number } = {}): Promise<string[]> => {
+  const primary = new Primary(url, options);
+  try {
+    const sql = await primary.writer();
+    const [{ there }] = await sql.unsafe("select to_regclass('blob_objects') is not null as there");
+    if (!there) return [];
+    const newest = `select object from blob_objects where state = 'kept' order by at desc limit ${SOME}`;
+    return ((await sql.unsafe(newest)) as { object: string }[]).map(({ object }) => object);
+  } finally {
+    await primary.close();
+  }
+};

@@ -1,0 +1,49 @@
+// Where a cluster keeps the bytes of uploads: in its database, or in a bucket that the settings name.
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { Bucket } from "#base/network/bucket.ts";
+import type { KeptElsewhere } from "../blobs.ts";
+import type { Store } from "../engine/store.ts";
+import { UnsafeDatabaseError } from "../engine/unsafe.ts";
+import { DatabaseBlobs } from "./blobs.ts";
+import { BucketBlobs } from "./bucket-blobs.ts";
+import { keptObjects } from "./kept-objects.ts";
+
+type Settings = Pick<
+  Config,
+  "s3_access_key" | "s3_bucket" | "s3_endpoint" | "s3_prefix" | "s3_region" | "s3_secret_key"
+>;
+
+/** The bucket of the settings; undefined where uploads are in the database. */
+export const bucketOf = (config: Settings, clock: Clock): Bucket | undefined => {
+  const { s3_bucket: bucket, s3_access_key: access_key, s3_secret_key: secret_key } = config;
+  if (bucket === undefined || access_key === undefined || secret_key === undefined) return undefined;
+  const { s3_endpoint, s3_region: region, s3_prefix: prefix } = config;
+  return new Bucket({ endpoint: s3_endpoint?.origin, region, bucket, prefix, access_key, secret_key }, { clock });
+};
+
+/** What keeps uploads for the nodes. */
+export const keptElsewhere = (store: Pick<Store, "commit" | "all">, bucket: Bucket | undefined): KeptElsewhere =>
+  bucket ? new BucketBlobs(store, bucket) : new DatabaseBlobs(store);
+
+/**
+ * Refuses a bucket that cannot be written, read or cleaned, and one that has none of the uploads that the database says are in it. Throws
+ * BucketError, UnsafeDatabaseError, CommitError.
+ */
+export const checkUploads = async (bucket: Bucket | undefined, url: string): Promise<void> => {
+  await bucket?.check();
+  const problem = await strangeBucket(bucket, await keptObjects(url));
+  if (problem !== undefined) throw new UnsafeDatabaseError(problem);
+};
+
+/** Why this is not the bucket that the database means, in words. `kept`: objects that it says are there. Throws BucketError. */
+export const strangeBucket = async (
+  bucket: Bucket | undefined,
+  kept: readonly string[],
+): Promise<string | undefined> => {
+  if (kept.length === 0) return undefined;
+  if (!bucket) return "uploads of this cluster are in object storage: set s3_bucket and what belongs to it";
+  const sizes = await Promise.all(kept.map((object) => bucket.sizeOf(object)));
+  if (sizes.some((size) => size !== undefined)) return undefined;
+  return `the bucket ${bucket.name} has none of the uploads of this cluster: it is another one, or has lost them`;
+};

@@ -1,0 +1,49 @@
+// What a bucket answers when it does not do what it is asked, in words for whoever runs the server.
+
+/** Refusals that say what to change, by the store's code or status. */
+const WORDS: Readonly<Record<string, string>> = {
+  NoSuchBucket: "there is no such bucket",
+  InvalidAccessKeyId: "s3_access_key is not known there",
+  XAdminUserNotFound: "s3_access_key is not known there",
+  SignatureDoesNotMatch: "s3_secret_key does not belong to s3_access_key, or s3_region is another one",
+  AuthorizationHeaderMalformed: "s3_region is another one",
+  AuthorizationQueryParametersError: "s3_region is another one",
+  PermanentRedirect: "the bucket is elsewhere: look at s3_region and s3_endpoint",
+  InvalidToken: "start the server without AWS_SESSION_TOKEN and S3_SESSION_TOKEN, which Bun sends along",
+  RequestTimeTooSkewed: "the clock of this machine is off by minutes",
+  QuotaExceeded: "it is full",
+  XMinioStorageFull: "it is full",
+  ObjectIsNotThere: "it has taken an object and does not have it",
+  OtherBytes: "it gives other bytes than it was given",
+  TooSlow: "it does not answer in time",
+  403: "the key may not write, read and remove there",
+  404: "what should be there is not",
+};
+
+type Answered = { readonly status?: number; readonly code?: string; readonly isPassing?: boolean };
+
+export class BucketError extends Error {
+  override readonly name = "BucketError";
+  readonly status: number | undefined;
+  /** The store's own word, or the network's; empty where it has none. */
+  readonly code: string;
+  /** Whether the same may go well a moment later. */
+  readonly isPassing: boolean;
+
+  constructor(bucket: string, { status, code = "", isPassing = isPassingAnswer(status, code) }: Answered) {
+    const said = [status, code].filter((one) => one !== undefined && one !== "").join(" ");
+    const words = WORDS[code] ?? WORDS[String(status)] ?? (status === undefined ? "it does not answer" : "it refuses");
+    super(`the bucket ${bucket} cannot be used: ${words} (${said})`);
+    this.status = status;
+    this.code = code;
+    this.isPassing = isPassing;
+  }
+}
+
+/** Bytes that were damaged on their way are sent again. */
+const isPassingAnswer = (status: number | undefined, code: string): boolean =>
+  status === undefined ||
+  status >= 500 ||
+  status === 408 ||
+  status === 429 ||
+  /^(BadDigest|IncompleteBody|RequestTimeout|SlowDown)$/.test(code);

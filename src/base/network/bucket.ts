@@ -1,0 +1,173 @@
+// A bucket of S3-compatible object storage. Bun's client signs each request and fetch sends it: the client itself has no deadlines, sends no
+// checksum, and leaves the parts of a large object behind when it is cut off. Bodies are streams, since a file of an https request would be
+// read into memory whole.
+import { open } from "node:fs/promises";
+import { type Clock, systemClock } from "../clock.ts";
+import { uuid } from "../ids.ts";
+import { systemRandom } from "../random.ts";
+import { backoff, retry } from "../retry.ts";
+import { BucketError } from "./bucket-error.ts";
+
+const ATTEMPTS = 4;
+const LONGEST_PAUSE_MS = 5_000;
+/** A store has so long to answer, and to go on with what it has begun. */
+const ANSWER_MS = 15_000;
+/** Uploads that are slower than this are begun anew. */
+const LEAST_BYTES_PER_MS = 256;
+const SIGNED_SECONDS = 3600;
+
+export type BucketPlace = {
+  /** Undefined: Amazon's of the region. */
+  readonly endpoint?: string | undefined;
+  readonly region: string;
+  readonly bucket: string;
+  /** In front of each object's name. */
+  readonly prefix: string;
+  readonly access_key: string;
+  readonly secret_key: string;
+};
+
+type Options = { readonly clock?: Clock; readonly answer_ms?: number };
+
+type Call = { readonly headers?: Record<string, string>; readonly body?: ReadableStream; readonly ms?: number };
+
+export class Bucket {
+  readonly prefix: string;
+  /** Such as `slipway at https://storage.example.com`. */
+  readonly name: string;
+  readonly #client: Bun.S3Client;
+  readonly #clock: Clock;
+  readonly #answer_ms: number;
+
+  constructor(place: BucketPlace, { clock = systemClock, answer_ms = ANSWER_MS }: Options = {}) {
+    const { endpoint, region, bucket, prefix, access_key: accessKeyId, secret_key: secretAccessKey } = place;
+    const at = endpoint === undefined ? {} : { endpoint };
+    this.#client = new Bun.S3Client({ ...at, region, bucket, accessKeyId, secretAccessKey });
+    this.prefix = prefix;
+    this.name = `${bucket} at ${endpoint ?? `Amazon S3 in ${region}`}`;
+    this.#clock = clock;
+    this.#answer_ms = answer_ms;
+  }
+
+  /** Stores the bytes of a file; the store has compared them with a checksum and says that it has all of them. Throws BucketError. */
+  async put(object: string, path: string, size: number): Promise<void> {
+    const md5 = new Bun.CryptoHasher("md5");
+    for await (const bytes of Bun.file(path).stream()) md5.update(bytes);
+    const headers = { "content-md5": md5.digest("base64"), "content-length": String(size) };
+    await this.#trying(async () => {
+      const body = size > 0 ? { body: Bun.file(path).stream() } : {};
+      await this.#call("PUT", object, { headers, ...body, ms: this.#answer_ms + size / LEAST_BYTES_PER_MS });
+      const found = await this.#size(object);
+      if (found !== size) throw new BucketError(this.name, { code: "ObjectIsNotThere", isPassing: true });
+    });
+  }
+
+  /** Writes the bytes into a new file, which are those with this SHA-256. Throws BucketError. */
+  async getTo(object: string, path: string, hash: string): Promise<void> {
+    await this.#trying(async () => {
+      const { response, over, extend } = await this.#open("GET", object, {});
+      try {
+        const hasher = new Bun.CryptoHasher("sha256");
+        await using file = await open(path, "w", 0o600);
+        for await (const bytes of response.body ?? []) {
+          extend();
+          hasher.update(bytes);
+          for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
+        }
+        if (hasher.digest("hex") !== hash) throw new BucketError(this.name, { code: "OtherBytes", isPassing: true });
+      } catch (error) {
+        throw this.#named(error);
+      } finally {
+        over();
+      }
+    });
+  }
+
+  /** Bytes of an object; undefined where there is none. Throws BucketError. */
+  sizeOf(object: string): Promise<number | undefined> {
+    return this.#trying(() => this.#size(object));
+  }
+
+  /** One that is not there is removed, too. Throws BucketError. */
+  async remove(object: string): Promise<void> {
+    await this.#trying(() => this.#call("DELETE", object).catch(absent));
+  }
+
+  /** Writes, reads and removes an object of its own. Throws BucketError, whose message says what to look at. */
+  async check(): Promise<void> {
+    const object = `${this.prefix}probe-${uuid()}`;
+    await this.#trying(async () => {
+      const text = "Slipway looks whether it can write here.";
+      const body = new Blob([text]).stream();
+      await this.#call("PUT", object, { body, headers: { "content-length": String(text.length) } });
+      const { response, over } = await this.#open("GET", object, {});
+      const read = await response
+        .text()
+        .catch((error: unknown) => Promise.reject(this.#named(error)))
+        .finally(over);
+      if (read !== text) throw new BucketError(this.name, { code: "OtherBytes", isPassing: true });
+    });
+    await this.remove(object);
+  }
+
+  async #size(object: string): Promise<number | undefined> {
+    const headers = await this.#call("HEAD", object).catch(absent);
+    return headers && Number(headers.get("content-length"));
+  }
+
+  #trying<T>(work: () => Promise<T>): Promise<T> {
+    return retry(this.#clock, work, (error, failures) =>
+      error instanceof BucketError && error.isPassing && failures < ATTEMPTS
+        ? backoff(failures, LONGEST_PAUSE_MS, systemRandom)
+        : undefined,
+    );
+  }
+
+  /** The headers of an answer whose body is of no interest. */
+  async #call(method: Method, object: string, call: Call = {}): Promise<Headers> {
+    const { response, over } = await this.#open(method, object, call);
+    await response.body?.cancel();
+    over();
+    return response.headers;
+  }
+
+  /** The answer, when it is a good one; `over` ends the deadline, `extend` begins it anew. */
+  async #open(method: Method, object: string, { headers = {}, body, ms = this.#answer_ms }: Call) {
+    const url = this.#client.presign(object, { method, expiresIn: SIGNED_SECONDS });
+    const late = new AbortController();
+    const giveUp = (): void => late.abort(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
+    let timer = this.#clock.after(ms, giveUp);
+    const over = (): void => timer.cancel();
+    const extend = (): void => {
+      timer.cancel();
+      timer = this.#clock.after(ms, giveUp);
+    };
+    try {
+      const sent = { method, headers, redirect: "manual" as const, signal: late.signal, ...(body ? { body } : {}) };
+      const response = await fetch(url, sent);
+      if (response.ok) return { response, over, extend };
+      const text = method === "HEAD" ? "" : (await response.text()).slice(0, 4096);
+      const [, code = ""] = /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(text) ?? [];
+      throw new BucketError(this.name, { status: response.status, code });
+    } catch (error) {
+      over();
+      throw this.#named(error);
+    }
+  }
+
+  /** What the network says, without addresses: a signed one lets whoever reads it do the same. */
+  #named(error: unknown): unknown {
+    if (error instanceof BucketError) return error;
+    const { code, name } = error as { code?: string; name: string };
+    // What the disk says is no word of the store.
+    if (code !== undefined && /^E(NOSPC|DQUOT|IO|ROFS|ACCES|PERM|NOENT)$/.test(code)) return error;
+    return new BucketError(this.name, { code: String(code ?? name), isPassing: true });
+  }
+}
+
+type Method = "GET" | "PUT" | "HEAD" | "DELETE";
+
+/** A store that says 404 may mean the bucket or the key; an answer to HEAD has no word. */
+const absent = (error: unknown): undefined => {
+  if (!(error instanceof BucketError) || error.status !== 404 || !/^(NoSuchKey|)$/.test(error.code)) throw error;
+};

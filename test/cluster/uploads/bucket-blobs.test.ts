@@ -1,0 +1,168 @@
+// Uploads of a cluster in a bucket: rows on a real PostgreSQL, objects in a store of its own.
+import { afterEach, expect } from "bun:test";
+import { existsSync } from "node:fs";
+import { AppError } from "#base/errors.ts";
+import { Bucket } from "#base/network/bucket.ts";
+import { Blobs } from "#db/blobs.ts";
+import { DatabaseBlobs } from "#db/pg/blobs.ts";
+import { BucketBlobs } from "#db/pg/bucket-blobs.ts";
+import { openPgStore, type PgStore } from "#db/pg/store.ts";
+import { startObjectStore } from "#test/support/cluster/object-store.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+let made: TestDatabase | undefined;
+let database: PgStore | undefined;
+afterEach(async () => {
+  await database?.close();
+  await made?.remove();
+});
+
+const world = async () => {
+  made = await createDatabase();
+  const opened = await openPgStore({ url: made.url, now: 0, fatal: () => {} });
+  database = opened;
+  const store = startObjectStore();
+  const bucket = new Bucket(store.place, { answer_ms: 300 });
+  // Nothing is spared by its age: what the rows say decides.
+  const elsewhere = new BucketBlobs(opened, bucket, { spared_ms: 0 });
+  const folders: Disposable[] = [];
+  const node = async () => {
+    const directory = tempDirectory();
+    folders.push(directory);
+    const blobs = new Blobs(directory.path, elsewhere);
+    await blobs.recover(new Set(), false);
+    return blobs;
+  };
+  const rows = (): Promise<string[]> =>
+    opened.all({ sql: "select state from blob_objects order by at", params: [], map: ([state]) => String(state) });
+  return {
+    store,
+    bucket,
+    opened,
+    elsewhere,
+    node,
+    rows,
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      for (const folder of folders) folder[Symbol.dispose]();
+    },
+  };
+};
+
+const bytes = (text: string) => new Blob([text]).stream() as unknown as AsyncIterable<Uint8Array>;
+const hashOf = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
+
+testNeeding([needs.postgres], "[CL-33] what one node has put into the bucket, another reads", async () => {
+  await using at = await world();
+  const [one, two] = [await at.node(), await at.node()];
+  const { hash, size } = await one.put(bytes("an upload"));
+  expect([...at.store.objects.keys()]).toEqual([expect.stringContaining(`slipway/${hash.slice(0, 2)}/${hash}-`)]);
+  expect(await Bun.file(await two.pathOf(hash)).text()).toBe("an upload");
+  // The same again is not sent again.
+  await two.put(bytes("an upload"));
+  expect(at.store.objects.size).toBe(1);
+  // Unless it is there no more.
+  at.store.objects.clear();
+  await two.put(bytes("an upload"));
+  expect(await Bun.file(await (await at.node()).pathOf(hash)).text()).toBe("an upload");
+  expect(size).toBe(9);
+});
+
+testNeeding(
+  [needs.postgres],
+  "[CL-33] nothing counts before the bucket has all of it, whatever goes wrong",
+  async () => {
+    await using at = await world();
+    const node = await at.node();
+    at.store.play((request) => (request.method === "PUT" ? at.store.refused(503, "SlowDown") : undefined));
+    const refused = await node.put(bytes("one")).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(AppError);
+    expect(refused).toMatchObject({ kind: "overloaded", retry_after: 10 });
+    expect(await at.rows()).toEqual(["coming"]);
+    expect(existsSync(await node.pathOf(hashOf("one")))).toBe(false);
+    // Taken, and the answer lost: the row does not count, and the object goes with it.
+    at.store.play((request) => (request.method === "HEAD" ? at.store.refused(500, "") : undefined));
+    expect(await node.put(bytes("two")).catch((error: unknown) => error)).toBeInstanceOf(AppError);
+    expect(at.store.objects.size).toBe(1);
+    at.store.play(undefined);
+    await node.put(bytes("three"));
+    await node.sweep(async () => new Set([hashOf("three")]));
+    expect(await at.rows()).toEqual(["kept"]);
+    expect(at.store.objects.size).toBe(1);
+    // A reader is told to come again, and gets nothing that is damaged.
+    const other = await at.node();
+    at.store.play(() => new Response("threE"));
+    expect(await other.pathOf(hashOf("three")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
+    at.store.play(undefined);
+    expect(await Bun.file(await other.pathOf(hashOf("three"))).text()).toBe("three");
+  },
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-35] what nobody names goes, and a removal meets no later upload of the same bytes",
+  async () => {
+    await using at = await world();
+    const node = await at.node();
+    const { hash } = await node.put(bytes("one"));
+    await at.elsewhere.remove([hash]);
+    // It is given up and still in the bucket, when the same bytes come again.
+    expect(at.store.objects.size).toBe(1);
+    await node.put(bytes("one"));
+    expect(at.store.objects.size).toBe(2);
+    await at.elsewhere.clean();
+    expect(await at.rows()).toEqual(["kept"]);
+    expect(await Bun.file(await (await at.node()).pathOf(hash)).text()).toBe("one");
+    // An upload that is given up while it is under way is refused when it has arrived.
+    at.store.play(async (request) => {
+      if (request.method === "PUT") await at.elsewhere.clean();
+      return undefined;
+    });
+    expect(await node.put(bytes("late")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
+    at.store.play(undefined);
+    // What cannot be removed now is removed another time.
+    await at.elsewhere.remove([hash]);
+    at.store.play((request) => (request.method === "DELETE" ? at.store.refused(503, "SlowDown") : undefined));
+    await expect(at.elsewhere.clean()).rejects.toThrow("503 SlowDown");
+    at.store.play(undefined);
+    await at.elsewhere.clean();
+    expect(await at.rows()).toEqual([]);
+    expect(at.store.objects.size).toBe(0);
+  },
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-35] what has come lately is spared, and seen as coming anew when it comes again",
+  async () => {
+    await using at = await world();
+    const careful = new BucketBlobs(at.opened, at.bucket);
+    const node = await at.node();
+    const { hash } = await node.put(bytes("one"));
+    expect(await careful.list()).toEqual([]);
+    await careful.remove([hash]);
+    expect(await at.rows()).toEqual(["kept"]);
+    await at.opened.commit([{ sql: "update blob_objects set at = at - interval '3 hours'", rows: [[]] }]);
+    expect(await careful.list()).toEqual([hash]);
+    await node.put(bytes("one"));
+    await careful.remove([hash]);
+    expect(await at.rows()).toEqual(["kept"]);
+    expect(at.store.heard.filter((one) => one.startsWith("PUT"))).toHaveLength(1);
+  },
+);
+
+testNeeding([needs.postgres], "[CL-33] what came before there was a bucket is read from the database", async () => {
+  await using at = await world();
+  const earlier = tempDirectory();
+  using _ = earlier;
+  const blobs = new Blobs(earlier.path, new DatabaseBlobs(at.opened));
+  await blobs.recover(new Set(), false);
+  const { hash } = await blobs.put(bytes("long ago"));
+  const node = await at.node();
+  expect(await Bun.file(await node.pathOf(hash)).text()).toBe("long ago");
+  expect(await at.elsewhere.list()).toEqual([hash]);
+  await at.elsewhere.remove([hash]);
+  expect(await at.elsewhere.list()).toEqual([]);
+});

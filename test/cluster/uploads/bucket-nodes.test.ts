@@ -1,0 +1,165 @@
+// Nodes whose uploads are in a bucket: stories through the public API, and what keeps them from starting.
+import { expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { loadConfig } from "#base/config.ts";
+import { UsageError } from "#base/usage-error.ts";
+import { examine } from "#domain/health/checks.ts";
+import { Client } from "#src/client.ts";
+import { runHere } from "#test/cli/run-verb.ts";
+import { BUCKET, SECRET_KEY, startObjectStore } from "#test/support/cluster/object-store.ts";
+import { startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { createDatabase } from "#test/support/postgres.ts";
+import { onPostgres } from "#test/support/postgres-server.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { makeTemplate, sendFile } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+
+const load = (env: Record<string, string>) => loadConfig({ argv: [], env, readFile: () => "" });
+const flagsOf = (settings: Record<string, string>): string[] =>
+  Object.entries(settings).map(
+    ([name, value]) => `--${name.slice("SLIPWAY_".length).toLowerCase().replaceAll("_", "-")}=${value}`,
+  );
+
+testNeeding(
+  [needs.postgres],
+  "[CL-33] a template that came through one node is built by the next, from the bucket",
+  async () => {
+    await using store = startObjectStore();
+    await using cluster = await startCluster();
+    const env = store.settings;
+    const one = await cluster.start(1, { env });
+    const two = await cluster.start(2, { env });
+    const client = await new Client(two.url).signIn(ADMIN.email, ADMIN.password);
+    const template = await makeTemplate(client);
+    const sent = await sendFile(client, new Uint8Array(3_000_000).fill(5), "application/x-tar");
+    const { hash: id } = (await sent.json()) as { hash: string };
+    const before = store.objects.size;
+    expect(before).toBeGreaterThanOrEqual(2);
+    one.signal("SIGKILL");
+    await until(async () => (await cluster.active().catch(() => undefined))?.id === two.id, { what: "a take-over" });
+    const workspace = await client.post<{ id: string }>("/api/v2/users/me/workspaces", {
+      name: "first",
+      template_id: template.id,
+    });
+    await until(async () => {
+      const { latest_build } = await client.get<{ latest_build: { job: { status: string } } }>(
+        `/api/v2/workspaces/${workspace.id}`,
+      );
+      return latest_build.job.status === "succeeded";
+    });
+    const answer = await client.fetch("GET", `/api/v2/files/${id}`);
+    expect((await answer.bytes()).length).toBe(3_000_000);
+    // The store is away for a while: what needs it is refused for the moment, all else goes on.
+    store.play(() => store.refused(503, "SlowDown"));
+    const refused = await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "10"]);
+    expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe(ADMIN.username);
+    store.play(undefined);
+    expect((await sendFile(client, new Uint8Array(1000).fill(6), "application/x-tar")).status).toBe(201);
+    // Without the bucket no node starts any more.
+    await expect(cluster.start(3)).rejects.toThrow("uploads of this cluster are in object storage: set s3_bucket");
+    const secrets = [one, two].map((node) => node.said()).join("");
+    expect(secrets).not.toContain(SECRET_KEY);
+    expect(secrets).not.toMatch(/X-Amz-Signature/);
+    const shown = JSON.stringify(await client.get("/api/v2/deployment/config"));
+    expect(shown).toContain(BUCKET);
+    expect(shown).not.toContain(SECRET_KEY);
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[CL-34] a node does not start on a bucket that it cannot use, or that is another one",
+  async () => {
+    await using store = startObjectStore();
+    await using other = startObjectStore();
+    await using cluster = await startCluster();
+    const refused = async (over: Record<string, string>): Promise<string> => {
+      const error = await cluster.start(1, { env: { ...store.settings, ...over } }).catch((one: Error) => one);
+      return error instanceof Error ? error.message : "it has started";
+    };
+    expect(await refused({ SLIPWAY_S3_SECRET_KEY: "wrong" })).toContain(
+      `the bucket uploads at ${store.url} cannot be used: s3_secret_key does not belong to s3_access_key`,
+    );
+    expect(await refused({ SLIPWAY_S3_BUCKET: "elsewhere" })).toContain("there is no such bucket (404 NoSuchBucket)");
+    expect(await refused({ SLIPWAY_S3_ENDPOINT: "http://127.0.0.1:1" })).toContain("it does not answer");
+    const node = await cluster.start(1, { env: store.settings });
+    await makeTemplate(await new Client(node.url).signIn(ADMIN.email, ADMIN.password));
+    const strange = await cluster.start(2, { env: other.settings }).catch((one: Error) => one);
+    expect(String(strange)).toContain("has none of the uploads of this cluster: it is another one, or has lost them");
+    const doctor = async (settings: Record<string, string>) => {
+      const env = { SLIPWAY_DATABASE_URL: cluster.database.url, ...settings, SLIPWAY_DOCKER_HOST: "unix:///nowhere" };
+      const findings = await examine(load(env).config, systemClock, true, {});
+      return findings.find(({ name }) => name === "uploads");
+    };
+    expect(await doctor(store.settings)).toMatchObject({ status: "ok" });
+    expect(await doctor(other.settings)).toMatchObject({ status: "wrong" });
+    expect(await doctor({})).toMatchObject({ status: "wrong", detail: expect.stringContaining("set s3_bucket") });
+    expect(await doctor({ ...store.settings, SLIPWAY_S3_SECRET_KEY: "wrong" })).toMatchObject({ status: "wrong" });
+  },
+  60_000,
+);
+
+testNeeding(
+  [needs.postgres, { found: !onPostgres, reason: "needs servers on SQLite", file: "" }],
+  "[CL-36] a move takes uploads into the bucket, and back out of it",
+  async () => {
+    using place = tempDirectory();
+    using back = tempDirectory();
+    await using store = startObjectStore();
+    let id = "";
+    {
+      await using server = await startTestServer({ directory: place.path });
+      const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+      const sent = await sendFile(client, new Uint8Array(2_000_000).fill(9), "application/x-tar");
+      id = ((await sent.json()) as { hash: string }).hash;
+    }
+    const database = await createDatabase();
+    const move = (to: string, directory: string, settings: Record<string, string>) =>
+      runHere([
+        "migrate",
+        "--to",
+        to,
+        `--data-dir=${directory}`,
+        `--database-url=${database.url}`,
+        ...flagsOf(settings),
+      ]);
+    const wrong = await move("postgres", place.path, { ...store.settings, SLIPWAY_S3_BUCKET: "elsewhere" });
+    expect([wrong.code, wrong.errors]).toEqual([1, expect.stringContaining("there is no such bucket")]);
+    store.play((request) => (request.method === "PUT" && store.heard.length > 5 ? store.refused(500, "") : undefined));
+    const broken = await move("postgres", place.path, store.settings);
+    expect([broken.code, broken.errors]).toEqual([1, expect.stringContaining("cannot be used: it refuses (500)")]);
+    store.play(undefined);
+    const moved = await move("postgres", place.path, store.settings);
+    expect([moved.code, moved.errors]).toEqual([0, ""]);
+    // Without the bucket nothing is left behind in silence.
+    const without = await move("sqlite", back.path, {});
+    expect([without.code, without.errors]).toEqual([1, expect.stringContaining("are in object storage")]);
+    expect((await move("sqlite", back.path, store.settings)).code).toBe(0);
+    await Bun.write(`${back.path}/encryption.key`, Bun.file(`${place.path}/encryption.key`));
+    await using server = await startTestServer({ directory: back.path });
+    const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    expect((await (await client.fetch("GET", `/api/v2/files/${id}`)).bytes()).length).toBe(2_000_000);
+    await database.remove();
+  },
+  60_000,
+);
+
+test("[CL-34] half of the settings, and a bucket beside one server's data directory, are refused", () => {
+  const whole = {
+    SLIPWAY_S3_BUCKET: "uploads",
+    SLIPWAY_S3_ACCESS_KEY: "key",
+    SLIPWAY_S3_SECRET_KEY: "secret",
+    SLIPWAY_DATABASE_URL: "postgres://a:b@c/d",
+  };
+  expect(load(whole).config.s3_prefix).toBe("slipway/");
+  for (const name of Object.keys(whole)) {
+    const { [name as keyof typeof whole]: _, ...rest } = whole;
+    expect(() => load(rest)).toThrow(UsageError);
+  }
+  const { SLIPWAY_DATABASE_URL: _, ...alone } = whole;
+  expect(() => load(alone)).toThrow("uploads of one server are in its data directory");
+  expect(() => load({ ...whole, SLIPWAY_S3_PREFIX: "no-slash" })).toThrow(UsageError);
+});

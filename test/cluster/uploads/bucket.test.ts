@@ -1,0 +1,145 @@
+// A bucket over a real socket, whose store checks every signature and does what genuine ones do on a bad day.
+import { afterAll, afterEach, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Bucket } from "#base/network/bucket.ts";
+import { BucketError } from "#base/network/bucket-error.ts";
+import { type ObjectStore, SECRET_KEY, startObjectStore } from "#test/support/cluster/object-store.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const folder = tempDirectory();
+afterAll(() => folder[Symbol.dispose]());
+
+let store: ObjectStore | undefined;
+afterEach(() => store?.[Symbol.asyncDispose]());
+
+const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+const world = async (size = 300_000) => {
+  store = startObjectStore();
+  const bytes = new Uint8Array(size).map((_, i) => (i * 31 + (i >> 8)) & 255);
+  const path = join(folder.path, `sent-${size}`);
+  await Bun.write(path, bytes);
+  const to = join(folder.path, "arrived");
+  return { store, bucket: new Bucket(store.place, { answer_ms: 400 }), bytes, path, to, hash: sha256(bytes) };
+};
+
+const failure = async (work: Promise<unknown>): Promise<BucketError> => {
+  const error = await work.catch((one: unknown) => one);
+  expect(error).toBeInstanceOf(BucketError);
+  return error as BucketError;
+};
+
+test("[CL-33] what is put is there and comes back, byte by byte, also nothing at all", async () => {
+  for (const size of [0, 1, 12_345_678]) {
+    const { store, bucket, bytes, path, to, hash } = await world(size);
+    await bucket.put("slipway/one", path, size);
+    expect(store.objects.get("slipway/one")?.length).toBe(size);
+    expect(await bucket.sizeOf("slipway/one")).toBe(size);
+    await bucket.getTo("slipway/one", to, hash);
+    expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
+    await bucket.remove("slipway/one");
+    await bucket.remove("slipway/one");
+    expect(await bucket.sizeOf("slipway/one")).toBeUndefined();
+    await store[Symbol.asyncDispose]();
+  }
+});
+
+test("[CL-33] a store that is busy, cuts off or hangs is asked again", async () => {
+  const { store, bucket, bytes, path, to, hash } = await world(100_000);
+  const hung = Promise.withResolvers<Response>();
+  let asked = 0;
+  store.play((request) => {
+    if (request.method !== "PUT") return undefined;
+    asked += 1;
+    if (asked === 1) return store.refused(503, "SlowDown");
+    return asked === 2 ? hung.promise : undefined;
+  });
+  await bucket.put("slipway/one", path, bytes.length);
+  expect(asked).toBe(3);
+  asked = 0;
+  const half = (): Response =>
+    new Response(
+      new ReadableStream({
+        type: "direct",
+        async pull(controller: ReadableStreamDirectController) {
+          controller.write(bytes.slice(0, 50_000));
+          await controller.flush();
+          // The second answer stays as it is, half of it sent.
+          if (asked === 2) await hung.promise;
+          controller.close();
+        },
+      } as never),
+      { headers: { "content-length": String(bytes.length) } },
+    );
+  store.play(() => {
+    asked += 1;
+    return asked < 3 ? half() : undefined;
+  });
+  await bucket.getTo("slipway/one", to, hash);
+  expect(asked).toBe(3);
+  expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
+  hung.resolve(new Response());
+});
+
+test("[CL-33] one that stays away is given up, in words without a key or a signed address", async () => {
+  const { store, bucket, bytes, path } = await world();
+  store.play(() => store.refused(503, "SlowDown"));
+  const busy = await failure(bucket.put("slipway/one", path, bytes.length));
+  expect(busy.message).toContain("it refuses (503 SlowDown)");
+  expect(store.heard.length).toBe(4);
+  store.play(() => store.refused(403, "AccessDenied"));
+  const denied = await failure(bucket.put("slipway/one", path, bytes.length));
+  expect(denied.message).toContain("the key may not write, read and remove there (403 AccessDenied)");
+  // Nothing gets better by asking again.
+  expect(store.heard.length).toBe(5);
+  await store[Symbol.asyncDispose]();
+  const away = await failure(bucket.check());
+  expect(away.message).toContain("it does not answer");
+  expect(Bun.inspect([busy, denied, away])).not.toMatch(/X-Amz|Signature=/);
+  expect(Bun.inspect([busy, denied, away, bucket])).not.toContain(SECRET_KEY);
+});
+
+test("[CL-33] bytes that were damaged on their way are sent again, and what is not stored is not believed", async () => {
+  const { store, bucket, bytes, path, to, hash } = await world();
+  let asked = 0;
+  store.play((request) => {
+    if (request.method !== "PUT") return undefined;
+    asked += 1;
+    if (asked === 1) return store.refused(400, "BadDigest");
+    // Says that it has them, and has not.
+    return asked === 2 ? new Response() : undefined;
+  });
+  await bucket.put("slipway/one", path, bytes.length);
+  expect(asked).toBe(3);
+  expect(store.objects.get("slipway/one")).toEqual(bytes);
+  // Read again with one bit changed: the first time only, and then always.
+  const changed = bytes.slice();
+  changed[100_000] = (changed[100_000] ?? 0) ^ 1;
+  asked = 0;
+  store.play(() => {
+    asked += 1;
+    return asked === 1 ? new Response(changed) : undefined;
+  });
+  await bucket.getTo("slipway/one", to, hash);
+  expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
+  store.play(() => new Response(changed));
+  const lies = await failure(bucket.getTo("slipway/one", to, hash));
+  expect(lies.message).toContain("it gives other bytes than it was given");
+});
+
+test("[CL-34] a check says what to look at: the key, its secret, the region, the name, what it may not", async () => {
+  const { store } = await world();
+  const found = async (over: object) =>
+    (await failure(new Bucket({ ...store.place, ...over }, { answer_ms: 400 }).check())).message;
+  await new Bucket(store.place).check();
+  expect(store.objects.size).toBe(0);
+  expect(await found({ access_key: "AKIAOTHER" })).toContain("s3_access_key is not known there");
+  expect(await found({ secret_key: "other" })).toContain("s3_secret_key does not belong to s3_access_key");
+  expect(await found({ bucket: "elsewhere" })).toContain("there is no such bucket");
+  store.play((request) => (request.method === "DELETE" ? store.refused(403, "AccessDenied") : undefined));
+  expect(await found({})).toContain("may not write, read and remove");
+  store.play(() => new Response(null, { status: 301 }));
+  expect(await found({})).toContain("cannot be used: it refuses (301)");
+});

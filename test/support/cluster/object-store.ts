@@ -1,0 +1,113 @@
+// A store that speaks as much of S3 as a bucket needs, over a real socket, and believes nobody: each request's signature is computed again,
+// checksums are compared. What goes wrong with genuine ones is played on request.
+import { createHash, createHmac } from "node:crypto";
+
+export const BUCKET = "uploads";
+export const REGION = "eu-test-1";
+export const ACCESS_KEY = "AKIATESTTESTTEST";
+export const SECRET_KEY = "wJalrXUtnFEMI/K7MDENG+a/secret+of/tests";
+
+/** Answers a request in place of the store; undefined: the store does. `bytes`: the body. */
+type Fault = (
+  request: Request,
+  bytes: Uint8Array,
+  object: string,
+) => Response | undefined | Promise<Response | undefined>;
+
+const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
+const strict = (text: string): string =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+
+const refused = (status: number, code: string): Response =>
+  new Response(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`, { status });
+
+/** The code of what is wrong with the signature in the query (AWS Signature Version 4, unsigned payload). */
+const signatureProblem = (request: Request): string | undefined => {
+  const url = new URL(request.url);
+  const given = [...url.searchParams].filter(([name]) => name !== "X-Amz-Signature");
+  const [key, day, region, service, end] = (url.searchParams.get("X-Amz-Credential") ?? "").split("/");
+  const at = url.searchParams.get("X-Amz-Date") ?? "";
+  if (key !== ACCESS_KEY) return "InvalidAccessKeyId";
+  if (region !== REGION || service !== "s3" || end !== "aws4_request") return "AuthorizationQueryParametersError";
+  const query = given
+    .map(([name, value]) => `${strict(name)}=${strict(value)}`)
+    .sort()
+    .join("&");
+  const host = `host:${request.headers.get("host")}\n`;
+  const canonical = [request.method, url.pathname, query, host, "host", "UNSIGNED-PAYLOAD"].join("\n");
+  const scope = [day, region, service, end].join("/");
+  const hashed = createHash("sha256").update(canonical).digest("hex");
+  const text = ["AWS4-HMAC-SHA256", at, scope, hashed].join("\n");
+  const signer = hmac(hmac(hmac(hmac(`AWS4${SECRET_KEY}`, day ?? ""), REGION), "s3"), "aws4_request");
+  return hmac(signer, text).toString("hex") === url.searchParams.get("X-Amz-Signature")
+    ? undefined
+    : "SignatureDoesNotMatch";
+};
+
+export const startObjectStore = (options: { tls?: { cert: string; key: string } } = {}) => {
+  const objects = new Map<string, Uint8Array>();
+  const heard: string[] = [];
+  let fault: Fault | undefined;
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    ...options,
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const [, bucket, ...names] = decodeURIComponent(pathname).split("/");
+      const object = names.join("/");
+      heard.push(`${request.method} ${object}`);
+      const wrong = signatureProblem(request);
+      if (wrong) return refused(403, wrong);
+      if (bucket !== BUCKET) return refused(404, "NoSuchBucket");
+      const bytes = await request.bytes();
+      const played = await fault?.(request, bytes, object);
+      return played ?? answer(request, object, bytes);
+    },
+  });
+  const answer = (request: Request, object: string, bytes: Uint8Array): Response => {
+    const found = objects.get(object);
+    if (request.method === "PUT") {
+      if (request.headers.get("content-length") === null) return refused(411, "MissingContentLength");
+      const md5 = request.headers.get("content-md5");
+      if (md5 !== null && md5 !== createHash("md5").update(bytes).digest("base64")) return refused(400, "BadDigest");
+      objects.set(object, bytes);
+      return new Response();
+    }
+    if (request.method === "DELETE") {
+      objects.delete(object);
+      return new Response(null, { status: 204 });
+    }
+    return found ? new Response(found) : refused(404, "NoSuchKey");
+  };
+  return {
+    /** Everything it holds, by name. */
+    objects,
+    /** Methods and names of all requests so far. */
+    heard,
+    url: server.url.origin,
+    /** Plays this from now on; undefined: nothing. */
+    play: (one: Fault | undefined): void => {
+      fault = one;
+    },
+    refused,
+    settings: {
+      SLIPWAY_S3_ENDPOINT: server.url.origin,
+      SLIPWAY_S3_BUCKET: BUCKET,
+      SLIPWAY_S3_REGION: REGION,
+      SLIPWAY_S3_ACCESS_KEY: ACCESS_KEY,
+      SLIPWAY_S3_SECRET_KEY: SECRET_KEY,
+    },
+    place: {
+      endpoint: server.url.origin,
+      region: REGION,
+      bucket: BUCKET,
+      prefix: "slipway/",
+      access_key: ACCESS_KEY,
+      secret_key: SECRET_KEY,
+    },
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+};
+
+export type ObjectStore = ReturnType<typeof startObjectStore>;
