@@ -65,7 +65,7 @@ export class ClusterNode extends LivingNode {
   openStore({ queueBytes }: { queueBytes?: number } = {}): PgStore {
     if (!this.isActive) throw new CommitError("closed", "this node is not the active one");
     const { url, fatal, tells = false } = this.options;
-    this.store = new PgStore(new Primary(url), this.id, this.#epoch, {
+    this.store = new PgStore(new Primary(url, { inOrder: true }), this.id, this.#epoch, {
       fatal,
       tells,
       ...(queueBytes === undefined ? {} : { queueBytes }),

@@ -7,6 +7,7 @@ import { pause } from "#base/retry.ts";
 import { CommitError } from "../engine/store.ts";
 import { CONNECT_SECONDS, findPrimary } from "./find-primary.ts";
 import { hostsOf } from "./hosts.ts";
+import { LeftBehind } from "./left-behind.ts";
 
 /** Milliseconds between two rounds over the hosts, and how long writes wait for a primary before they are refused. */
 const AGAIN_MS = 100;
@@ -29,20 +30,29 @@ export class Primary {
   /** The host of the writer's connection, with all that it takes to connect. */
   #host = "";
   #closed = false;
+  /** Raised by each connection that is given up. */
+  #given = 0;
+  readonly #left: LeftBehind | undefined;
 
-  /** `url`: postgres://user:password@host:port[,host:port...]/database?options. `wait_ms`: how long a primary is looked for. */
-  constructor(url: string, { wait_ms = WAIT_MS }: { wait_ms?: number } = {}) {
+  /**
+   * `url`: postgres://user:password@host:port[,host:port...]/database?options. `wait_ms`: how long a primary is looked for. `inOrder`: nothing is read or
+   * written before what was under way on a connection that was given up has ended.
+   */
+  constructor(url: string, { wait_ms = WAIT_MS, inOrder = false }: { wait_ms?: number; inOrder?: boolean } = {}) {
     this.#hosts = hostsOf(url);
     this.#wait_ms = wait_ms;
+    this.#left = inOrder ? new LeftBehind() : undefined;
   }
 
   /** The writer's connection, made where there is none. Throws `overloaded` when no primary answers in time: nothing was sent. */
   writer(): Promise<ReservedSQL> {
-    this.#writer ??= this.#connect().catch((error) => {
-      this.#writer = undefined;
-      throw error;
+    if (this.#writer) return this.#writer;
+    const made = this.#connect(this.#given);
+    this.#writer = made;
+    made.catch(() => {
+      if (this.#writer === made) this.#writer = undefined;
     });
-    return this.#writer;
+    return made;
   }
 
   /** Where reads go: to the primary, so that what was committed is read. */
@@ -60,6 +70,8 @@ export class Primary {
   /** The writer's connection broke, or `readers`, where they are still those in use: the next use makes another. */
   lost(readers?: SQL): void {
     if (readers && readers !== this.#readers) return;
+    this.#given++;
+    this.#left?.leave();
     this.#writer = undefined;
     const old = [this.#sql, this.#readers];
     this.#sql = undefined;
@@ -75,13 +87,25 @@ export class Primary {
     await Promise.all([this.#sql?.close(), this.#readers?.close()]);
   }
 
-  async #connect(): Promise<ReservedSQL> {
+  /** `given`: how many were given up when it was wanted; with one more nobody waits for it, but for the next one. */
+  async #connect(given: number): Promise<ReservedSQL> {
     const until = systemClock.monotonic() + this.#wait_ms;
+    const isWanted = (): boolean => given === this.#given && !this.#closed;
     let reason: unknown;
     while (systemClock.monotonic() < until && !this.#closed) {
+      if (!isWanted()) return this.writer();
       try {
         const { host, sql, connection } = await findPrimary(this.#hosts);
-        await connection.unsafe(WRITER_SETTINGS).simple();
+        try {
+          await connection.unsafe(WRITER_SETTINGS).simple();
+          await this.#left?.settled(connection, () => isWanted() && systemClock.monotonic() < until);
+          if (!isWanted()) throw new Error("it was given up");
+          if (systemClock.monotonic() >= until) throw new Error("what was sent before has not ended");
+          await this.#left?.use(connection);
+        } catch (error) {
+          void sql.close({ timeout: 0 }).catch(() => {});
+          throw error;
+        }
         this.#sql = sql;
         this.#host = host;
         this.#readers = new SQL(host, { max: READERS, bigint: true, connectionTimeout: CONNECT_SECONDS });

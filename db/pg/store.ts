@@ -34,7 +34,7 @@ const NO_NODE = "";
 
 /** Connects, checks the database, migrates it and raises its epoch. Throws UnsafeDatabaseError, NewerDatabaseError, CommitError. */
 export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => {
-  const primary = new Primary(options.url);
+  const primary = new Primary(options.url, { inOrder: true });
   try {
     const connection = await primary.writer();
     await checkDatabase(connection);

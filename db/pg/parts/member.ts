@@ -118,7 +118,12 @@ export class PartsMember extends LivingNode implements Parts {
   openStore({ queueBytes }: { queueBytes?: number } = {}): PgStore {
     if (!this.isActive) throw new CommitError("closed", "this node is not active");
     const { url, fatal } = this.options;
-    this.store = new PgStore(new Primary(url), this.id, this.epoch, { fatal, queueBytes, tells: true, isShared: true });
+    this.store = new PgStore(new Primary(url, { inOrder: true }), this.id, this.epoch, {
+      fatal,
+      queueBytes,
+      tells: true,
+      isShared: true,
+    });
     return this.store;
   }
 

@@ -7,6 +7,7 @@ import { LineOracle, storedLines } from "../oracle/log-lines.ts";
 import { difference, LogReader } from "../oracle/log-reader.ts";
 import type { LogWriter } from "../oracle/log-writer.ts";
 import { makeAgents, makeTemplate, makeWriters, type World } from "../server-world.ts";
+import { CLIENT_MS } from "./cluster-load.ts";
 import { Dues } from "./dues.ts";
 
 const PEOPLE = 6;
@@ -31,8 +32,11 @@ class AnyNode extends Client {
     return new AnyNode(this.#node, token);
   }
 
-  override fetch(...asked: Parameters<Client["fetch"]>): Promise<Response> {
-    return this.#now.fetch(...asked);
+  /** Where packets vanish only a client's patience tells: the next request goes to another node. */
+  override fetch(...[method, path, body, options = {}]: Parameters<Client["fetch"]>): Promise<Response> {
+    const late = AbortSignal.timeout(CLIENT_MS);
+    const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
+    return this.#now.fetch(method, path, body, { ...options, signal });
   }
 
   override socket(...asked: Parameters<Client["socket"]>): Promise<ClientSocket> {

@@ -7,7 +7,6 @@ import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { PATIENCE_MS as AGENT_MS } from "../oracle/calls.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { CLIENT_MS, ClusterLoad } from "./cluster-load.ts";
 import { judge, type Row } from "./cluster-oracle.ts";
@@ -33,8 +32,8 @@ const BETWEEN_MS = 2000;
 const PAUSE_MS = LEASE_MS + 1000 + 4000;
 /** Where packets vanish each client finds out by waiting for its answer, in the worst case twice. */
 const SILENT = /^(node|spare|client)-(node|client)/;
-const longestPause = (fault: string, client_ms = CLIENT_MS): number =>
-  SILENT.test(fault) ? Math.max(2 * client_ms + 1000, PAUSE_MS) : PAUSE_MS;
+const longestPause = (fault: string): number =>
+  SILENT.test(fault) ? Math.max(2 * CLIENT_MS + 1000, PAUSE_MS) : PAUSE_MS;
 
 const hasEnded = (node: NodeProcess): Promise<boolean> =>
   Promise.race([node.exited.then(() => true), Bun.sleep(20).then(() => false)]);
@@ -189,10 +188,9 @@ export const torture = async <F extends string>(
       await until(() => parts.pause_ms === 0, { what: `lines of every part to be taken after ${fault}` }).catch(
         (error) => wrong.push(`${(error as Error).message}: ${said()}`),
       );
-    const parts_ms = parts?.longest_ms ?? 0;
-    const ms = Math.max(first_ms, parts_ms);
+    const ms = Math.max(first_ms, parts?.longest_ms ?? 0);
     pauses.push({ fault, ms });
-    if (first_ms > longestPause(fault) || parts_ms > longestPause(fault, AGENT_MS))
+    if (ms > longestPause(fault))
       wrong.push(`nothing was acknowledged for ${Math.round(ms)} ms after ${fault}; ${said()}`);
     await other?.end?.();
     if (ended) await nodes.get(ended.node)?.exited;

@@ -7,8 +7,7 @@ export type Fate<T> =
   | { fate: "refused"; status: number; message: string }
   | { fate: "unknown"; why: string; status?: number };
 
-/** How long a client waits for an answer. */
-export const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 30_000;
 
 /** Sends one call and says what became of it. An error without the generic body is noted in `wrong`. */
 export const call = async <T>(

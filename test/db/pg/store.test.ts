@@ -9,7 +9,7 @@ import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
-import { allSettings, putSetting } from "../batches.ts";
+import { allSettings, changeSetting, putSetting, settingOf } from "../batches.ts";
 import { outcomeOf } from "../contract.ts";
 
 const databases: TestDatabase[] = [];
@@ -147,6 +147,41 @@ describe("two nodes on one database", () => {
     },
   );
 });
+
+testNeeding(
+  [needs.postgres],
+  "[PQ-17] what comes behind a connection that was given up sees what was under way on it",
+  async () => {
+    const { url } = await database();
+    const store = await open(url);
+    await store.commit([putSetting({ key: "kept", value: "before" })]);
+    await using sql = new SQL(url, { max: 2 });
+    // A COMMIT that takes long, as on a busy disk or while a standby is away.
+    await sql.unsafe(`create function wait_long() returns trigger language plpgsql as
+        $$ begin perform pg_advisory_xact_lock(17); return null; end $$;
+      create constraint trigger wait_long after update on settings deferrable initially deferred
+        for each row execute function wait_long()`);
+    const holder = await sql.reserve();
+    await holder.unsafe("select pg_advisory_lock(17)");
+    const writing = outcomeOf(store.commit([changeSetting("kept", { value: "after" })]));
+    const locked = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    await until(async () => (await sql.unsafe(locked)).length > 0, { what: "the commit to wait" });
+    store.reconnect();
+    expect(await writing).toBe("unknown");
+    let isRead = false;
+    const reading = store.get(settingOf({ key: "kept" })).finally(() => {
+      isRead = true;
+    });
+    const looks =
+      "select 1 from pg_stat_activity where pid <> pg_backend_pid() and query like '%pg_terminate_backend%'";
+    await until(async () => isRead || (await sql.unsafe(looks)).length > 0, {
+      what: "the read to be done, or to wait",
+    });
+    await holder.unsafe("select pg_advisory_unlock(17)");
+    holder.release();
+    expect((await reading)?.value).toBe("after");
+  },
+);
 
 testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is done again", async () => {
   const made = await database();
