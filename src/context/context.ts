@@ -55,11 +55,12 @@ import { Mailer } from "#src/notify/mail.ts";
 import { Workers } from "#src/provisioners/external/workers.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { ServicesOf } from "#src/tools/services.ts";
+import { answerOthers } from "./answer-others.ts";
 import type { Base } from "./base.ts";
 import { deliver } from "./deliver.ts";
-import { answerFarActors, farActors } from "./far-actors.ts";
-import { answerFarDials } from "./far-agents.ts";
+import { farActors } from "./far-actors.ts";
 import { farJobs } from "./far-jobs.ts";
+import { farRefreshes } from "./far-refreshes.ts";
 import { hearOthers, tellOthers } from "./heard.ts";
 import { makeProvisioners } from "./make-provisioners.ts";
 import { openAgents } from "./open-agents.ts";
@@ -250,6 +251,7 @@ export class Context implements ApiContext, AsyncDisposable {
       topics,
       providers: config.external_auth.map(providerOf),
       client,
+      elsewhere: far && farRefreshes(far, clock),
     });
     const { models, modelSettings } = openModels({ ...base, blobs, metrics, models: options.models });
     this.models = models;
@@ -290,9 +292,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.connections = new ConnectionLogger({ store, clock, parts });
     this.connectionUpkeep = connectionUpkeep({ store, clock, parts });
     this.refused = new RefusedChanges({ store, clock });
-    const { agents: agent, chats: chat, dryRuns: job, versions: template_version, workspaces: workspace } = this;
-    if (far) answerFarDials(far, this.dialer);
-    if (far) answerFarActors(far, { agent, chat, job, template_version, workspace });
+    if (far) answerOthers(far, this);
     this.scheduler = new Scheduler(
       store,
       clock,

@@ -22,6 +22,11 @@ import { updateUser } from "#db/users/users.ts";
 import { type OAuthClient, ProviderError, type Tokens, type Validity } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
 
+/** Which state of which link is to be renewed. */
+type Asked = Pick<LinkRow, "user_id" | "provider_id" | "version">;
+/** Lets another node renew it, and resolves when that is done; undefined where this one is to do it. */
+export type RefreshElsewhere = (asked: Asked) => Promise<void> | undefined;
+
 export type LinksOptions = {
   store: Store;
   clock: Clock;
@@ -29,6 +34,7 @@ export type LinksOptions = {
   topics: Topics<Events>;
   providers: readonly Provider[];
   client: OAuthClient;
+  elsewhere?: RefreshElsewhere | undefined;
 };
 
 type Sealed = Pick<Tokens, "access_token" | "refresh_token" | "token_extra">;
@@ -161,6 +167,13 @@ export class Links {
     }
   }
 
+  /** Renews the link for another node, unless it is another one by now. */
+  async refresh({ user_id, provider_id, version }: Asked): Promise<void> {
+    const provider = this.provider(provider_id);
+    const row = await this.#find(user_id, provider);
+    if (row?.version === version && row.failure === "") await this.#refreshed(row, provider);
+  }
+
   #find(user_id: string, provider: Provider): Promise<LinkRow | undefined> {
     return this.#options.store.get(findLink({ user_id, provider_id: provider.id }));
   }
@@ -174,9 +187,23 @@ export class Links {
     const key = `${row.user_id}:${row.provider_id}`;
     const running = this.#refreshes.get(key);
     if (running) return running;
-    const started = this.#refresh(row, provider).finally(() => this.#refreshes.delete(key));
+    const { user_id, provider_id, version } = row;
+    const elsewhere = this.#options.elsewhere?.({ user_id, provider_id, version });
+    const work = elsewhere ? this.#refreshedElsewhere(elsewhere, row, provider) : this.#refresh(row, provider);
+    const started = work.finally(() => this.#refreshes.delete(key));
     this.#refreshes.set(key, started);
     return started;
+  }
+
+  async #refreshedElsewhere(done: Promise<void>, row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
+    try {
+      await done;
+    } catch (error) {
+      if (row.expires_at === null || row.expires_at > this.#options.clock.now()) return row;
+      if (error instanceof AppError) throw error;
+      throw new AppError("overloaded", "The node that renews tokens cannot be reached.", { cause: error });
+    }
+    return this.#find(row.user_id, provider);
   }
 
   async #refresh(old: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
