@@ -6,12 +6,12 @@ import { join } from "node:path";
 import type { Uses } from "#actors/workspace/activity-uses.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
+import { openLocals } from "#test/support/local-workspaces.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
 
 const MANIFEST = {
-  provisioner: "local",
   presets: [{ name: "Ready", parameters: {}, prebuilds: 1 }],
   resources: [
     {
@@ -40,7 +40,7 @@ const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agen
 const isReady = (one: Workspace): boolean => agentOf(one)?.lifecycle_state === "ready";
 
 /** A terminal that opens is noted as use. */
-const isUse = async (client: Client, id: string, agent_id: string, uses: Uses): Promise<void> => {
+const isUse = async (client: Client, id: string, agent_id: string, uses: Pick<Uses, "take">): Promise<void> => {
   uses.take(id);
   using terminal = await client.socket(`/api/v2/workspaceagents/${agent_id}/pty?reconnect=${id}&command=cat`);
   terminal.send(JSON.stringify({ data: "hello\n" }));
@@ -49,14 +49,16 @@ const isUse = async (client: Client, id: string, agent_id: string, uses: Uses): 
 
 test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace goes on as its new agent: it runs the scripts as the new owner, gets ready, its process is the same, and a terminal on it is use", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
+  await using locals = await openLocals(world);
   const { admin, server } = world;
-  const { id: template_id, active_version_id } = await makeTemplate(admin, JSON.stringify(MANIFEST));
+  const manifest = JSON.stringify({ ...locals.kind, ...MANIFEST });
+  const { id: template_id, active_version_id } = await makeTemplate(admin, manifest);
   const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${active_version_id}/presets`);
   const prepared = async (): Promise<Workspace | undefined> =>
     (await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces.find(isReady);
   const kept = await until(prepared, { what: "a workspace is ready" });
   const { id } = kept;
-  const folder = join(realpathSync(server.directory), "workspaces", id);
+  const folder = realpathSync(locals.folderOf(id));
   const starts = (): string[] =>
     readFileSync(join(folder, "home", "starts"), "utf8")
       .trim()

@@ -12,6 +12,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { testInside } from "#test/support/inside.ts";
+import { openLocals } from "#test/support/local-workspaces.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
@@ -68,19 +69,17 @@ const end = async (admin: Client, id: string, transition = "stop") => {
   return { status: latest_build.status, timings };
 };
 
-/** Each kind of workspace; `script` ends when the file `go` in its home is there, where it is not there at once. */
-const LOCAL = { provisioner: "local" };
-
 test("[WK-25] [WK-26] the stop scripts of a local workspace are followed to their end: logs, exit code, timing, shutting_down and off", async () => {
   await using world = await openWorld();
+  await using locals = await openLocals(world);
   const { admin } = world;
   const { id, agent } = await startWith(
     world,
-    manifestOf(LOCAL, [
+    manifestOf(locals.kind, [
       stopScript('echo begun; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; echo "ended for $SLIPWAY"'),
     ]),
   );
-  const home = join(world.server.directory, "workspaces", id, "home");
+  const home = join(locals.folderOf(id), "home");
   using follower = await admin.socket(`/api/v2/workspaceagents/${agent.id}/logs?follow=true`);
   await createBuild(admin, id, "stop");
   let seen: string[] = [];
@@ -112,8 +111,9 @@ test.each([
   "[WK-26] a delete build keeps %s, too",
   async (lifecycle, script, outcome) => {
     await using world = await openWorld();
+    await using locals = await openLocals(world);
     const { admin } = world;
-    const { id, agent } = await startWith(world, manifestOf(LOCAL, [script]));
+    const { id, agent } = await startWith(world, manifestOf(locals.kind, [script]));
     const build = await createBuild(admin, id, "delete");
     await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
     const timings = await admin.get<BuildTimings>(`/api/v2/workspacebuilds/${build.id}/timings`);
@@ -174,9 +174,13 @@ testInside(
     const { id } = await createWorkspace(admin, template.id);
     const agent = agentOf(await awaitBuild(admin, id)) as WorkspaceAgent;
     await using genuine = await connectAgent(server, token);
-    const { jobs, clock } = server.context as NonNullable<typeof server.context>;
+    /** Takes the one slot of each node. */
+    const occupy = (run: () => Promise<void>): void => {
+      for (const { jobs, clock } of server.contexts)
+        jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run });
+    };
     const free = Promise.withResolvers<void>();
-    jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run: () => free.promise });
+    occupy(() => free.promise);
     await createBuild(admin, id, "stop");
     // While the stop build waits for a slot, both edges take what the agent says.
     await genuine.agent.updateLifecycle({ lifecycle: { state: 6 } });
@@ -190,7 +194,7 @@ testInside(
     await expect(connectAgent(server, token)).rejects.toThrow();
     // A stop that ended well has ended the agent: deleting signs it in no more.
     const held = Promise.withResolvers<void>();
-    jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run: () => held.promise });
+    occupy(() => held.promise);
     const removal = await createBuild(admin, id, "delete");
     await expect(connectAgent(server, token)).rejects.toThrow();
     using watch = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
@@ -223,8 +227,9 @@ const killNext = (record: string, last: number): Disposable => {
 
 test("[WK-27] a stop of a workspace whose daemon was killed does not wait for it", async () => {
   await using world = await openWorld();
-  const { id } = await startWith(world, manifestOf(LOCAL, [stopScript("sleep 1000", { timeout: 600 })]));
-  const record = join(world.server.directory, "workspaces", id, "daemon.json");
+  await using locals = await openLocals(world);
+  const { id } = await startWith(world, manifestOf(locals.kind, [stopScript("sleep 1000", { timeout: 600 })]));
+  const record = join(locals.folderOf(id), "daemon.json");
   const { pid } = JSON.parse(readFileSync(record, "utf8")) as { pid: number };
   process.kill(pid, "SIGKILL");
   // So is each that the server starts in its place before the build begins: one that has come back would run the script.
@@ -236,10 +241,11 @@ test("[WK-27] a stop of a workspace whose daemon was killed does not wait for it
 
 test("[WK-27] a stop build that is cancelled waits no longer, and the workspace can be started again", async () => {
   await using world = await openWorld();
+  await using locals = await openLocals(world);
   const { admin } = world;
   const { id, agent } = await startWith(
     world,
-    manifestOf(LOCAL, [stopScript("echo begun; sleep 1000", { timeout: 600 })]),
+    manifestOf(locals.kind, [stopScript("echo begun; sleep 1000", { timeout: 600 })]),
   );
   using follower = await admin.socket(`/api/v2/workspaceagents/${agent.id}/logs?follow=true`);
   const build = await createBuild(admin, id, "stop");

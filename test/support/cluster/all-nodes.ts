@@ -21,7 +21,7 @@ const SHARED: Partial<Record<keyof Context, Readonly<Record<string, How>>>> = {
   requests: { size: "sum" },
   dialer: { size: "sum", isDaemon: "any" },
   scheduler: { tick: "each", settled: "each" },
-  uses: { flush: "each" },
+  uses: { flush: "each", take: "any" },
   usage: { flush: "each", fold: "each", stop: "each" },
   titles: { idle: "each" },
   refused: { settled: "each" },
