@@ -1,6 +1,7 @@
 // A workspace of the provisioner `local` from end to end: the real server as a process, its real daemon, a script whose output a
 // follower watches, and a server that is restarted or killed in the middle.
-import { describe, expect, test } from "bun:test";
+
+import { describe, expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
@@ -9,8 +10,11 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+
+const test = testOfOne("local");
 
 type Agent = NonNullable<Workspace["latest_build"]["resources"][number]["agents"]>[number];
 

@@ -1,4 +1,5 @@
 // Imports that go wrong, wait, are cancelled or are interrupted; and the ready template of a fresh install.
+
 import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -6,6 +7,7 @@ import type { TemplateParameter, TemplateVariable, TemplateVersion } from "#sche
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { ECHO, followImport, importVersion, makeTemplate, sendFile, unique, upload } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
@@ -182,6 +184,8 @@ testInside("[TP-16] an import that a stop of the server has interrupted is done 
 });
 
 describe("the ready template", () => {
+  const test = testOfOne("local");
+
   test("[TP-21] a fresh install has `local`, which has a startup script to change and an agent", async () => {
     const template = await admin.get<Template>("/api/v2/organizations/default/templates/local");
     expect(template).toMatchObject({ provisioner: "local", display_name: "Local" });

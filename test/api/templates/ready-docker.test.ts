@@ -8,6 +8,7 @@ import { FakeDocker } from "#test/support/fake-docker.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 
 const program = (folder: string): string => {
   const file = join(folder, "program");
@@ -50,14 +51,17 @@ testInside(
 test("[TP-29][TP-22] it is there with the start when the engine answers, and once only; without a program for containers there is none", async () => {
   using directory = tempDirectory();
   await using engine = new FakeDocker(directory.path);
-  const started = async (env: Record<string, string>, remove = false): Promise<string[]> => {
+  const started = async (env: Record<string, string>, isMade = false): Promise<string[]> => {
     await using server = await startTestServer({
       directory: directory.path,
       env: { SLIPWAY_ADDRESS: "0.0.0.0:0", SLIPWAY_DOCKER_HOST: engine.host, ...env },
     });
     const admin = await signIn(server.url);
-    const found = await admin.get<Template[]>("/api/v2/templates");
-    if (remove) for (const { id } of found) await admin.delete(`/api/v2/templates/${id}`);
+    const list = () => admin.get<Template[]>("/api/v2/templates");
+    // A node that has become the first one is asked before all is made.
+    if (isMade) await until(async () => (await list()).length > 0);
+    const found = await list();
+    if (isMade) for (const { id } of found) await admin.delete(`/api/v2/templates/${id}`);
     return found.map(({ name, display_name }) => `${name}: ${display_name}`);
   };
   // The compiled program is what it puts into containers; from source there is none.

@@ -1,12 +1,16 @@
 // Who gets local workspaces, which can do whatever the server's user can: nobody where others than this machine use the server, and
 // elsewhere only owners of the deployment, unless settings say otherwise.
-import { expect, test } from "bun:test";
+
+import { expect, test as testAnywhere } from "bun:test";
 import { ApiError, type Client } from "#src/client.ts";
 import { runHere } from "#test/cli/run-verb.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const test = testOfOne("local");
 
 type Named = { id: string; name: string; organization_id: string };
 
@@ -111,18 +115,21 @@ test("[LP-15] an owner who loses the role has their running local workspaces sto
   await awaitBuild(admin, mine.id);
 }, 60_000);
 
-test("[LP-10] a template for local workspaces with two agents, or with none, fails at its import with the words", async () => {
-  await using world = await openWorld();
-  const two = "provisioner: local\nresources:\n  - name: a\n    agents:\n      - name: one\n      - name: two\n";
-  const { job } = await importVersion(world.admin, two);
-  expect(job.status).toBe("failed");
-  expect(job.error).toContain("line 6");
-  expect(job.error).toContain("a local workspace has exactly one agent, this template has 2");
-  const none = await importVersion(world.admin, "provisioner: local\nresources:\n  - name: a\n");
-  expect(none.job.error).toContain("a local workspace has exactly one agent, this template has none");
-});
+testAnywhere(
+  "[LP-10] a template for local workspaces with two agents, or with none, fails at its import with the words",
+  async () => {
+    await using world = await openWorld();
+    const two = "provisioner: local\nresources:\n  - name: a\n    agents:\n      - name: one\n      - name: two\n";
+    const { job } = await importVersion(world.admin, two);
+    expect(job.status).toBe("failed");
+    expect(job.error).toContain("line 6");
+    expect(job.error).toContain("a local workspace has exactly one agent, this template has 2");
+    const none = await importVersion(world.admin, "provisioner: local\nresources:\n  - name: a\n");
+    expect(none.job.error).toContain("a local workspace has exactly one agent, this template has none");
+  },
+);
 
-test("[CF-15] doctor says whether local workspaces are offered, to whom, and what that means", async () => {
+testAnywhere("[CF-15] doctor says whether local workspaces are offered, to whom, and what that means", async () => {
   using place = tempDirectory();
   const line = async (...flags: string[]): Promise<string> => {
     const { printed } = await runHere([

@@ -1,5 +1,6 @@
 // A daemon of a local workspace that is killed comes back by itself, also after a restart of the server; a chat is told what happens.
-import { expect, test } from "bun:test";
+
+import { expect } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -7,11 +8,14 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { isAlive, markOf, type ProcessMark } from "#src/provisioners/local/process-table.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { type TestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 import { callTools } from "#test/tools/world.ts";
+
+const test = testOfOne("local");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];

@@ -1,5 +1,6 @@
 // Local workspaces that run as a user of their own: real processes of the user `nobody`, which try to read what is the server's.
-import { expect, test } from "bun:test";
+
+import { expect, test as testAnywhere } from "bun:test";
 import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -9,6 +10,7 @@ import { runHere } from "#test/cli/run-verb.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { one, testOfOne } from "#test/support/one-server.ts";
 import { onPostgres } from "#test/support/postgres-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -16,12 +18,14 @@ import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 import { callTools } from "#test/tools/world.ts";
 
+const test = testOfOne("local");
+
 type Named = { id: string; name: string; organization_id: string };
 const env = { SLIPWAY_LOCAL_WORKSPACE_USER: "nobody" };
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
 testNeeding(
-  [needs.root],
+  [needs.root, one("local")],
   "[LP-11] a chat of a member in a local workspace reads nothing of the server: not its key, its database, its blobs, its environment",
   async () => {
     const models = new ScriptedModels();
@@ -64,7 +68,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.root],
+  [needs.root, one("local")],
   "[LP-12] a workspace from before the setting becomes the user's with its next start, what lies open in the data directory is closed, and its delete follows no link",
   async () => {
     using place = tempDirectory();
@@ -124,7 +128,7 @@ test("[LP-11] a user that cannot be used is never replaced by the server's: the 
 });
 
 testNeeding(
-  [needs.root],
+  [needs.root, one("local")],
   "[LP-11] doctor looks whether the user is there and reads nothing of the server's",
   async () => {
     using place = tempDirectory();
@@ -147,7 +151,7 @@ testNeeding(
   },
 );
 
-test("[LP-11] a unit for it runs as root, with the rights to become another user", async () => {
+testAnywhere("[LP-11] a unit for it runs as root, with the rights to become another user", async () => {
   const flag = "--local-workspace-user=nobody";
   expect(await runHere(["systemd", flag])).toMatchObject({ code: 2, errors: expect.stringContaining("--user root") });
   const { printed } = await runHere(["systemd", "--user", "root", flag]);

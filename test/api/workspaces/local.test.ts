@@ -1,9 +1,13 @@
 // The whole path on real parts: the ready template `local`, a real process, the real daemon, which reports back over the network.
-import { expect, test } from "bun:test";
+
+import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const test = testOfOne("local");
 
 type Template = { id: string; name: string };
 const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];

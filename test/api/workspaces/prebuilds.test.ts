@@ -1,5 +1,6 @@
 // Workspaces that are kept ready and given away, through the public client against a running server; builds are done by the provisioner
 // `echo`, whose workspaces without agents are ready at once.
+
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
 import type { HealthReport } from "#schema/deployment/health.ts";
@@ -7,7 +8,9 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiError, Client } from "#src/client.ts";
+import { asActive } from "#test/support/cluster/active-nodes.ts";
 import { testInside } from "#test/support/inside.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { contextOf, seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
@@ -254,25 +257,28 @@ testInside("[PB-3] an unclaimed one is replaced when its time is over", async ()
   expect(fresh?.is_prebuild).toBe(true);
 });
 
-testInside("[PB-3] what is only kept ready waits for what people have asked for, however late they ask", async () => {
-  await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
-  const { admin, server } = world;
-  const { clock, jobs, prebuilds } = contextOf(server);
-  const { template_id, preset } = await templateOf(admin, keeping(1));
-  await ready(world, 1);
-  const free = Promise.withResolvers<void>();
-  jobs.submit({ id: crypto.randomUUID(), created_at: clock.now(), urgency: "person", run: () => free.promise });
-  const wish = (name: string, kind: string) =>
-    create(admin, { name, template_id, template_version_preset_id: preset(kind) });
-  const claimed = await wish("mine", "Small");
-  await prebuilds.reconcile(template_id);
-  const [next] = (await owned(admin, "prebuilds")).workspaces;
-  const late = await wish("late", "Large");
-  const places = [claimed, late, next].map((one) => jobs.position(one?.latest_build.job.id ?? "").queue_position);
-  expect(places).toEqual([1, 2, 3]);
-  free.resolve();
-  await awaitBuild(admin, late.id);
-});
+(asActive ? testOfOne("memory") : testInside)(
+  "[PB-3] what is only kept ready waits for what people have asked for, however late they ask",
+  async () => {
+    await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
+    const { admin, server } = world;
+    const { clock, jobs, prebuilds } = contextOf(server);
+    const { template_id, preset } = await templateOf(admin, keeping(1));
+    await ready(world, 1);
+    const free = Promise.withResolvers<void>();
+    jobs.submit({ id: crypto.randomUUID(), created_at: clock.now(), urgency: "person", run: () => free.promise });
+    const wish = (name: string, kind: string) =>
+      create(admin, { name, template_id, template_version_preset_id: preset(kind) });
+    const claimed = await wish("mine", "Small");
+    await prebuilds.reconcile(template_id);
+    const [next] = (await owned(admin, "prebuilds")).workspaces;
+    const late = await wish("late", "Large");
+    const places = [claimed, late, next].map((one) => jobs.position(one?.latest_build.job.id ?? "").queue_position);
+    expect(places).toEqual([1, 2, 3]);
+    free.resolve();
+    await awaitBuild(admin, late.id);
+  },
+);
 
 test("[PB-7] a claim whose workspace is claimed already, deleted or stopped falls back to a new workspace", async () => {
   await using world = await openWorld();
