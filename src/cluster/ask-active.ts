@@ -10,6 +10,8 @@ import type { Link } from "./link.ts";
 /** How long a connection waits for a node to be active, and how often it looks. */
 const WAIT_MS = 15_000;
 const LOOK_MS = 50;
+/** A node that had it for so long, and says then that another one is to be asked, had begun to wait. */
+const LONG_MS = 5_000;
 /** How long a node may take to be connected to; a machine that is cut off answers nothing at all. */
 const CONNECT_MS = 2_000;
 /** A node that does not say within this time that it is not the active one has begun: the rest of a long body follows. */
@@ -36,10 +38,13 @@ export type Asked = "begun" | "lost" | "nobody" | "closed" | "elsewhere";
 /** Passes the link on. While one node hands over to the next, whoever comes waits. */
 export const askActive = async (options: AskOptions, link: Link): Promise<Asked> => {
   const { clock, place, elsewhere = () => false } = options;
-  const until = clock.monotonic() + WAIT_MS;
+  let until = clock.monotonic() + WAIT_MS;
   while (!link.isOver) {
     const at = place();
+    const began = clock.monotonic();
     const asked = at && (await new Attempt(options, link).at(at));
+    // A request that waits for something was at a node all the time, and is to go on at the next one.
+    if (clock.monotonic() - began > LONG_MS) until = clock.monotonic() + WAIT_MS;
     if (asked && typeof asked === "string") return asked;
     const isAtOnce = asked && elsewhere(asked.part);
     if (asked && isAtOnce === undefined) return "elsewhere";

@@ -203,7 +203,7 @@ export class Context implements ApiContext, AsyncDisposable {
     tellOthers(this);
     this.usage = new Usage({ store, clock, parts });
     this.sockets = new Sockets(clock, max_connections, parts);
-    this.streams = new OpenStreams(clock, max_connections);
+    this.streams = new OpenStreams(clock, max_connections, parts);
     this.requests = new Requests(clock, max_connections);
     this.addresses = new Addresses(config.trusted_proxies, (request) => this.requests.peerOf(request));
     this.accounts = new Accounts({ store, clock, encryption, hashCost: options.hashCost });

@@ -84,7 +84,7 @@ export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void
   const leaving = new Set(parts);
   const isLeaving = (part: number): boolean => leaving.has(part);
   const close = (): void => {
-    ctx.streams.endAll();
+    ctx.streams.endParts(isLeaving);
     ctx.sockets.closeParts(isLeaving);
   };
   close();

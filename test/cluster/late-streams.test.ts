@@ -1,9 +1,11 @@
 // Streams whose request was under way while their part went to another node: nothing would ever come on them.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
+import { OpenStreams } from "#src/api/http/open-streams.ts";
 import { ownRequests } from "#src/api/http/placement/own-requests.ts";
 import { type Socket, Sockets } from "#src/api/http/socket.ts";
 import { MovableParts } from "#test/support/cluster/movable-parts.ts";
+import { until } from "#test/support/until.ts";
 
 const PART = 7;
 
@@ -56,7 +58,13 @@ test("[CP-55] an event stream that opens once its part has left is asked of the 
     });
   const ask = async (leaves: boolean): Promise<Response> => {
     const handler = ownRequests(
-      { parts, sockets: new Sockets(systemClock), requests: { passedOnFor: () => {} }, config: {} } as never,
+      {
+        parts,
+        sockets: new Sockets(systemClock),
+        streams: new OpenStreams(systemClock),
+        requests: { passedOnFor: () => {} },
+        config: {},
+      } as never,
       {
         index: undefined as never,
         operations: { find: () => undefined } as never,
@@ -75,4 +83,48 @@ test("[CP-55] an event stream that opens once its part has left is asked of the 
   expect([(await ask(false)).status, cancelled]).toEqual([200, 0]);
   const late = await ask(true);
   expect([late.status, await late.text(), cancelled]).toEqual([503, "of part 0", 1]);
+});
+
+test("[CP-55] a long poll goes on at the node that its part has gone to, also one that begins to wait only then; those of other parts stay", async () => {
+  const parts = new MovableParts();
+  const streams = new OpenStreams(systemClock, 10, parts);
+  const waiting: string[] = [];
+  const handler = (late: boolean) =>
+    ownRequests(
+      { parts, sockets: new Sockets(systemClock), streams, requests: { passedOnFor: () => {} }, config: {} } as never,
+      {
+        index: undefined as never,
+        operations: { find: () => undefined } as never,
+        takeNamed: () => "127.0.0.1",
+        isProbe: () => false,
+        isClosed: () => false,
+        handle: async (request) => {
+          if (late) parts.drop([0]);
+          const { promise, resolve } = Promise.withResolvers<Response>();
+          streams.add(
+            { end: () => resolve(new Response("it has ended", { status: 503 })), ping: () => {}, isPoll: true },
+            undefined,
+            request,
+          );
+          waiting.push(request.url);
+          return promise;
+        },
+        elsewhere: async (_, part) => new Response(`of part ${part}`, { status: 503 }),
+      },
+    )(new Request("http://node.test/api/v2/whatever"));
+  const other = { ended: false };
+  const ofAnother = new Request("http://node.test/api/v2/another");
+  streams.belongs(ofAnother, PART);
+  const end = (): void => {
+    other.ended = true;
+  };
+  streams.add({ end, ping: () => {} }, undefined, ofAnother);
+  const early = handler(false);
+  await until(() => waiting.length === 1);
+  parts.drop([0]);
+  streams.endParts((part) => part === 0);
+  expect(await (await early).text()).toBe("of part 0");
+  parts.add([0]);
+  expect(await (await handler(true)).text()).toBe("of part 0");
+  expect(other.ended).toBe(false);
 });

@@ -24,7 +24,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
         const listen = flagOf("listen", query.listen);
         const provider = providerIn(ctx, query);
         if (!listen) return (await tokenOf(ctx, caller, provider)) ?? unlinked(ctx, provider);
-        const wait = new Wait(ctx, caller, provider.id);
+        const wait = new Wait(ctx, caller, provider.id, request);
         try {
           // Heard before it is looked at, or a link in between would be lost.
           const known = await tokenOf(ctx, caller, provider);
@@ -111,14 +111,15 @@ class Wait {
   #wake: (() => void) | undefined;
   readonly #undo: (() => void)[];
 
-  constructor({ topics, streams }: ApiContext, { agent_id, owner_id }: AgentCaller, provider: string) {
+  constructor({ topics, streams }: ApiContext, caller: AgentCaller, provider: string, request: Request) {
+    const { agent_id, owner_id } = caller;
     const look = (): void => {
       this.#news = true;
       this.#wake?.();
     };
     this.#undo = [
       // First, because it may refuse.
-      streams.add({ end: () => this.end(), ping: () => {} }, agent_id),
+      streams.add({ end: () => this.end(), ping: () => {}, isPoll: true }, agent_id, request),
       topics.subscribe("external_auth", owner_id, ({ provider_id }) => {
         if (provider_id === provider) look();
       }),

@@ -26,7 +26,7 @@ export const agentReinit = (ctx: ApiContext) =>
       "/me/reinit",
       async ({ caller, query, request }) => {
         const isDurable = flagOf("wait", query.wait);
-        const claim = new Claim(ctx, caller);
+        const claim = new Claim(ctx, caller, request);
         try {
           // Heard before it is looked at, or a claim in between would be lost.
           await claim.look(isDurable);
@@ -87,7 +87,7 @@ class Claim {
   readonly #caller: AgentCaller;
   #over = false;
 
-  constructor(ctx: ApiContext, caller: AgentCaller) {
+  constructor(ctx: ApiContext, caller: AgentCaller, request: Request) {
     const { topics, streams } = ctx;
     const { agent_id, workspace_id } = caller;
     this.#ctx = ctx;
@@ -102,7 +102,7 @@ class Claim {
     const look = (): void => void this.#lookAgain();
     this.#undo = [
       // First, because it may refuse.
-      streams.add({ end: () => this.#settle(undefined), ping: () => {} }, agent_id),
+      streams.add({ end: () => this.#settle(undefined), ping: () => {}, isPoll: true }, agent_id, request),
       topics.subscribe("reinit", workspace_id, ({ owner_id }) => this.#claimed(owner_id)),
       topics.subscribe("workspace", workspace_id, look),
       topics.subscribe("agent_gone", agent_id, look),

@@ -103,7 +103,7 @@ export const eventStream = (
   let stream: EventStream | undefined;
   const caller = callerOf(request);
   const open = { end: () => stream?.end(), ping: () => void stream?.ping() };
-  const forget = ctx.streams.add(open, caller.kind === "user" ? caller.user_id : caller.agent_id);
+  const forget = ctx.streams.add(open, caller.kind === "user" ? caller.user_id : caller.agent_id, request);
   ctx.requests.exempt(request);
   const body = new ReadableStream<Uint8Array>(
     {

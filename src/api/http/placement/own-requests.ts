@@ -21,7 +21,7 @@ type Own = Pick<PlacementDeps, "index"> & {
   isClosed(): boolean;
 };
 
-type Needs = Pick<ApiContext, "store" | "clock" | "config" | "accessUrl" | "sockets" | "requests"> & {
+type Needs = Pick<ApiContext, "store" | "clock" | "config" | "accessUrl" | "sockets" | "streams" | "requests"> & {
   readonly parts: Parts;
 };
 
@@ -41,11 +41,13 @@ export const ownRequests = (ctx: Needs, { takeNamed, handle, elsewhere, isProbe,
     if (place !== undefined) {
       if (!isHere(place)) return await elsewhere(request, place === "here" ? FIRST : place);
       ctx.sockets.belongs(request, place);
+      ctx.streams.belongs(request, place);
     }
     ctx.requests.passedOnFor(request, client);
     const response = await handle(request);
     // Its part has left meanwhile: nothing would come on it any more, and the node that has the part begins it anew.
-    if (typeof place === "number" && isStream(request, response) && !parts.has(place)) {
+    const isAgain = isStream(request, response) || ctx.streams.isPoll(request);
+    if (typeof place === "number" && isAgain && !parts.has(place)) {
       await response.body?.cancel();
       return await elsewhere(request, place);
     }
