@@ -15,7 +15,7 @@ import { Client } from "#src/client.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { tempFolder } from "#test/daemon/support/daemon.ts";
 import { createChat } from "#test/support/chats.ts";
-import { BINARY, IMAGE, shell } from "#test/support/docker-world.ts";
+import { BINARY, IMAGE, shell } from "#test/support/docker/docker-world.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { seedAgent } from "#test/support/seed.ts";

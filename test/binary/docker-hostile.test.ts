@@ -15,7 +15,7 @@ import {
   openDockerWorld,
   readyTemplate,
   shell,
-} from "#test/support/docker-world.ts";
+} from "#test/support/docker/docker-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { statusOf } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";

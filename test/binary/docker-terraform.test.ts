@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Client } from "#src/client.ts";
-import { agentOf, awaitAgent, BINARY, IMAGE, shell } from "#test/support/docker-world.ts";
+import { agentOf, awaitAgent, BINARY, IMAGE, shell } from "#test/support/docker/docker-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";

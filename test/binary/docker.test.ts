@@ -11,7 +11,7 @@ import {
   openDockerWorld,
   readyTemplate,
   shell,
-} from "#test/support/docker-world.ts";
+} from "#test/support/docker/docker-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";

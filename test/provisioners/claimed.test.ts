@@ -8,7 +8,7 @@ import type { DaemonRecord } from "#src/provisioners/local/folder.ts";
 import { LocalProvisioner } from "#src/provisioners/local/local.ts";
 import { isAlive } from "#src/provisioners/local/process-table.ts";
 import type { BuildReport, Provisioner, ProvisionRequest, Transition } from "#src/provisioners/provisioner.ts";
-import { FakeDocker } from "#test/support/fake-docker.ts";
+import { FakeDocker } from "#test/support/docker/fake-docker.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 

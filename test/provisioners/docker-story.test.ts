@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
-import { type FakeContainer, FakeDocker } from "#test/support/fake-docker.ts";
+import { type FakeContainer, FakeDocker } from "#test/support/docker/fake-docker.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";

@@ -9,7 +9,7 @@ import { bytesOf } from "#src/provisioners/docker/container.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import type { ProvisionRequest, Report } from "#src/provisioners/provisioner.ts";
-import { FakeDocker } from "#test/support/fake-docker.ts";
+import { FakeDocker } from "#test/support/docker/fake-docker.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";

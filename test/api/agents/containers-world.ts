@@ -3,7 +3,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { FakeDocker } from "#test/support/fake-docker.ts";
+import { FakeDocker } from "#test/support/docker/fake-docker.ts";
 import { type Reachable, startReachable } from "./reach.ts";
 
 export type ContainerWorld = AsyncDisposable & {

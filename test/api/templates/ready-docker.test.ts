@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Template } from "#schema/templates/template.ts";
 import { Client } from "#src/client.ts";
-import { FakeDocker } from "#test/support/fake-docker.ts";
+import { FakeDocker } from "#test/support/docker/fake-docker.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Uses } from "#actors/workspace/activity-uses.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
-import { openLocals } from "#test/support/local-workspaces.ts";
+import { openLocals } from "#test/support/cluster/local-workspaces.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";

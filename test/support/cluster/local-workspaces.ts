@@ -2,9 +2,9 @@
 // all work, which have none.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { asActive } from "./cluster/active-nodes.ts";
-import { makeKey, startWorker } from "./worker.ts";
-import type { World } from "./workspaces.ts";
+import { makeKey, startWorker } from "../worker.ts";
+import type { World } from "../workspaces.ts";
+import { asActive } from "./active-nodes.ts";
 
 export type LocalWorkspaces = AsyncDisposable & {
   /** What a template for them says of who brings them to life. */

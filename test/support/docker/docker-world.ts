@@ -6,9 +6,9 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { TestTerminal } from "#test/api/agents/reach.ts";
-import { needs } from "./needs.ts";
-import { ADMIN, startTestServer } from "./server.ts";
-import { awaitWorkspace, createBuild } from "./workspaces.ts";
+import { needs } from "../needs.ts";
+import { ADMIN, startTestServer } from "../server.ts";
+import { awaitWorkspace, createBuild } from "../workspaces.ts";
 
 /** The compiled program: the server under test, and what is put into containers. */
 export const BINARY = process.env.SLIPWAY_TEST_BINARY ?? "";
