@@ -2,7 +2,7 @@
 // entries.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { Parts } from "#base/parts.ts";
+import { FIRST_PART, type Parts } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldAudit, findOldAudit } from "#db/reports/audit/search.ts";
 import { daysKept, readAuditRetention } from "#db/reports/audit/settings.ts";
@@ -30,7 +30,8 @@ const deleteOld = async (store: Store, now: number, isStopped: () => boolean): P
       const days = daysKept(retention, resource_type, action);
       if (days === 0) continue;
       const old = { resource_type, action, before: now - days * DAY_MS };
-      while (!isStopped() && (await store.get(findOldAudit(old)))) await store.commit([deleteOldAudit(old)]);
+      while (!isStopped() && (await store.get(findOldAudit(old))))
+        await store.commit([deleteOldAudit(old)], undefined, FIRST_PART);
     }
   }
 };

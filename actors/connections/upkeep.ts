@@ -2,7 +2,7 @@
 // nobody waiting (rules CG-6, CG-9).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { Parts } from "#base/parts.ts";
+import { FIRST_PART, type Parts } from "#base/parts.ts";
 import {
   deleteOldConnections,
   endConnectionsOfGone,
@@ -33,12 +33,13 @@ export const connectionUpkeep = ({ store, clock, parts }: Deps): Chore =>
 const endGone = async (store: Store, now: number): Promise<void> => {
   if (!(await store.get(findConnectionOfGone()))) return;
   const disconnect_reason = "the workspace's agent has gone";
-  await store.commit([endConnectionsOfGone({ disconnect_time: now, disconnect_reason })]);
+  await store.commit([endConnectionsOfGone({ disconnect_time: now, disconnect_reason })], undefined, FIRST_PART);
 };
 
 const deleteOld = async (store: Store, now: number, isStopped: () => boolean): Promise<void> => {
   const { days } = await readConnectionRetention(store);
   if (days === 0) return;
   const old = { before: now - days * DAY_MS };
-  while (!isStopped() && (await store.get(findOldConnection(old)))) await store.commit([deleteOldConnections(old)]);
+  while (!isStopped() && (await store.get(findOldConnection(old))))
+    await store.commit([deleteOldConnections(old)], undefined, FIRST_PART);
 };

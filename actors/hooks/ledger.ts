@@ -2,7 +2,7 @@
 // failed, and lets old rows go (rules HK-14 to HK-16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { Parts } from "#base/parts.ts";
+import { FIRST_PART, type Parts } from "#base/parts.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldHookDispatches, findOldHookDispatch, insertHookDispatch } from "#db/hook-dispatches.ts";
@@ -90,7 +90,7 @@ export class HookLedger implements Chore {
     try {
       const old = { before: now - days * DAY_MS, most: MOST_ROWS };
       while (!this.#rests && (await store.get(findOldHookDispatch(old)))) {
-        await store.commit([deleteOldHookDispatches(old)]);
+        await store.commit([deleteOldHookDispatches(old)], undefined, FIRST_PART);
       }
     } catch (error) {
       log("hooks").warn("old dispatches were not let go: {error}", { error });

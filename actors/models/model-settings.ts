@@ -1,11 +1,13 @@
 // The providers of language models and their models: the only writer of their rows. Changes are made one after another, each in one
 // commit, and the models that turns use learn of it before the caller is answered. Keys are sealed here and opened by whoever calls a
 // provider; nothing here logs or returns one.
+
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import { oneAtATime } from "#base/retry.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -184,7 +186,7 @@ export class ModelSettings {
 
   async #write(batch: readonly Statement[], taken = ""): Promise<void> {
     try {
-      await this.#deps.store.commit(batch);
+      await this.#deps.store.commit(batch, undefined, FIRST_PART);
     } catch (error) {
       if (error instanceof CommitError && error.reason === "constraint" && taken !== "") throw conflict(taken);
       throw error;

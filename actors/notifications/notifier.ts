@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
-import type { Parts } from "#base/parts.ts";
+import { FIRST_PART, type Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
@@ -121,10 +121,10 @@ export class Notifier implements Chore {
   async #eachMinute(now: number): Promise<void> {
     const { store } = this.#deps;
     const soon = await soonNotices(store, now);
-    if (soon.length > 0) await store.commit(soon);
+    if (soon.length > 0) await store.commit(soon, undefined, FIRST_PART);
     const before = now - KEPT_DAYS * DAY_MS;
     while (this.#goesOn && (await store.get(findOldNotification({ before })))) {
-      await store.commit([deleteOldNotifications(before)]);
+      await store.commit([deleteOldNotifications(before)], undefined, FIRST_PART);
     }
   }
 
@@ -154,7 +154,7 @@ export class Notifier implements Chore {
       writes.push(markDispatched({ key: row.key, now }));
     }
     const people = new Set(rows.map(({ user_id }) => user_id));
-    await store.commit([...writes, ...[...people].map(trimNotifications)]);
+    await store.commit([...writes, ...[...people].map(trimNotifications)], undefined, FIRST_PART);
     for (const id of people) topics.publish("inbox", id, {});
     return true;
   }
@@ -172,17 +172,17 @@ export class Notifier implements Chore {
     const { store, clock } = this.#deps;
     try {
       await this.#send(delivery);
-      await store.commit([deleteDelivery(delivery.key)]);
+      await store.commit([deleteDelivery(delivery.key)], undefined, FIRST_PART);
     } catch (error) {
       const pause = PAUSES_MS[delivery.attempts];
       const { method, attempts } = delivery;
       const reason = error instanceof Error ? error.message : "unknown";
       log("notifications").warn("a notice was not taken by {method}: {reason}", { method, reason, attempts });
-      await store.commit([
+      const next =
         pause === undefined
           ? deleteDelivery(delivery.key)
-          : updateDelivery(delivery.key, { attempts: attempts + 1, due: clock.now() + pause }),
-      ]);
+          : updateDelivery(delivery.key, { attempts: attempts + 1, due: clock.now() + pause });
+      await store.commit([next], undefined, FIRST_PART);
     }
   }
 
@@ -201,7 +201,7 @@ export class Notifier implements Chore {
     const subscription = await store.get(findSubscription({ id: subscription_id ?? "" }));
     if (!subscription) return;
     if ((await pushTo(this.#deps, subscription, notice)) === "gone")
-      await store.commit([deleteSubscription(subscription.id)]);
+      await store.commit([deleteSubscription(subscription.id)], undefined, FIRST_PART);
   }
 
   #mail({ id, title, content, actions }: NotificationRow, to: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { partOf } from "#base/parts.ts";
+import { FIRST_PART, partOf } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -73,7 +73,7 @@ export class PrebuildKeeper {
     const again = now + LOOK_MS;
     const cutShort = now + CUT_SHORT_MS;
     // First, so that whatever happens while we look moves it back to then.
-    await store.commit([lookAtPrebuilds(template_id, cutShort)]);
+    await store.commit([lookAtPrebuilds(template_id, cutShort)], undefined, FIRST_PART);
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
     const wanted = template ? await this.#wanted(template, now) : NOTHING;
     const existing = (await store.all(listPrebuilds({ template_id }))).map(prebuildOf);
@@ -82,7 +82,7 @@ export class PrebuildKeeper {
     if (await readPrebuildsPaused(store)) {
       for (const preset_id of create) reasons.set(preset_id, PAUSED);
       this.#keep(template_id, template?.name ?? "", wanted, reasons);
-      await store.commit([putOffPrebuilds(template_id, cutShort, again)]);
+      await store.commit([putOffPrebuilds(template_id, cutShort, again)], undefined, FIRST_PART);
       return;
     }
     const note = (preset_id: string | null, reason: string | undefined): void => {
@@ -94,13 +94,11 @@ export class PrebuildKeeper {
     }
     this.#keep(template_id, template?.name ?? "", wanted, reasons);
     if (wanted.presets.length === 0 && existing.length === 0 && !wanted.waits) {
-      await store.commit([forgetPrebuilds(template_id, cutShort)]);
+      await store.commit([forgetPrebuilds(template_id, cutShort)], undefined, FIRST_PART);
       return;
     }
-    await store.commit([
-      putOffPrebuilds(template_id, cutShort, again),
-      ...(next !== undefined && next < again ? [lookAtPrebuildsBy(template_id, next)] : []),
-    ]);
+    const sooner = next !== undefined && next < again ? [lookAtPrebuildsBy(template_id, next)] : [];
+    await store.commit([putOffPrebuilds(template_id, cutShort, again), ...sooner], undefined, FIRST_PART);
   }
 
   #keep(

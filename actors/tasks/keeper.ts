@@ -122,43 +122,45 @@ export class TaskKeeper {
 
   async #lookOnce(task_id: string): Promise<void> {
     const { store, clock, begin } = this.#deps;
-    const task = (await store.get(findTask({ id: task_id })))?.task;
+    const { task, part } = (await store.get(findTask({ id: task_id }))) ?? {};
     const done = clearTimer(TASK, task_id, GIVE_PROMPT);
-    if (!task) return this.#settle(task_id, [done]);
+    if (!task) return this.#settle(task_id, [done], undefined);
     this.#waiting.set(task.workspace_id, task_id);
     const now = clock.now();
     if (!(await this.#isReady(task.workspace_id, now))) {
-      await store.commit([setTimer(TASK, task_id, GIVE_PROMPT, now + LOOK_MS)]);
+      await store.commit([setTimer(TASK, task_id, GIVE_PROMPT, now + LOOK_MS)], undefined, part);
       return;
     }
     // Set already: a crash came before the chat was made, or before the timer was cleared.
     if (task.delivered_at === null) {
-      await store.commit([beginDelivery({ id: task_id, known: task.updated_at, delivered_at: now })]);
+      const begins = beginDelivery({ id: task_id, known: task.updated_at, delivered_at: now });
+      await store.commit([begins], undefined, part);
     }
     try {
       await begin(task);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      return this.#failed(task, error);
+      return this.#failed(task, error, part);
     }
-    await this.#settle(task_id, [done]);
+    await this.#settle(task_id, [done], part);
   }
 
   /** A reason that may pass is tried again; any other stands until somebody resumes the task. */
-  async #failed(task: TaskRow, { message, detail, kind }: AppError): Promise<void> {
+  async #failed(task: TaskRow, { message, detail, kind }: AppError, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const problem = [message, detail].filter((words) => words !== "").join(" ");
     const noted = [updateTask(task.id, { problem, delivered_at: null, updated_at: clock.now() })];
     if (PASSING.has(kind)) {
-      await store.commit([...noted, setTimer(TASK, task.id, GIVE_PROMPT, clock.now() + LOOK_MS)]);
+      const later = setTimer(TASK, task.id, GIVE_PROMPT, clock.now() + LOOK_MS);
+      await store.commit([...noted, later], undefined, part);
       return;
     }
     log("tasks").warn("task {task_id} does not get its prompt: {problem}", { task_id: task.id, problem });
-    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, GIVE_PROMPT)]);
+    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, GIVE_PROMPT)], part);
   }
 
-  async #settle(task_id: string, writes: Parameters<Store["commit"]>[0]): Promise<void> {
-    await this.#deps.store.commit(writes);
+  async #settle(task_id: string, writes: Parameters<Store["commit"]>[0], part: number | undefined): Promise<void> {
+    await this.#deps.store.commit(writes, undefined, part);
     for (const [workspace_id, waiting] of this.#waiting) if (waiting === task_id) this.#waiting.delete(workspace_id);
   }
 

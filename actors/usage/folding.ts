@@ -1,5 +1,6 @@
 // Buckets that are over go from single rows into the packed rows of their user and template, a few at a time and each in one commit with
 // the removal of what was folded, so that nothing counts twice or not at all (rule IN-5).
+import { FIRST_PART } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
   BLOCK,
@@ -79,11 +80,12 @@ const foldRows = async (store: Store, ids: readonly number[], waiting: Map<numbe
   const folded = ids.map((id) => waiting.get(id) as Waiting);
   const minutes = folded.flatMap((one) => one.minutes);
   const latencies = folded.flatMap((one) => one.latencies);
-  await store.commit([
+  const writes = [
     ...(minutes.length > 0 ? [removeMinutes(minutes)] : []),
     ...(latencies.length > 0 ? [removeLatencies(latencies)] : []),
     ...savePacked(rows),
-  ]);
+  ];
+  await store.commit(writes, undefined, FIRST_PART);
 };
 
 /** Adds rows of one user and template to their block. */

@@ -63,6 +63,7 @@ export const findAgentPlace = query(
     .select({
       ...agentIdentity,
       workspace_id: workspaces.id,
+      part: workspaces.part,
       workspace_name: workspaces.name,
       owner_id: workspaces.owner_id,
       owner_username: users.username,

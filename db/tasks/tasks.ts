@@ -11,7 +11,10 @@ export type TaskRow = typeof tasks.$inferSelect;
 /** A task goes with its workspace, whoever deletes that. */
 const lives = and(eq(tasks.deleted, false), eq(workspaces.deleted, false));
 const living = () =>
-  build.select({ task: tasks }).from(tasks).innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id));
+  build
+    .select({ task: tasks, part: workspaces.part })
+    .from(tasks)
+    .innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id));
 
 /** {id}; not one that is deleted. */
 export const findTask = query(living().where(and(given(tasks.id), lives)));

@@ -14,6 +14,9 @@ export const partOf = (id: string): number => {
   return value % PARTS;
 };
 
+/** Of this part is the node that does what there is once only, and it alone writes for that. */
+export const FIRST_PART = 0;
+
 /** Another node of the cluster: `address` is host:port at which it is reached, `id` its name. */
 export type OtherNode = { readonly id: string; readonly address: string };
 

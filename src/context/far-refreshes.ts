@@ -1,14 +1,15 @@
 // Tokens of linked accounts are renewed by the first node, for whichever node needs one: a provider that takes each refresh token once would end
 // the grant where two nodes used it.
+
 import type { Clock } from "#base/clock.ts";
 import { NotBegun } from "#base/errors.ts";
+import { FIRST_PART } from "#base/parts.ts";
 import { retry } from "#base/retry.ts";
 import { CommitError } from "#db/engine/store.ts";
 import type { Links, RefreshElsewhere } from "#domain/external-auth/links.ts";
 import type { Far } from "./far-actors.ts";
 
 const SERVICE = "external_auth";
-const FIRST_PART = 0;
 /** Another node may be about to become the first one. */
 const AGAIN_MS = 500;
 const TRIES = 30;

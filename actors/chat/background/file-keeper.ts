@@ -1,7 +1,7 @@
 // Forgets files that no message has named for as long as they are kept, and then the bytes that nobody names any more (facts/chats 4.16).
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { Parts } from "#base/parts.ts";
+import { FIRST_PART, type Parts } from "#base/parts.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { deleteOrphansBefore } from "#db/chats/files.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -28,7 +28,7 @@ export const fileKeeper = ({ store, blobs, clock, parts, days = async () => DEFA
     parts,
     work: async (now) => {
       const kept = await days();
-      if (kept > 0) await store.commit([deleteOrphansBefore(now - kept * DAY_MS)]);
+      if (kept > 0) await store.commit([deleteOrphansBefore(now - kept * DAY_MS)], undefined, FIRST_PART);
       await blobs.sweep(async () => new Set((await store.scan(listHashes())).map(({ hash }) => hash)));
     },
     failed: (error) => log("chats").warn("unused files were not removed: {error}", { error }),

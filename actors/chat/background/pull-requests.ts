@@ -1,11 +1,13 @@
 // The pull requests of chats: learns from the workspace what a chat has pushed, asks the git host how its pull request stands, and keeps
 // that (facts/chats 2.11, 4.4, 6, rules PR-1 to PR-6). Works outside of every mailbox, a few at a time; told by ends of turns and by the
 // scheduler. The only writer of `chat_diffs`. Without external-auth providers it does nothing.
+
 import PQueue from "p-queue";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
+import { partOf } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { askPullLater, type ChatDiffRow, type FoundChatDiff, findChatDiff, putChatDiff } from "#db/chats/diffs.ts";
 import type { GitReferences } from "#schema/agents/git-message.ts";
@@ -42,6 +44,9 @@ const MOST_RESTING = 10_000;
 
 type Known = FoundChatDiff & { readonly diff: ChatDiffRow };
 
+/** Of a chat that is gone there is nothing left but its timer. */
+const partIn = (found: FoundChatDiff | undefined): number | undefined => found && partOf(found.chat.owner_id);
+
 export class Diffs implements Chore {
   readonly #deps: Deps;
   readonly #queue = new PQueue({ concurrency: AT_ONCE });
@@ -62,7 +67,8 @@ export class Diffs implements Chore {
   /** The timer of the chat has come: the host is asked, outside of the scheduler's turn. */
   async due(id: string): Promise<void> {
     const { store, clock } = this.#deps;
-    await store.commit([askPullLater(id, clock.now() + LEASE_MS)]);
+    const found = await store.get(findChatDiff({ id }));
+    await store.commit([askPullLater(id, clock.now() + LEASE_MS)], undefined, partIn(found));
     this.#soon(id, () => this.#refresh(id));
   }
 
@@ -124,7 +130,7 @@ export class Diffs implements Chore {
         diff?.provider_id === provider.id && diff.remote_origin === remote_origin && diff.branch === branch;
       if (!isSame) {
         const row = emptyDiff({ chat: found.chat.key, provider_id: provider.id, remote_origin, branch, now });
-        await store.commit(putChatDiff(id, row, now + LEASE_MS));
+        await store.commit(putChatDiff(id, row, now + LEASE_MS), undefined, partIn(found));
       }
       await this.#refresh(id, true);
       return;
@@ -151,7 +157,7 @@ export class Diffs implements Chore {
     const before = found?.diff;
     const provider = before && accounts.providers.get(before.provider_id);
     if (!found || !before || !provider || found.chat.archived) {
-      await store.commit([askPullLater(id, null)]);
+      await store.commit([askPullLater(id, null)], undefined, partIn(found));
       return;
     }
     const asked = clock.now();
@@ -163,7 +169,8 @@ export class Diffs implements Chore {
     const wait = nextLook(row, now);
     const rest = this.#resting.get(restOf(provider, found)) ?? 0;
     const due = wait === null ? null : Math.max(now + wait, rest);
-    await store.commit(putChatDiff(id, { ...row, stale_at: due ?? now + 24 * 3_600_000 }, due));
+    const next = { ...row, stale_at: due ?? now + 24 * 3_600_000 };
+    await store.commit(putChatDiff(id, next, due), undefined, partIn(found));
     if (shownOf(row) !== shownOf(before)) {
       topics.publish("owner_chats", found.chat.owner_id, { kind: "diff_status_change", chat_id: id });
     }

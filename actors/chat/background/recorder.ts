@@ -1,8 +1,10 @@
 // Records the model calls of turns for people who look for faults (facts/chats 4.18): only where the deployment or the chat's owner wants
 // it. Outside of the mailbox, and nothing waits for it: what cannot be written is lost (rules RM-1 to RM-7).
+
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
+import { partOf } from "#base/parts.ts";
 import { type ChatRunRow, findHistoryTips, insertRun, insertStep, updateRun } from "#db/chats/runs.ts";
 import { readChatSetting, readUserChatSetting } from "#db/chats/settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -35,14 +37,15 @@ export class Recorder {
 
   /** The record of one turn, or of another errand of a chat; it begins with its first model call. */
   run(kind: ChatRunRow["kind"]): Recording {
-    return new Recording(this.#deps, kind, (batch) => this.#write(batch));
+    return new Recording(this.#deps, kind, (batch, owner_id) => this.#write(batch, partOf(owner_id)));
   }
 
-  #write(batch: readonly Statement[]): void {
+  /** All chats of a user are of one part. */
+  #write(batch: readonly Statement[], part: number): void {
     if (this.#waiting >= WAITING_LIMIT) return;
     this.#waiting += 1;
     this.#deps.store
-      .commit(batch)
+      .commit(batch, undefined, part)
       .catch((error) => log("chats").debug("a model call was not recorded: {error}", { error }))
       .finally(() => {
         this.#waiting -= 1;
@@ -62,13 +65,14 @@ export type EndOfCall = (end: CallEnd) => void;
 export class Recording {
   readonly #deps: Deps;
   readonly #kind: ChatRunRow["kind"];
-  readonly #write: (batch: readonly Statement[]) => void;
+  readonly #write: (batch: readonly Statement[], owner_id: string) => void;
+  #owner = "";
   /** Undefined before the first call; null when nothing is recorded. */
   #run: ChatRunRow["key"] | null | undefined;
   #steps = 0;
   #last: ChatRunRow["status"] = "completed";
 
-  constructor(deps: Deps, kind: ChatRunRow["kind"], write: (batch: readonly Statement[]) => void) {
+  constructor(deps: Deps, kind: ChatRunRow["kind"], write: (batch: readonly Statement[], owner_id: string) => void) {
     this.#deps = deps;
     this.#kind = kind;
     this.#write = write;
@@ -87,25 +91,28 @@ export class Recording {
       const status = isStopped ? "interrupted" : failure === undefined ? "completed" : "error";
       this.#last = status;
       const content = collector.content(finished_at);
-      this.#write([
-        insertStep({
-          run,
-          number,
-          operation: this.#kind === "chat_turn" ? "stream" : "generate",
-          status,
-          started_at,
-          finished_at,
-          request: recordable({
-            ...asked,
-            tools: tools.map(({ name, description }) => ({ name, description })),
-            messages: messages.map(({ role, content }) => ({ role, content: content.map(withoutInsides) })),
+      this.#write(
+        [
+          insertStep({
+            run,
+            number,
+            operation: this.#kind === "chat_turn" ? "stream" : "generate",
+            status,
+            started_at,
+            finished_at,
+            request: recordable({
+              ...asked,
+              tools: tools.map(({ name, description }) => ({ name, description })),
+              messages: messages.map(({ role, content }) => ({ role, content: content.map(withoutInsides) })),
+            }),
+            response: recordable({ content: content.map(withoutInsides), finish: collector.finish ?? null }),
+            usage: collector.usage as Record<string, number> | null,
+            error: failure === undefined ? null : recordable(errorOf(failure)),
           }),
-          response: recordable({ content: content.map(withoutInsides), finish: collector.finish ?? null }),
-          usage: collector.usage as Record<string, number> | null,
-          error: failure === undefined ? null : recordable(errorOf(failure)),
-        }),
-        updateRun(run, { updated_at: finished_at }),
-      ]);
+          updateRun(run, { updated_at: finished_at }),
+        ],
+        this.#owner,
+      );
     };
   }
 
@@ -115,30 +122,34 @@ export class Recording {
     const now = this.#deps.clock.now();
     const status = isStopped ? "interrupted" : this.#last;
     const summary = `${this.#steps} model ${this.#steps === 1 ? "call" : "calls"}`;
-    this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })]);
+    this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })], this.#owner);
   }
 
   async #begin(begun: Recorded): Promise<number | null> {
     if (!(await this.#isWanted(begun.about.owner_id))) return null;
+    this.#owner = begun.about.owner_id;
     const { store, clock } = this.#deps;
     const key = await store.reserve("chat_runs", 1);
     const [tips] = await store.scan(findHistoryTips({ chat: begun.chat_key }));
     const now = clock.now();
-    this.#write([
-      insertRun({
-        key,
-        id: uuid(),
-        chat: begun.chat_key,
-        kind: this.#kind,
-        status: "in_progress",
-        provider: begun.provider,
-        model: begun.model_id,
-        started_at: now,
-        updated_at: now,
-        trigger_message_id: tips?.user ?? null,
-        history_tip_message_id: tips?.last ?? null,
-      }),
-    ]);
+    this.#write(
+      [
+        insertRun({
+          key,
+          id: uuid(),
+          chat: begun.chat_key,
+          kind: this.#kind,
+          status: "in_progress",
+          provider: begun.provider,
+          model: begun.model_id,
+          started_at: now,
+          updated_at: now,
+          trigger_message_id: tips?.user ?? null,
+          history_tip_message_id: tips?.last ?? null,
+        }),
+      ],
+      this.#owner,
+    );
     return key;
   }
 

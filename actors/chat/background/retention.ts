@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import type { Parts } from "#base/parts.ts";
+import { FIRST_PART, type Parts } from "#base/parts.ts";
 import { listForgottenChats, listSilentChats } from "#db/chats/purge.ts";
 import { deleteOldRunSlice, findOldRun } from "#db/chats/runs.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
@@ -83,7 +83,7 @@ class Retention {
     if (before === undefined) return;
     const { store } = this.#deps;
     while (!this.#isStopped() && (await store.get(findOldRun({ before }))))
-      await store.commit(deleteOldRunSlice(before));
+      await store.commit(deleteOldRunSlice(before), undefined, FIRST_PART);
   }
 
   /** False when the chat has moved meanwhile. One that cannot be let go does not hold up the others. */

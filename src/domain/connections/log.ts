@@ -50,6 +50,9 @@ const LONGEST = 1024;
 const MOST_AGENTS = 10_000;
 
 type Deps = { readonly store: Store; readonly clock: Clock; readonly parts?: Parts };
+/** With the part of the workspace. */
+type Written = { readonly statements: readonly Statement[]; readonly part: number | undefined };
+const NOTHING: Written = { statements: [], part: undefined };
 type Paced = { since: number; count: number };
 
 export class ConnectionLogger {
@@ -72,18 +75,23 @@ export class ConnectionLogger {
   begin(connection: NewConnection): End {
     const id = uuid();
     this.#held.add(id);
-    const begun = this.#write(() => this.#insert(id, connection));
+    let part: number | undefined;
+    const begun = this.#write(async () => {
+      const made = await this.#insert(id, connection);
+      part = made.part;
+      return made;
+    });
     return (reason, how) => {
       if (!this.#isStopped) this.#held.delete(id);
       const ended = { id, disconnect_time: how?.at ?? this.#clock.now(), disconnect_reason: reason.slice(0, LONGEST) };
-      void begun.then(() => this.#write(async () => [endConnection(ended)]));
+      void begun.then(() => this.#write(async () => ({ statements: [endConnection(ended)], part })));
     };
   }
 
   /** A connection that an agent tells of begins. Resolves when it is on disk; said again it is the same. */
   async reported(connection: NewConnection & { readonly connection_id: string }): Promise<void> {
-    const statements = await this.#insert(uuid(), connection);
-    if (statements.length > 0) await this.#store.commit(statements);
+    const { statements, part } = await this.#insert(uuid(), connection);
+    if (statements.length > 0) await this.#store.commit(statements, undefined, part);
   }
 
   /** It has ended; nothing where it is not known. */
@@ -95,13 +103,15 @@ export class ConnectionLogger {
   ): Promise<void> {
     const disconnect_reason = reason.slice(0, LONGEST);
     const ending = { disconnect_time: at, disconnect_reason, status_code };
-    await this.#store.commit([endReportedConnection({ agent_id, connection_id, ...ending })]);
+    const ended = endReportedConnection({ agent_id, connection_id, ...ending });
+    await this.#store.commit([ended], undefined, await this.#partOf(agent_id));
   }
 
   /** The agent is another process since then: what the one before it has told of is over. */
   async begunAnew(agent_id: string, at = this.#clock.now()): Promise<void> {
     const disconnect_reason = "the workspace's agent was started again";
-    await this.#store.commit([endConnectionsBefore({ agent_id, before: at, disconnect_time: at, disconnect_reason })]);
+    const ended = endConnectionsBefore({ agent_id, before: at, disconnect_time: at, disconnect_reason });
+    await this.#store.commit([ended], undefined, await this.#partOf(agent_id));
   }
 
   /** What a server that is no more has held is over. Called before this one takes any. */
@@ -140,24 +150,29 @@ export class ConnectionLogger {
     return { disconnect_time: this.#clock.now(), disconnect_reason: "the server was stopped" };
   }
 
-  async #insert(id: string, connection: NewConnection): Promise<Statement[]> {
-    const { agent_id, at = this.#clock.now() } = connection;
-    if (!this.#hasRoom(agent_id)) return [];
-    const place = await findAgentById(this.#store, agent_id);
-    return place ? [insertConnection(rowOf(id, at, place, connection))] : [];
+  async #partOf(agent_id: string): Promise<number | undefined> {
+    return (await findAgentById(this.#store, agent_id))?.part;
   }
 
-  #write(make: () => Promise<Statement[]>): Promise<void> {
+  async #insert(id: string, connection: NewConnection): Promise<Written> {
+    const { agent_id, at = this.#clock.now() } = connection;
+    if (!this.#hasRoom(agent_id)) return NOTHING;
+    const place = await findAgentById(this.#store, agent_id);
+    if (!place) return NOTHING;
+    return { statements: [insertConnection(rowOf(id, at, place, connection))], part: place.part };
+  }
+
+  #write(make: () => Promise<Written>): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     const writing = this.#commit(make).finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
     return writing;
   }
 
-  async #commit(make: () => Promise<Statement[]>): Promise<void> {
+  async #commit(make: () => Promise<Written>): Promise<void> {
     try {
-      const statements = await make();
-      if (statements.length > 0) await this.#store.commit(statements);
+      const { statements, part } = await make();
+      if (statements.length > 0) await this.#store.commit(statements, undefined, part);
     } catch (error) {
       log("connections").warn("a connection was not noted: {error}", { error });
     }

@@ -1,0 +1,50 @@
+// A batch that an actor's neighbours write on their own names its part, so that the guard of commits refuses a node whose part has gone.
+import { expect, test } from "bun:test";
+import { Glob } from "bun";
+import { page, ROOT } from "#test/support/documents.ts";
+
+/** Calls of a file that name none, and why that is right. */
+const WITHOUT: Readonly<Record<string, readonly [number, string]>> = {
+  "actors/chat/background/search-upkeep.ts": [1, "each node's own index"],
+  "actors/chat/recovery.ts": [1, "the only server, at its start"],
+  "actors/chat/spending/metered-models.ts": [1, "what was spent is spent, whoever says so"],
+  "actors/hooks/ledger.ts": [1, "what a hook has said is said, whoever writes it down"],
+  "actors/tasks/keeper.ts": [1, "a timer alone, of a chat that is gone"],
+  "actors/usage/collector.ts": [3, "sums of several parts, added in any order"],
+  "src/domain/connections/retention.ts": [1, "a setting, asked of the first node"],
+  "src/domain/connections/log.ts": [2, "of several parts: at the start and the end of a node"],
+};
+
+/** How many arguments stand between the brackets that open at `at`. */
+const argumentsAt = (text: string, at: number): number => {
+  let [depth, count] = [0, 1];
+  for (let i = at; i < text.length; i++) {
+    const character = text[i] ?? "";
+    if ("([{".includes(character)) depth++;
+    if (")]}".includes(character) && --depth === 0) return count;
+    if (character === "," && depth === 1 && !/^,\s*\)/.test(text.slice(i, i + 20))) count++;
+  }
+  return count;
+};
+
+const withoutPart = (path: string): number => {
+  const text = page(path);
+  return [...text.matchAll(/\bcommit\(/g)].filter(
+    ({ index, 0: call }) =>
+      /[sS]tore\s*\.$/.test(text.slice(0, index)) && argumentsAt(text, index + call.length - 1) < 3,
+  ).length;
+};
+
+test("[CP-68] whoever writes beside the actors names the part", () => {
+  const places = ["actors/**/*.ts", "src/domain/connections/*.ts"];
+  const written = places.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]);
+  const found = Object.fromEntries(written.map((path) => [path, withoutPart(path)]).filter(([, count]) => count !== 0));
+  const right = Object.fromEntries(Object.entries(WITHOUT).map(([path, [count]]) => [path, count]));
+  expect(found).toEqual(right);
+});
+
+test("[CP-68] a call's arguments are counted as they are", () => {
+  expect(argumentsAt("(a, b)", 0)).toBe(2);
+  expect(argumentsAt("([a, b], { c, d }, f(1, 2))", 0)).toBe(3);
+  expect(argumentsAt("(\n  [a],\n  undefined,\n  part,\n)", 0)).toBe(3);
+});
