@@ -14,33 +14,54 @@ const PEOPLE = 6;
 /** Of each agent's lines, every one at any node. */
 const FOLLOWERS = 4;
 const GAP_MS = 20;
+/** Before there are faults nobody has to notice that a node is silent. */
+const SET_UP_MS = 60_000;
+/** For another node, where all are named by chance. */
+const MOST_TRIES = 20;
 
-/** A client whose every request goes to whichever node is named next. */
+/** How long clients wait for an answer. */
+type Patience = { ms: number };
+
+/** A client whose every request goes to whichever node is named next, but not twice in a row to one that did not answer. */
 class AnyNode extends Client {
   readonly #node: () => NodeProcess | undefined;
+  readonly #patience: Patience;
+  #silent: NodeProcess | undefined;
 
-  constructor(node: () => NodeProcess | undefined, token?: string) {
+  constructor(node: () => NodeProcess | undefined, patience: Patience, token?: string) {
     super(node()?.url ?? "http://127.0.0.1/", token);
     this.#node = node;
-  }
-
-  get #now(): Client {
-    return new Client(this.#node()?.url ?? this.url, this.token);
+    this.#patience = patience;
   }
 
   override as(token: string | undefined): Client {
-    return new AnyNode(this.#node, token);
+    return new AnyNode(this.#node, this.#patience, token);
   }
 
-  /** Where packets vanish only a client's patience tells: the next request goes to another node. */
-  override fetch(...[method, path, body, options = {}]: Parameters<Client["fetch"]>): Promise<Response> {
-    const late = AbortSignal.timeout(CLIENT_MS);
+  /** Where packets vanish only a client's patience tells. */
+  override async fetch(...[method, path, body, options = {}]: Parameters<Client["fetch"]>): Promise<Response> {
+    const node = this.#next();
+    const late = AbortSignal.timeout(this.#patience.ms);
     const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
-    return this.#now.fetch(method, path, body, { ...options, signal });
+    this.#silent = node;
+    const answer = await this.#at(node).fetch(method, path, body, { ...options, signal });
+    this.#silent = undefined;
+    return answer;
   }
 
   override socket(...asked: Parameters<Client["socket"]>): Promise<ClientSocket> {
-    return this.#now.socket(...asked);
+    return this.#at(this.#next()).socket(...asked);
+  }
+
+  #next(): NodeProcess | undefined {
+    for (let tries = 0; ; tries++) {
+      const node = this.#node();
+      if (node !== this.#silent || tries === MOST_TRIES) return node;
+    }
+  }
+
+  #at(node: NodeProcess | undefined): Client {
+    return new Client(node?.url ?? this.url, this.token);
   }
 }
 
@@ -55,12 +76,16 @@ export class PartsLoad {
   readonly #admin: Client;
   /** When each agent's lines were taken last, and the longest that one has waited since all are watched. */
   readonly #taken_at: number[] = [];
+  readonly #taken: number[] = [];
   #longest_ms = 0;
   #writing: Promise<unknown>[] = [];
   #working: Promise<unknown>[] = [];
 
-  private constructor(admin: Client) {
+  readonly #patience: Patience;
+
+  private constructor(admin: Client, patience: Patience) {
     this.#admin = admin;
+    this.#patience = patience;
   }
 
   /** `token`: of the first user; `minutes`: for how long workspaces start by themselves. */
@@ -68,8 +93,9 @@ export class PartsLoad {
     node: () => NodeProcess | undefined,
     { token, random, minutes }: { token: string; random: () => number; minutes: number },
   ): Promise<PartsLoad> {
-    const admin = new AnyNode(node, token);
-    const load = new PartsLoad(admin);
+    const patience = { ms: SET_UP_MS };
+    const admin = new AnyNode(node, patience, token);
+    const load = new PartsLoad(admin, patience);
     const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
     const world: World = { admin, organization_id: organization?.id ?? "" };
     const succeeds = await makeTemplate(world, "succeeds", MANIFESTS.succeeds);
@@ -92,6 +118,7 @@ export class PartsLoad {
   }
 
   start(): void {
+    this.#patience.ms = CLIENT_MS;
     this.#writing = this.#writers.map((one) => one.run(GAP_MS));
     this.#working = [...this.#readers.flat(), ...this.#builders].map((one) => one.run());
     this.watch();
@@ -100,7 +127,10 @@ export class PartsLoad {
   /** Watches from now on how long agents wait for their lines to be taken. */
   watch(): void {
     this.#longest_ms = 0;
-    this.#taken_at.fill(performance.now());
+    for (const n of this.#writers.keys()) {
+      this.#taken_at[n] = performance.now();
+      this.#taken[n] = 0;
+    }
   }
 
   /** The longest that one has waited since then. */
@@ -112,6 +142,7 @@ export class PartsLoad {
     const now = performance.now();
     this.#longest_ms = Math.max(this.#longest_ms, now - (this.#taken_at[n] ?? now));
     this.#taken_at[n] = now;
+    this.#taken[n] = (this.#taken[n] ?? 0) + 1;
   }
 
   /** What was done and looked at. */
@@ -125,12 +156,9 @@ export class PartsLoad {
     };
   }
 
-  /** How long the agent that has waited longest waits for its lines to be taken. */
-  get pause_ms(): number {
-    const since = this.#writers
-      .filter(({ failedAt }) => failedAt > 0)
-      .map(({ failedAt }) => performance.now() - failedAt);
-    return Math.max(0, ...since);
+  /** Whether lines of each agent were taken since then: twice, as the first may have been sent before. */
+  get isTaken(): boolean {
+    return this.#taken.every((times) => times >= 2);
   }
 
   /** Lets all come to rest and says what is wrong. */

@@ -21,8 +21,10 @@ export type Fault = (typeof FAULTS)[number];
 const NODES = [1, 2, 3] as const;
 /** Agents may write as much as a run takes. */
 const ENOUGH_LINES = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
-/** What a fault takes, about, so that something falls due by the clock while there are faults. */
+/** What a minute has, about, so that something falls due by the clock while there are faults. For one or two nobody waits for that. */
 const FAULTS_A_MINUTE = 6;
+const minutesOf = (faults: readonly unknown[]): number =>
+  faults.length < 3 ? 0 : 1 + Math.floor(faults.length / FAULTS_A_MINUTE);
 /** Where every node is active the next fault waits for so long at most: parts are on their way then, or rest. */
 const BETWEEN_MS = 2000;
 /**
@@ -148,7 +150,7 @@ export const torture = async <F extends string>(
     ? await PartsLoad.make(anyNode, {
         token: token ?? "",
         random,
-        minutes: 1 + Math.floor(faults.length / FAULTS_A_MINUTE),
+        minutes: minutesOf(faults),
       })
     : undefined;
   if (parts) await notePartWriters(await truth());
@@ -185,8 +187,8 @@ export const torture = async <F extends string>(
     const other = await more?.(fault as F, { active: number, spare, nodes, acknowledged: () => load.acknowledged });
     const first_ms = await goesOn(fault);
     if (parts)
-      await until(() => parts.pause_ms === 0, { what: `lines of every part to be taken after ${fault}` }).catch(
-        (error) => wrong.push(`${(error as Error).message}: ${said()}`),
+      await until(() => parts.isTaken, { what: `lines of every part to be taken after ${fault}` }).catch((error) =>
+        wrong.push(`${(error as Error).message}: ${said()}`),
       );
     const ms = Math.max(first_ms, parts?.longest_ms ?? 0);
     pauses.push({ fault, ms });

@@ -2,14 +2,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { startCluster } from "#test/support/cluster.ts";
+import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
 import { needs } from "#test/support/needs.ts";
+import { createDatabase } from "#test/support/postgres.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { type TortureResult, tortureRounds } from "./rounds.ts";
-import { FAULTS, type Seen, torture } from "./server-cluster.ts";
+import { FAULTS, torture } from "./server-cluster.ts";
 
 /** Milliseconds for which a node stands still between its guard and its COMMIT; the database ends the transaction after 2 s. */
 const STANDS_MS: Readonly<Record<string, number>> = {
@@ -19,7 +20,8 @@ const STANDS_MS: Readonly<Record<string, number>> = {
 };
 
 /** The nodes that have stopped themselves. */
-const stopped = ({ nodes }: Seen): number[] => [...nodes].flatMap(([n, { pid }]) => (stateOf(pid) === "T" ? [n] : []));
+const stopped = (nodes: ReadonlyMap<number, NodeProcess>): number[] =>
+  [...nodes].flatMap(([n, { pid }]) => (stateOf(pid) === "T" ? [n] : []));
 /** How often it is looked for nodes that stop themselves while another one stands still. */
 const LOOK_MS = 100;
 
@@ -35,33 +37,43 @@ const stateOf = (pid: number): string => {
 export const tortureCommits = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
   const random = randomFrom(seed);
   await using cluster = await startCluster();
-  return await torture<string>(
-    {
-      cluster,
-      start: () => ({ env: { SLIPWAY_FAILPOINT: `after_guard:${20 + Math.floor(random() * 100)}` } }),
-      async fault(name, seen) {
-        const stands = STANDS_MS[name];
-        let isWanted = stands !== undefined;
-        let standing: number | undefined;
-        // Of those that stop themselves, in this fault or behind it, one stands still; the others go on at once.
-        const others = setInterval(() => {
-          for (const n of stopped(seen)) {
-            if (isWanted) [standing, isWanted] = [n, false];
-            else if (n !== standing) seen.nodes.get(n)?.signal("SIGCONT");
-          }
-        }, LOOK_MS);
-        if (stands !== undefined) {
+  const nodes = new Map<number, NodeProcess>();
+  let isWanted = false;
+  let standing: number | undefined;
+  // Of those that stop themselves one stands still, in its fault; the others go on at once.
+  const others = setInterval(() => {
+    for (const n of stopped(nodes)) {
+      if (isWanted) [standing, isWanted] = [n, false];
+      else if (n !== standing) nodes.get(n)?.signal("SIGCONT");
+    }
+  }, LOOK_MS);
+  const start: typeof cluster.start = async (n, options) => {
+    const node = await cluster.start(n, options);
+    nodes.set(n, node);
+    return node;
+  };
+  try {
+    return await torture<string>(
+      {
+        cluster: { ...cluster, start },
+        start: () => ({ env: { SLIPWAY_FAILPOINT: `after_guard:${20 + Math.floor(random() * 100)}` } }),
+        async fault(name) {
+          const stands = STANDS_MS[name];
+          if (stands === undefined) return undefined;
+          isWanted = true;
           await until(() => standing !== undefined, { what: "a node to stop itself in a commit", patience: 60_000 });
           await Bun.sleep(stands);
           standing = undefined;
-        }
-        return { end: () => clearInterval(others) };
+          return undefined;
+        },
       },
-    },
-    // Whoever has stopped once is started anew, so that each node can do so again.
-    faults.flatMap((fault) => [fault, "kill-1", "kill-2", "kill-3"]),
-    seed,
-  );
+      // Whoever has stopped once is started anew, so that each node can do so again.
+      ["kill-1", "kill-2", "kill-3", ...faults.flatMap((fault) => [fault, "kill-1", "kill-2", "kill-3"])],
+      seed,
+    );
+  } finally {
+    clearInterval(others);
+  }
 };
 
 const HOUR_MS = 3_600_000;
@@ -99,9 +111,9 @@ const tortureClocks = async (faults: readonly string[], seed: number): Promise<T
 
 const PREVIOUS = process.env.SLIPWAY_TEST_PREVIOUS_PROGRAM ?? "";
 
-/** Three nodes of the program before, which are replaced by this one, one after the other, under load. */
+/** Three nodes of the program before, on its tables, which are replaced by this one, one after the other, under load. */
 const tortureUpgrade = async (faults: readonly string[], seed: number): Promise<TortureResult> => {
-  await using cluster = await startCluster();
+  await using cluster = await startCluster({ database: await createDatabase({ empty: true }) });
   return await torture<string>(
     {
       cluster,
@@ -124,7 +136,7 @@ const tortureUpgrade = async (faults: readonly string[], seed: number): Promise<
 const inCommits = async (options: CheckOptions): Promise<string> => {
   const faults = Object.keys(STANDS_MS);
   const said = await tortureRounds(options, { faults, run: tortureCommits });
-  return `${options.rounds * faults.length} nodes stood still between guard and COMMIT, for 2, 6 and 20 s, and ${options.rounds * faults.length * 3} were killed, ${said}`;
+  return `${options.rounds * faults.length} nodes stood still between guard and COMMIT, for 2, 6 and 20 s, and ${options.rounds * (faults.length + 1) * 3} were killed, ${said}`;
 };
 
 const wrongClocks = async (options: CheckOptions): Promise<string> => {

@@ -1,0 +1,25 @@
+// The torture of nodes that are all active, in its short form.
+import { afterEach, beforeEach, expect } from "bun:test";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { tortureCluster } from "../crash/cluster/server-cluster.ts";
+
+const { SLIPWAY_TEST_CLUSTER_ACTIVE: before } = process.env;
+beforeEach(() => {
+  process.env.SLIPWAY_TEST_CLUSTER_ACTIVE = "every";
+});
+afterEach(() => {
+  if (before === undefined) delete process.env.SLIPWAY_TEST_CLUSTER_ACTIVE;
+  else process.env.SLIPWAY_TEST_CLUSTER_ACTIVE = before;
+});
+
+testNeeding(
+  [needs.postgres],
+  "[CP-7] [CP-3] three nodes that all work under load: one is killed; nothing acknowledged is lost, followers see every line once, and no job runs twice",
+  async () => {
+    const { wrong, acknowledged, parts } = await tortureCluster(["kill"], 8);
+    expect(wrong).toEqual([]);
+    expect(acknowledged).toBeGreaterThan(10);
+    expect(Math.min(parts?.lines ?? 0, parts?.builds ?? 0)).toBeGreaterThan(10);
+  },
+  240_000,
+);
