@@ -35,7 +35,7 @@ import { type AllowedHosts, checkHost, checkOrigin } from "./api/http/gate.ts";
 import { credentialOf, identify } from "./api/http/identify.ts";
 import { Operations, variablesIn } from "./api/http/operations.ts";
 import { onceLoaded, webPages } from "./api/http/pages.ts";
-import { RateLimits } from "./api/http/rate-limit.ts";
+import { type OthersCounts, RateLimits } from "./api/http/rate-limit.ts";
 import { idOf, madeIdOf, tracedAnswer } from "./api/http/request-id.ts";
 import { addRoutes, routes } from "./api/http/routes.ts";
 import { withinScope } from "./api/http/scope-gate.ts";
@@ -163,6 +163,7 @@ export type ServerOptions = {
 export type ReadsOptions = Pick<ServerOptions, "checkAnswers"> & {
   /** Knows what this node passes to itself: nobody else is answered. */
   readonly takeNamed: TakeNamed;
+  readonly counts?: OthersCounts;
   /** Before each request: learns what has been written, by which kept answers are right or not. */
   ask(): Promise<void>;
 };
@@ -179,7 +180,7 @@ type Handling = {
 const handlerOf = (
   ctx: Context,
   takeNamed: TakeNamed | undefined,
-  options: Pick<ServerOptions, "checkAnswers">,
+  options: Pick<ReadsOptions, "checkAnswers" | "counts">,
 ): Handling => {
   const app = createApp(ctx, (request, caller) => rates?.count(request, caller, operations));
   const operations = operationsOf(app);
@@ -221,7 +222,7 @@ const handlerOf = (
   };
   const behalf = { addresses: ctx.addresses, operations };
   const apps = new AppProxy(ctx, who);
-  const rates = RateLimits.of({ clock: ctx.clock, addresses: ctx.addresses, limit: ctx.config.api_rate_limit });
+  const rates = RateLimits.of(ctx, options.counts ?? ctx.membership?.active?.counts);
   const handle = async (request: Request): Promise<Response> => {
     const passedOnFor = takeNamed?.(request);
     // Nothing was begun: the spare asks the next node.

@@ -22,6 +22,7 @@ import {
 import { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, takerOfNames } from "./passed-on.ts";
 import { certificateOf } from "./peer.ts";
+import { SharedCounts } from "./shared-counts.ts";
 
 /** What others have asked of this node may take so long to be answered once it ends. */
 const ANSWERS_MS = 2_000;
@@ -29,7 +30,7 @@ const ANSWERS_MS = 2_000;
 type Options = Omit<JoinOptions, "standsBy"> & {
   /** What this node answers beside its parts, from the database alone. */
   beside?(
-    as: Omit<StandingBy, "port" | "node"> & { readonly node: PartsMember },
+    as: Omit<StandingBy, "port" | "node"> & { readonly node: PartsMember; readonly counts: SharedCounts | undefined },
   ): AsyncDisposable & { readonly port: number };
 };
 
@@ -61,6 +62,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   let forwarder: Forwarder | undefined;
   let reads: ReturnType<NonNullable<typeof beside>> | undefined;
   let links: NodeLinks | undefined;
+  let counts: SharedCounts | undefined;
   let until = 0;
   return {
     node,
@@ -70,10 +72,14 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
       links(encryption) {
         const certificate = tls && certificateOf(tls.cert);
         links ??= new NodeLinks({ clock, id: node.id, token: nodeToken(encryption), certificate });
+        counts ??= new SharedCounts({ clock, parts: node, links });
         return links;
       },
+      get counts() {
+        return counts;
+      },
       listen(server, encryption) {
-        reads = beside?.({ node, encryption, takeNamed: takerOfNames(nodeToken(encryption)) });
+        reads = beside?.({ node, encryption, counts, takeNamed: takerOfNames(nodeToken(encryption)) });
         const { host, port } = config.address;
         forwarder = new Forwarder({
           hostname: host.replace(/^\[|\]$/g, ""),
@@ -107,6 +113,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
       return true;
     },
     async leave() {
+      counts?.stop();
       await reads?.[Symbol.asyncDispose]();
       // What others have asked of this node's actors is answered by now.
       if (links) await within(clock, ANSWERS_MS, links.leave());

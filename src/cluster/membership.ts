@@ -19,6 +19,7 @@ import type { NodeState } from "#schema/readiness.ts";
 import { Forwarder } from "./forwarder.ts";
 import type { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
+import type { SharedCounts } from "./shared-counts.ts";
 
 /** A node that nobody is active beside needs no longer to become so. */
 const AT_ONCE_MS = 1000;
@@ -50,6 +51,8 @@ export type ActiveMember = {
   readonly parts: PartsMember;
   /** The links to the other nodes. */
   links(encryption: Encryption): NodeLinks;
+  /** What the nodes have counted of callers; there with the links. */
+  readonly counts: SharedCounts | undefined;
   /** Listens outside, and gives this node's own server, on a port of this machine, what is its own. Answers the port. */
   listen(server: number, encryption: Encryption): number;
 };

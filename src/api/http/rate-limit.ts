@@ -1,7 +1,9 @@
 // How many API calls one user may make in a minute; strangers are counted by their network (facts/platform 3.1, rules OP-15, OP-16).
 // Agents are not counted: each has bounds of its own. Programs on this machine are counted only where the setting says a number.
 import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
 import { networkOf, Throttle } from "#domain/users/throttle.ts";
+import type { SharedCounts } from "#src/cluster/shared-counts.ts";
 import type { Addresses } from "./address.ts";
 import { type Identity, somebodyIn } from "./caller.ts";
 import { pathOf } from "./errors.ts";
@@ -11,12 +13,10 @@ const CALLS = 512;
 /** Those that declare `rate: "upload"`: archives are a hundred mebibytes each. */
 const UPLOADS = 12;
 
-export type RateLimitOptions = {
-  clock: Clock;
-  addresses: Addresses;
-  /** The setting api_rate_limit: undefined: the usual number, and none for this machine; 0: nobody is counted. */
-  limit: number | undefined;
-};
+type Needs = { readonly clock: Clock; readonly addresses: Addresses; readonly config: Pick<Config, "api_rate_limit"> };
+
+/** What other nodes count, where there are any. */
+export type OthersCounts = SharedCounts | undefined;
 
 export class RateLimits {
   readonly #addresses: Addresses;
@@ -25,15 +25,20 @@ export class RateLimits {
   readonly #uploads: Throttle;
 
   /** The limits, or undefined where nobody is counted. */
-  static of(options: RateLimitOptions): RateLimits | undefined {
-    return options.limit === 0 ? undefined : new RateLimits(options);
+  static of(needs: Needs, shared?: OthersCounts): RateLimits | undefined {
+    return needs.config.api_rate_limit === 0 ? undefined : new RateLimits(needs, shared);
   }
 
-  private constructor({ clock, addresses, limit }: RateLimitOptions) {
+  private constructor({ clock, addresses, config }: Needs, shared: OthersCounts) {
+    // Undefined: the usual number, and none for this machine.
+    const limit = config.api_rate_limit;
     this.#addresses = addresses;
     this.#sparesThisMachine = limit === undefined;
     this.#calls = new Throttle(clock, limit ?? CALLS);
     this.#uploads = new Throttle(clock, UPLOADS);
+    if (!shared) return;
+    this.#calls.others = shared.join("calls", this.#calls);
+    this.#uploads.others = shared.join("uploads", this.#uploads);
   }
 
   /** Counts a request; 429 with the seconds to wait when its sender has made too many in this minute. */

@@ -4,6 +4,7 @@ import type { Config } from "#base/config.ts";
 import { passOn } from "#base/network/read-here.ts";
 import type { ClusterNode } from "#db/pg/node.ts";
 import type { StandingBy } from "#src/cluster/membership.ts";
+import type { SharedCounts } from "#src/cluster/shared-counts.ts";
 import { hearActive, openReads } from "#src/context/open-reads.ts";
 import { startReads } from "#src/server.ts";
 
@@ -15,12 +16,16 @@ export const answerReads = (
     node,
     encryption,
     takeNamed,
-  }: Omit<StandingBy, "port" | "node"> & { readonly node: Pick<ClusterNode, "openReads"> },
+    counts,
+  }: Omit<StandingBy, "port" | "node"> & {
+    readonly node: Pick<ClusterNode, "openReads">;
+    readonly counts?: SharedCounts | undefined;
+  },
   { config, clock, ...options }: Options,
 ): AsyncDisposable & { readonly port: number } => {
   const store = node.openReads(passOn);
   const ctx = openReads({ config, clock, store, encryption });
-  const server = startReads(ctx, { takeNamed, ask: () => store.ask(), ...options });
+  const server = startReads(ctx, { takeNamed, counts, ask: () => store.ask(), ...options });
   hearActive(store, ctx);
   return {
     port: server.port,

@@ -13,10 +13,22 @@ export class Throttle {
   readonly #limit: number;
   #counts = new Map<string, number>();
   #minuteEnds = 0;
+  /** How often others have counted a key, who share the limit: other nodes. */
+  others: (key: string) => number = () => 0;
 
   constructor(clock: Clock, limit: number) {
     this.#clock = clock;
     this.#limit = limit;
+  }
+
+  /** Of this minute. */
+  get counts(): ReadonlyMap<string, number> {
+    return this.#counts;
+  }
+
+  /** Milliseconds until the minute is over. */
+  get left_ms(): number {
+    return Math.max(0, this.#minuteEnds - this.#clock.monotonic());
   }
 
   /** Takes back a try of this minute that turned out to be no guess. */
@@ -40,7 +52,7 @@ export class Throttle {
 
   /** Counts one try; 429 when there were too many in this minute. */
   count(key: string): void {
-    if (this.add(key) <= this.#limit) return;
+    if (this.add(key) + this.others(key) <= this.#limit) return;
     const retry_after = Math.ceil((this.#minuteEnds - this.#clock.monotonic()) / 1000);
     throw new AppError("too_many_requests", `Too many requests: at most ${this.#limit} a minute are answered.`, {
       detail: `Try again in ${retry_after} seconds.`,

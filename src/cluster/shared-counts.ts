@@ -1,0 +1,99 @@
+// Limits that hold over all nodes: each node tells the others, once a second, how often it has counted whom in its minute, and what is decided on is
+// the sum of its own and what it has heard. Within a second several nodes may each let the rest of a limit through [CP-69].
+import type { Clock, Timer } from "#base/clock.ts";
+import { otherNodes, type Parts } from "#base/parts.ts";
+import type { NodeLinks } from "./node-link.ts";
+
+const SERVICE = "counts";
+const SAY_MS = 1_000;
+/** Keys of one count that are told, the largest ones: a limit is not met by one more. */
+const MOST_KEYS = 2_000;
+const MINUTE_MS = 60_000;
+
+/** Somebody who counts by keys within a window of time. */
+export interface Counting {
+  /** Of this window. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** Milliseconds until it ends. */
+  readonly left_ms: number;
+}
+
+type Said = readonly {
+  readonly kind: string;
+  readonly left_ms: number;
+  readonly counts: readonly (readonly [string, number])[];
+}[];
+type Heard = { readonly kind: string; readonly until: number; readonly counts: ReadonlyMap<string, number> };
+
+type Deps = {
+  readonly clock: Clock;
+  readonly parts: Parts;
+  readonly links: Pick<NodeLinks, "call" | "serve">;
+};
+
+export class SharedCounts {
+  readonly #deps: Deps;
+  readonly #own: { readonly kind: string; readonly counting: Counting }[] = [];
+  readonly #heard = new Map<string, readonly Heard[]>();
+  readonly #underWay = new Set<string>();
+  readonly #saying: Timer;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    deps.links.serve(SERVICE, async (said, from) => this.#hear(from, said as Said));
+    this.#saying = deps.clock.every(SAY_MS, () => this.#say());
+  }
+
+  /** Nothing more is told. */
+  stop(): void {
+    this.#saying.cancel();
+  }
+
+  /** From now on this is told to the others. Answers how often all others have counted a key under the same name. */
+  join(kind: string, counting: Counting): (key: string) => number {
+    this.#own.push({ kind, counting });
+    return (key) => {
+      const now = this.#deps.clock.monotonic();
+      let sum = 0;
+      // A node counts reads that it does by itself apart from what its parts do.
+      for (const one of this.#own)
+        if (one.kind === kind && one.counting !== counting && one.counting.left_ms > 0)
+          sum += one.counting.counts.get(key) ?? 0;
+      for (const all of this.#heard.values())
+        for (const one of all) if (one.kind === kind && one.until > now) sum += one.counts.get(key) ?? 0;
+      return sum;
+    };
+  }
+
+  #hear(from: string, said: Said): void {
+    const now = this.#deps.clock.monotonic();
+    const heard = said.map(({ kind, left_ms, counts }) => ({
+      kind,
+      until: now + Math.min(left_ms, MINUTE_MS),
+      counts: new Map(counts.slice(0, MOST_KEYS)),
+    }));
+    this.#heard.set(from, heard);
+  }
+
+  #say(): void {
+    const { parts, links } = this.#deps;
+    const said: Said = this.#own
+      .filter(({ counting }) => counting.counts.size > 0 && counting.left_ms > 0)
+      .map(({ kind, counting: { counts, left_ms } }) => ({ kind, left_ms, counts: largest(counts) }));
+    const others = otherNodes(parts);
+    for (const id of [...this.#heard.keys()]) if (!others.some((node) => node.id === id)) this.#heard.delete(id);
+    if (said.length === 0) return;
+    for (const node of others) {
+      // One that takes its time hears the next sum: told is how many there were, not how many have come since.
+      if (this.#underWay.has(node.id)) continue;
+      this.#underWay.add(node.id);
+      links
+        .call(node, SERVICE, said)
+        .catch(() => {})
+        .finally(() => this.#underWay.delete(node.id));
+    }
+  }
+}
+
+const largest = (counts: ReadonlyMap<string, number>): (readonly [string, number])[] =>
+  counts.size <= MOST_KEYS ? [...counts] : [...counts].sort(([, a], [, b]) => b - a).slice(0, MOST_KEYS);

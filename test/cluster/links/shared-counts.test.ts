@@ -1,0 +1,57 @@
+// Limits of requests on two nodes, over real links: what one has counted, the other knows within a second.
+import { afterEach, expect, test } from "bun:test";
+import type { OtherNode, Parts } from "#base/parts.ts";
+import { Throttle } from "#domain/users/throttle.ts";
+import { SharedCounts } from "#src/cluster/shared-counts.ts";
+import { linkedNode } from "#test/support/cluster/linked-node.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
+
+const open: Disposable[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one[Symbol.dispose]();
+});
+
+const LIMIT = 10;
+
+/** Two nodes, of which each counts in two places: what it does for its parts, and what it reads by itself. */
+const cluster = () => {
+  const clock = new ManualClock();
+  const [a, b] = [linkedNode("a"), linkedNode("b")];
+  open.push(a, b);
+  const partsWith = (other: OtherNode): Parts => ({ has: () => false, isFirst: false, nodeOf: () => other });
+  const counting = (node: typeof a, other: OtherNode) => {
+    const shared = new SharedCounts({ clock, parts: partsWith(other), links: node.links });
+    return [1, 2].map(() => {
+      const throttle = new Throttle(clock, LIMIT);
+      throttle.others = shared.join("calls", throttle);
+      return throttle;
+    });
+  };
+  return { clock, places: [...counting(a, b.place), ...counting(b, a.place)] };
+};
+
+/** How many of so many are let through. */
+const passing = (throttle: Throttle | undefined, who: string, count: number): number => {
+  let passed = 0;
+  for (let i = 0; i < count; i++) {
+    try {
+      throttle?.count(who);
+      passed++;
+    } catch (error) {
+      expect(error).toMatchObject({ kind: "too_many_requests", retry_after: expect.any(Number) });
+    }
+  }
+  return passed;
+};
+
+test("[CP-69] a limit holds for all nodes together; others' callers are not concerned, and with the minute it is over", async () => {
+  const { clock, places } = cluster();
+  const [one, two, three] = places;
+  expect([passing(one, "ada", 3), passing(two, "ada", 3)]).toEqual([3, 3]);
+  clock.advance(1_000);
+  await until(() => three?.others("ada") === 6);
+  expect([passing(three, "ada", 9), passing(three, "bob", 9)]).toEqual([4, 9]);
+  clock.advance(61_000);
+  expect(passing(one, "ada", 12)).toBe(10);
+});
