@@ -173,3 +173,34 @@ testInside(
     expect((await again.json<AgentLog[]>()).map(({ output }) => output)).toEqual(["one"]);
   },
 );
+
+testInside("[LG-8] who begins to follow while lines are stored and not yet told sees them once", async () => {
+  await using server = await startTestServer({ clock: systemClock });
+  const seeded = await seedAgent(server);
+  const owner = new Client(server.url, seeded.owner_token);
+  const agent = new Client(server.url, seeded.agent_token);
+  const write = (output: string) => agent.fetch("PATCH", "/api/v2/workspaceagents/me/logs", { logs: [{ output }] });
+  const { sockets, store } = contextOf(server);
+  const commit = store.commit.bind(store);
+  const answered = Promise.withResolvers<void>();
+  const stored = Promise.withResolvers<void>();
+  const spy = spyOn(store, "commit").mockImplementation(async (...args) => {
+    await commit(...args);
+    if (!args[0].some(({ sql }) => sql.includes("agent_logs"))) return;
+    stored.resolve();
+    await answered.promise;
+  });
+  const first = write("one");
+  await stored.promise;
+  using socket = await owner.socket(`/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true`);
+  const next = async () => (await socket.json<AgentLog[]>()).map(({ output }) => output);
+  expect(await next()).toEqual(["one"]);
+  await until(() => sockets.followers === 1);
+  answered.resolve();
+  await first;
+  spy.mockRestore();
+  await write("two");
+  expect(await next()).toEqual(["two"]);
+  await write("three");
+  expect([await next(), sockets.followers]).toEqual([["three"], 1]);
+});

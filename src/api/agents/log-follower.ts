@@ -113,7 +113,8 @@ export class LogFollower implements SocketHandler {
     const fresh = live.filter(({ id }) => id > cursor);
     for (const frame of logFrames(fresh)) send(socket, frame, request);
     this.#release();
-    if (!socket.closing) this.#followers.join(this.#agent_id, socket, request.compress);
+    const last = fresh.at(-1)?.id ?? cursor;
+    if (!socket.closing) this.#followers.join(this.#agent_id, socket, last, request.compress);
   }
 
   /** Sends lines as fast as the reader takes them. False when the socket is gone or its reader has stalled. */

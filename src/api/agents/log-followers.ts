@@ -14,7 +14,13 @@ const COMPRESS_CROWD = 16;
 
 export const worthCompressing = (frame: string): boolean => frame.length >= COMPRESS_FROM;
 
-type Followed = { id: string; sockets: Set<Socket>; stop: () => void };
+type Followed = {
+  readonly id: string;
+  readonly sockets: Set<Socket>;
+  /** Those who have just come, and the last line that each has read from the store: it may be there before it is published. */
+  readonly fresh: Map<Socket, number>;
+  readonly stop: () => void;
+};
 
 export class LogFollowers {
   readonly pages: LogPages;
@@ -33,19 +39,21 @@ export class LogFollowers {
     return this.#followed.get(agent_id)?.id ?? agent_id;
   }
 
-  /** From the next committed batch on, the socket gets every frame. Synchronous, so that nothing falls between. */
-  join(agent_id: string, socket: Socket, compress: boolean): void {
+  /** From the next committed batch on, the socket gets every frame behind line `cursor`. Synchronous, so that nothing falls between. */
+  join(agent_id: string, socket: Socket, cursor: number, compress: boolean): void {
     let followed = this.#followed.get(agent_id);
     if (!followed) {
-      followed = { id: agent_id, sockets: new Set(), stop: this.#listen(agent_id) };
+      followed = { id: agent_id, sockets: new Set(), fresh: new Map(), stop: this.#listen(agent_id) };
       this.#followed.set(agent_id, followed);
     }
     followed.sockets.add(socket);
+    followed.fresh.set(socket, cursor);
     socket.follow(topicOf(agent_id, compress));
   }
 
   leave(agent_id: string, socket: Socket): void {
     const followed = this.#followed.get(agent_id);
+    followed?.fresh.delete(socket);
     if (!followed?.sockets.delete(socket) || followed.sockets.size > 0) return;
     followed.stop();
     this.#followed.delete(agent_id);
@@ -78,10 +86,29 @@ export class LogFollowers {
     const plain = topicOf(agent_id, false);
     const crowd = sockets.followersOf(compressed);
     if (crowd + sockets.followersOf(plain) === 0) return;
+    const back = this.#setAside(agent_id, logs);
     for (const frame of logFrames(logs)) {
       sockets.publish(compressed, frame, crowd <= COMPRESS_CROWD && worthCompressing(frame));
       sockets.publish(plain, frame);
     }
+    for (const join of back) join();
+  }
+
+  /** Who has read some of these lines gets the others alone. Answers what brings those sockets back. */
+  #setAside(agent_id: string, logs: readonly AgentLog[]): (() => void)[] {
+    const fresh = this.#followed.get(agent_id)?.fresh ?? new Map<Socket, number>();
+    const back: (() => void)[] = [];
+    for (const [socket, cursor] of fresh) {
+      if ((logs[0]?.id ?? 0) > cursor) fresh.delete(socket);
+      else {
+        const topics = socket.unfollow();
+        for (const frame of logFrames(logs.filter(({ id }) => id > cursor))) socket.send(frame);
+        back.push(() => {
+          for (const topic of socket.closing ? [] : topics) socket.follow(topic);
+        });
+      }
+    }
+    return back;
   }
 
   /** Who comes again with the last id that it has seen gets what it has missed. */

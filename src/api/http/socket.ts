@@ -96,6 +96,13 @@ export class Socket {
     this.#sockets.joined(topic, this);
   }
 
+  /** Follows nothing any more; answers what it has followed. */
+  unfollow(): readonly string[] {
+    const topics = this.#sockets.left(this);
+    for (const topic of topics) this.#raw.unsubscribe(topic);
+    return topics;
+  }
+
   /** Of which part it is; undefined where nobody has said. */
   get place(): Place | undefined {
     return this.#raw.data.place;
@@ -142,7 +149,7 @@ export class Socket {
   #sayLater(code: number, reason: string): void {
     if (this.closing) return;
     this.closing = true;
-    for (const topic of this.#sockets.left(this)) this.#raw.unsubscribe(topic);
+    this.unfollow();
     this.#farewell = { code, reason };
     this.#sockets.farewell(this);
     this.#sockets.clock.after(FAREWELL_MS, () => this.cut());
