@@ -3,6 +3,7 @@
 
 import type { Server } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
+import type { Clock } from "#base/clock.ts";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import "#schema/formats.ts";
@@ -48,6 +49,7 @@ import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { oauth2Protocol } from "./api/oauth2/protocol.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
+import type { Membership } from "./cluster/membership.ts";
 import type { TakeNamed } from "./cluster/passed-on.ts";
 import type { Context } from "./context/context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
@@ -294,7 +296,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
     metrics: scrapes?.url,
     url: listeningUrl(tls ? "https" : "http", host, shownPort),
     async stop(reason) {
-      const closed = ctx.cluster && (await closeDoor(server, ctx));
+      const closed = ctx.membership && ctx.cluster && (await closeDoor(server, ctx, ctx.membership));
       ctx.draining = true;
       ctx.streams.endAll();
       ctx.sockets.closeAll(reason);
@@ -305,7 +307,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       await ctx.drain();
       await scrapes?.stop();
       // Answers that are on their way still.
-      if (closed) await within(ctx.clock, LAST_ANSWERS_MS, closed.connections);
+      if (closed) await within(closed.clock, LAST_ANSWERS_MS, closed.connections);
       await server.stop(true);
     },
   };
@@ -378,13 +380,17 @@ const LAST_ANSWERS_MS = 500;
  * A node that hands over takes no more connections: who comes is passed on to the next one, and waits for it. What comes over connections that are
  * there is still answered, and they end with that. `connections` resolves when the last one is closed.
  */
-const closeDoor = async (server: Server<never>, ctx: Context): Promise<{ connections: Promise<void> }> => {
+const closeDoor = async (
+  server: Server<never>,
+  ctx: Context,
+  { clock, standAside }: Membership,
+): Promise<{ clock: Clock; connections: Promise<void> }> => {
   ctx.handingOver = true;
-  const isPassedOn = await ctx.membership?.standAside(server.port as number, ctx.encryption);
-  if (isPassedOn) await pause(ctx.clock, ON_ITS_WAY_MS);
+  const isPassedOn = await standAside(server.port as number, ctx.encryption);
+  if (isPassedOn) await pause(clock, ON_ITS_WAY_MS);
   const connections = server.stop();
-  if (!isPassedOn) await pause(ctx.clock, ON_ITS_WAY_MS);
-  return { connections };
+  if (!isPassedOn) await pause(clock, ON_ITS_WAY_MS);
+  return { clock, connections };
 };
 
 /** A node of a cluster that could not renew its lease: another one may be active by now. */

@@ -1,5 +1,5 @@
 // The providers of language models and their models: the only writer of their rows. Changes are made one after another, each in one
-// commit, and the models that turns use learn of it before the caller is answered. Keys are sealed here and opened by whoever calls a
+// commit, and the models that turns use learn of it, on every node, before the caller is answered. Keys are sealed here and opened by whoever calls a
 // provider; nothing here logs or returns one.
 
 import type { Clock } from "#base/clock.ts";
@@ -33,6 +33,8 @@ type Deps = {
   readonly encryption: Encryption;
   readonly models: ConfiguredModels;
   readonly topics: Topics<Events>;
+  /** Resolves when the other nodes have loaded what is stored now, or cannot be waited for; absent where there are none. Never rejects. */
+  readonly tellNodes?: (() => Promise<void>) | undefined;
 };
 
 export type NewProvider = Pick<ModelProviderRow, "provider" | "display_name" | "base_url" | "enabled"> & {
@@ -193,6 +195,7 @@ export class ModelSettings {
     }
     await this.#tell();
     this.#deps.topics.publish("models_changed", "", {});
+    await this.#deps.tellNodes?.();
   }
 
   async #tell(): Promise<void> {

@@ -65,6 +65,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   let counts: SharedCounts | undefined;
   let until = 0;
   return {
+    clock,
     node,
     forwarder: undefined,
     active: {

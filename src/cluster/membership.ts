@@ -28,6 +28,8 @@ export const KEY_LOOK_MS = 250;
 const LAST_STEPS_MS = 500;
 
 export type Membership = {
+  /** By which nodes wait for one another. */
+  readonly clock: Clock;
   readonly node: LivingNode & Pick<ClusterNode, "openStore">;
   /** Where several nodes are active: what this one has, and how requests find the others. */
   readonly active?: ActiveMember | undefined;
@@ -142,6 +144,7 @@ export const joinCluster = async ({
   let aside: Forwarder | undefined;
   let until = 0;
   return {
+    clock,
     node,
     forwarder,
     takerOfNames: (key) => takerOfNames(nodeToken(key)),

@@ -1,23 +1,31 @@
-// Language models: those that are configured, counted and paid for.
+// Language models: those that are configured, counted and paid for. Each node has them in memory, and their settings are written at one.
 import { MeteredModels } from "#actors/chat/spending/metered-models.ts";
 import { ModelSettings } from "#actors/models/model-settings.ts";
+import type { Clock } from "#base/clock.ts";
 import { onlyThisMachine } from "#base/config.ts";
 import type { Metrics } from "#base/metrics.ts";
+import { otherNodes } from "#base/parts.ts";
+import { within } from "#base/retry.ts";
 import type { Blobs } from "#db/blobs.ts";
 import { readAttachment } from "#db/chats/files.ts";
 import { countedModels } from "#src/api/metrics/models.ts";
 import { ConfiguredModels } from "#src/llm/configured.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { Base } from "./base.ts";
+import type { Far } from "./far-actors.ts";
 
-type Parts = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics"> & {
+type Parts = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics" | "far"> & {
   readonly blobs: Blobs;
   readonly metrics: Metrics | undefined;
   /** Others than the configured ones, in tests. */
   readonly models: LanguageModels | undefined;
 };
 
-export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models }: Parts) => {
+const MODELS = "models";
+/** A node that does not say so by then learns of it as soon as it hears anything, and of everything when it has heard nothing for a while. */
+const TOLD_MS = 2_000;
+
+export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models, far }: Parts) => {
   const configured = new ConfiguredModels({
     clock,
     mayReach: { private: onlyThisMachine(config), hosts: config.model_hosts ?? [] },
@@ -25,8 +33,13 @@ export const openModels = ({ config, clock, store, encryption, topics, blobs, me
   });
   const asked = models ?? configured;
   const counted = metrics ? countedModels(asked, metrics) : asked;
-  return {
-    models: new MeteredModels({ store, clock, models: counted }),
-    modelSettings: new ModelSettings({ store, clock, encryption, topics, models: configured }),
-  };
+  const tellNodes = far && (() => tell(far, clock));
+  const modelSettings = new ModelSettings({ store, clock, encryption, topics, models: configured, tellNodes });
+  far?.links.serve(MODELS, () => modelSettings.load());
+  return { models: new MeteredModels({ store, clock, models: counted }), modelSettings };
+};
+
+const tell = async ({ parts, links }: Far, clock: Clock): Promise<void> => {
+  const told = otherNodes(parts).map((node) => links.call(node, MODELS, {}));
+  await within(clock, TOLD_MS, Promise.allSettled(told));
 };

@@ -1,17 +1,22 @@
 // `bun run test:postgres [PATH...]`: the API's tests on the PostgreSQL of SLIPWAY_TEST_POSTGRES, a few files at a time; what came of each
-// file is noted in README.md beside this file.
+// file is noted in README.md beside this file. With SLIPWAY_TEST_NODES=active each server is three nodes that all work, which has a table of its own.
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { needs } from "../support/needs.ts";
-import { readJunit, type TestCase } from "../support/run/junit.ts";
+import { NO_REASON, readJunit, skipReason, type TestCase } from "../support/run/junit.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const README = fileURLToPath(new URL("README.md", import.meta.url));
 /** Files of one process: they share the database that all of theirs are copies of. */
 const TOGETHER = 6;
 const LIMIT_MS = 10 * 60_000;
+/** What stands before and behind the table. */
+const TABLE =
+  process.env.SLIPWAY_TEST_NODES === "active"
+    ? { begins: "<!-- result on active nodes: ", ends: "<!-- end of result on active nodes -->" }
+    : { begins: "<!-- result: ", ends: "<!-- end of result -->" };
 const ROW = /^\| `([\w/.-]+)` \|/;
 
 if (!needs.postgres.found) {
@@ -57,8 +62,9 @@ async function runFiles(some: readonly string[]): Promise<Result[]> {
 /** Rows of files that are no more are left out. */
 async function note(results: readonly Result[]): Promise<void> {
   const text = readFileSync(README, "utf8");
-  const [before = "", rest = ""] = text.split(/(?<=<!-- result: [^\n]*\n)/);
-  const after = rest.slice(rest.indexOf("<!-- end of result -->"));
+  const from = text.indexOf("\n", text.indexOf(TABLE.begins)) + 1;
+  const to = text.indexOf(TABLE.ends);
+  const rest = text.slice(from, to);
   const rows = new Map(
     rest.split("\n").flatMap((row) => (ROW.test(row) ? [[ROW.exec(row)?.[1] ?? "", row] as const] : [])),
   );
@@ -66,7 +72,8 @@ async function note(results: readonly Result[]): Promise<void> {
   const known = new Set(filesOf("test/api").map((file) => file.replace(/^test\/api\//, "")));
   const table = [...rows].filter(([file]) => known.has(file)).sort(([a], [b]) => (a < b ? -1 : 1));
   const head = ["| file | last run | passed | skipped | failed |", "|---|---|---|---|---|"];
-  await Bun.write(README, `${before}${[...head, ...table.map(([, row]) => row)].join("\n")}\n${after}`);
+  const lines = [...head, ...table.map(([, row]) => row)];
+  await Bun.write(README, `${text.slice(0, from)}${lines.join("\n")}\n${text.slice(to)}`);
 }
 
 function rowOf(file: string, cases: readonly TestCase[]): string {
@@ -76,5 +83,11 @@ function rowOf(file: string, cases: readonly TestCase[]): string {
   const day = new Date().toISOString().slice(0, 10);
   const counts = cases.length > 0 ? `${passed} of ${passed + failed.length}` : "did not end";
   process.stdout.write(`${file}: ${counts}\n`);
-  return `| \`${file.replace(/^test\/api\//, "")}\` | ${day} | ${counts} | ${of("skipped").length} | ${failed.join("; ")} |`;
+  return `| \`${file.replace(/^test\/api\//, "")}\` | ${day} | ${counts} | ${skipped(of("skipped"))} | ${failed.join("; ")} |`;
+}
+
+/** How many, and each reason that is given. */
+function skipped(cases: readonly TestCase[]): string {
+  const reasons = new Set(cases.map(skipReason).filter((reason) => reason !== NO_REASON));
+  return [cases.length, ...reasons].join("; ");
 }

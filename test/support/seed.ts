@@ -1,6 +1,7 @@
 // Workspaces and agents put straight into the store, for tests of what agents do once a build has made them. Used beside a real
 // server (test/support/server.ts); needs one that runs in this process.
 import { sha256, uuid } from "#base/ids.ts";
+import { partOf } from "#base/parts.ts";
 import { insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import { insertAgentMetadata } from "#db/agents/metadata.ts";
@@ -47,6 +48,13 @@ export type Seeded = {
 export const contextOf = (server: TestServer) => {
   if (!server.context) throw new Error("this test needs a server in its own process");
   return server.context;
+};
+
+/** The same where there are several nodes that work: of the one that has the part of this id. */
+export const contextOfPart = (server: TestServer, id: string) => {
+  const found = server.contexts.find(({ parts }) => parts.has(partOf(id)));
+  if (!found) throw new Error("no node in this process has the part");
+  return found;
 };
 
 /** A user with a session, a member of the organization (a new one by default). */

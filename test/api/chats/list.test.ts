@@ -6,7 +6,7 @@ import type { Generic } from "#schema/generic.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { contextOf, contextOfPart } from "#test/support/seed.ts";
 
 const titles = async (world: ChatWorld, query = ""): Promise<string[]> =>
   (await world.owner.get<Chat[]>(`/api/v2/chats${query}`)).map(({ title }) => title);
@@ -200,7 +200,7 @@ test("[CH-39] sub-chats are archived and brought back with their root, or none o
   using follower = await Follower.open(world.owner, root.id);
   (await world.models.next()).finish();
   await follower.until(({ status }) => status === "waiting");
-  const { chats } = contextOf(world.server);
+  const { chats } = contextOfPart(world.server, user_id);
   const child = crypto.randomUUID();
   await chats.ask(child, "create", {
     chat: {

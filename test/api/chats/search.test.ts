@@ -7,7 +7,7 @@ import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { onPostgres } from "#test/support/postgres-server.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
 
 setDefaultTimeout(30_000);
 
@@ -108,7 +108,7 @@ test("[FS-5] one finds one's own chats, in the order of the list, with the list'
   await world.owner.patch(`/api/v2/chats/${two}`, { archived: true });
   expect(await find(world.owner, "zebra")).toEqual([one, three]);
   expect(await find(world.owner, "zebra", "archived:true")).toEqual([two]);
-  await context.chats.ask("00000000-0000-4000-8000-00000000c41d", "create", {
+  await contextOfPart(world.server, world.user_id).chats.ask("00000000-0000-4000-8000-00000000c41d", "create", {
     chat: {
       id: "00000000-0000-4000-8000-00000000c41d",
       organization_id: world.organization_id,

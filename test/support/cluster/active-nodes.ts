@@ -10,7 +10,6 @@ import type { Membership } from "#src/cluster/membership.ts";
 import type { Context, ContextOptions } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import { startServer } from "#src/server.ts";
-import { ManualClock } from "../manual-clock.ts";
 import { freePort } from "../net/free-port.ts";
 import { until } from "../until.ts";
 import { startProxy } from "./nodes.ts";
@@ -52,18 +51,9 @@ export const startActiveNodes = async (
     contexts,
     async stop() {
       proxy.stop();
-      let isOver = false;
-      const over = (async () => {
-        // All at once, as each waits for moments; what one may still ask of another is there until all have ended their work.
-        await Promise.all(servers.map((server) => server.stop("the test is over")));
-        await Promise.all(contexts.map((context) => context[Symbol.asyncDispose]()));
-      })().finally(() => {
-        isOver = true;
-      });
-      // An end waits for moments that a clock of the test's own does not bring.
-      if (clock instanceof ManualClock)
-        await until(() => isOver || void clock.advance(100), { what: "the nodes to end" });
-      await over;
+      // All at once, as each waits for moments; what one may still ask of another is there until all have ended their work.
+      await Promise.all(servers.map((server) => server.stop("the test is over")));
+      await Promise.all(contexts.map((context) => context[Symbol.asyncDispose]()));
     },
   };
 };

@@ -23,8 +23,10 @@ export const slowestFiles = (cases: readonly TestCase[], count: number): [file: 
   return [...sums].sort(([, a], [, b]) => b - a).slice(0, count);
 };
 
-/** What testNeeding() put into the title. */
-export const skipReason = (one: TestCase): string => /\(skipped: (.*)\)$/.exec(one.title)?.[1] ?? "no reason given";
+export const NO_REASON = "no reason given";
+
+/** What testNeeding() or testOfOne() put into the title. */
+export const skipReason = (one: TestCase): string => /\(skipped: (.*)\)$/.exec(one.title)?.[1] ?? NO_REASON;
 
 function attribute(text: string, name: string): string {
   const raw = new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(text)?.[1] ?? "";
