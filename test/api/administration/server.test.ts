@@ -9,7 +9,7 @@ import type { ServerLog, ServerLogLine } from "#schema/administration/server-log
 import type { ClientSocket } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { newPerson } from "../users/people.ts";
 
 const { admin: owner } = await serverForFile();
@@ -72,8 +72,7 @@ testInside(
   60_000,
 );
 
-// A cluster's backups are PostgreSQL's.
-(onPostgres ? test.skip : test)(
+testOfOne("sqlite")(
   "[AD-4] a backup is made and checked while the server runs; a damaged one is found out",
   async () => {
     using socket = await owner.socket("/api/v2/deployment/backups/watch");

@@ -9,7 +9,7 @@ import { testInside } from "#test/support/inside.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
 setDefaultTimeout(60_000);
@@ -159,16 +159,16 @@ testInside(
 
 testInside("[SP-3] an answer whose use cannot be stored is asked for again and is no message", async () => {
   await using world = await openChatWorld();
-  const { owner, server, models } = world;
-  const { store } = contextOf(server);
+  const { owner, server, models, user_id } = world;
+  const { store } = contextOfPart(server, user_id);
   const commit = store.commit.bind(store);
   let isFull = true;
-  store.commit = (async (batch) => {
+  store.commit = (async (batch, ...more) => {
     if (isFull && batch.some(({ sql }) => sql.includes("model_spend"))) {
       isFull = false;
       throw new Error("no room");
     }
-    return commit(batch);
+    return commit(batch, ...more);
   }) as typeof store.commit;
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(owner, id);

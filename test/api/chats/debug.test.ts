@@ -10,7 +10,7 @@ import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { callsByKind } from "#test/support/models/side-calls.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
 setDefaultTimeout(30_000);
@@ -262,11 +262,11 @@ testInside(
 
 testInside("[RM-7] a turn goes on when its record cannot be written", async () => {
   await using world = await openChatWorld(FORCED);
-  const { store } = contextOf(world.server);
+  const { store } = contextOfPart(world.server, world.user_id);
   const commit = store.commit.bind(store);
-  store.commit = (async (batch) => {
+  store.commit = (async (batch, ...more) => {
     if (batch.some(({ sql }) => sql.includes("chat_run"))) throw new Error("no room");
-    return commit(batch);
+    return commit(batch, ...more);
   }) as typeof store.commit;
   const id = await turn(world, "goes on");
   expect(await runsOf(world.owner, id)).toEqual([]);

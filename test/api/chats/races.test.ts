@@ -16,7 +16,7 @@ import {
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { contextOf, contextOfPart } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(30_000);
@@ -93,16 +93,16 @@ test("[CH-41] promote against the end of the turn: every queued message is sent 
 
 /** Holds the next commit that fits until it is let through. */
 const hold = (world: ChatWorld, fits: (sql: string) => boolean) => {
-  const { store } = contextOf(world.server);
+  const { store } = contextOfPart(world.server, world.user_id);
   const commit = store.commit.bind(store);
   const reached = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
-  store.commit = async (batch) => {
-    if (!batch.some(({ sql }) => fits(sql))) return commit(batch);
+  store.commit = async (batch, ...more) => {
+    if (!batch.some(({ sql }) => fits(sql))) return commit(batch, ...more);
     store.commit = commit;
     reached.resolve();
     await gate.promise;
-    return commit(batch);
+    return commit(batch, ...more);
   };
   return { reached: reached.promise, release: () => gate.resolve() };
 };
@@ -253,11 +253,8 @@ testInside(
     await sendMessage(world, id, "more");
     (await world.models.next()).say("quick").finish();
     await fast.until(({ history }) => history.includes("assistant: quick"));
-    // Only the stuck one waits now, and only time can end it.
-    while (streams.size > 0) {
-      clock.leap(10_001);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    // Only the stuck one waits now, and only time can end it, once all that is between it and the server is full.
+    await until(() => streams.size === 0 || void clock.leap(10_001), { what: "the stuck one to be ended" });
     stuck.destroy();
     const response = await fetch(new URL(`${pathOf(id)}/stream`, world.server.url), {
       headers: { "Service-Session-Token": world.owner.token as string, accept: "text/event-stream" },

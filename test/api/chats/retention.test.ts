@@ -183,10 +183,10 @@ testInside("[RT-3] chats archived for long go with everything of them, in slices
   await follower.until(({ status }) => status === "waiting");
   const sizes: number[] = [];
   const commit = store.commit.bind(store);
-  store.commit = (async (batch) => {
+  store.commit = (async (batch, ...more) => {
     const deletes = batch.filter(({ sql }) => sql.startsWith("delete from messages "));
     for (const { rows } of deletes) sizes.push(await count("messages", `chat = ${key} and id <= ${rows[0]?.[1]}`));
-    return commit(batch);
+    return commit(batch, ...more);
   }) as typeof store.commit;
   await pass(DAY);
   expect([await look(root), await look(child)]).toEqual([404, 404]);
@@ -248,9 +248,9 @@ testInside("[RT-4] a deletion that was cut off goes on with the next run, and lo
   await set("retention_days", 1);
   const commit = store.commit.bind(store);
   let refused = 0;
-  store.commit = (async (batch) => {
+  store.commit = (async (batch, ...more) => {
     if (batch.some(({ sql }) => sql.startsWith("delete from chats ")) && refused++ === 0) throw new Error("no");
-    return commit(batch);
+    return commit(batch, ...more);
   }) as typeof store.commit;
   await pass(DAY + EVERY);
   expect(refused).toBe(1);

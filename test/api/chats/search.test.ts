@@ -6,7 +6,7 @@ import { mergeSearch, readPieces } from "#db/chats/search.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
 
 setDefaultTimeout(30_000);
@@ -148,8 +148,7 @@ test("[FS-5] one finds one's own chats, in the order of the list, with the list'
   expect(await find(world.owner, "secret")).toEqual([]);
 });
 
-// PostgreSQL merges its index by itself.
-test.skipIf(onPostgres)(
+testOfOne("sqlite")(
   "[FS-6] the index is merged in slices until there is nothing to merge, and finds the same before and after",
   async () => {
     await using world = await openChatWorld();
