@@ -53,6 +53,8 @@ export class ModelSettings {
   readonly #deps: Deps;
   /** Each change begins when the one before it is over. */
   readonly #next = oneAtATime();
+  /** A load that has not begun yet: whoever wants another one meanwhile is served by it. */
+  #loading: Promise<void> | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -66,7 +68,11 @@ export class ModelSettings {
 
   /** Before the first turn: the models learn what there is. */
   load(): Promise<void> {
-    return this.#next(() => this.#tell());
+    this.#loading ??= this.#next(() => {
+      this.#loading = undefined;
+      return this.#tell();
+    });
+    return this.#loading;
   }
 
   /** The same once another node has changed something, or may have; never rejects. */

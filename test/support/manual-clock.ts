@@ -34,7 +34,7 @@ export class ManualClock implements Clock {
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {
-      const due = [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      const due = this.#first(end);
       if (!due) break;
       this.#now = due.at;
       if (due.every === undefined) this.#timers.delete(due);
@@ -42,6 +42,13 @@ export class ManualClock implements Clock {
       due.run();
     }
     this.#now = end;
+  }
+
+  /** The one that is due first, until then; of several the oldest. Asked millions of times where a test lets days pass. */
+  #first(end: number): Entry | undefined {
+    let first: Entry | undefined;
+    for (const one of this.#timers) if (one.at <= end && (!first || one.at < first.at)) first = one;
+    return first;
   }
 
   /** Moves time on at once, as after a machine has slept: what became due on the way fires once. */
