@@ -22,10 +22,12 @@ export class LeftBehind {
   readonly #left = new Set<Backend>();
   #current: Backend | undefined;
 
-  /** From now on this connection is used. */
-  async use(connection: ReservedSQL): Promise<void> {
+  /** Answers what is called where this connection is used from now on: at once, so that nobody gives it up unseen. */
+  async use(connection: ReservedSQL): Promise<() => void> {
     const [backend] = await connection.unsafe(WHO);
-    this.#current = backend;
+    return () => {
+      this.#current = backend;
+    };
   }
 
   /** The connection was given up. */

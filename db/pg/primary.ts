@@ -99,9 +99,10 @@ export class Primary {
         try {
           await connection.unsafe(WRITER_SETTINGS).simple();
           await this.#left?.settled(connection, () => isWanted() && systemClock.monotonic() < until);
+          const use = await this.#left?.use(connection);
           if (!isWanted()) throw new Error("it was given up");
           if (systemClock.monotonic() >= until) throw new Error("what was sent before has not ended");
-          await this.#left?.use(connection);
+          use?.();
         } catch (error) {
           void sql.close({ timeout: 0 }).catch(() => {});
           throw error;
