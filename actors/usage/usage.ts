@@ -37,6 +37,8 @@ export class Usage {
   #made: Promise<void> = Promise.resolve();
   /** One after the other: what is folded must not be written at the same time. */
   #last: Promise<void> = Promise.resolve();
+  /** Lets other nodes write what they have noted, where there are any; one that does not answer is not waited for. */
+  flushOthers: () => Promise<void> = async () => {};
 
   /** Each node writes what it has seen; the first one folds. */
   constructor({ store, clock, parts = ALL_PARTS }: { store: Store; clock: Clock; parts?: Parts }) {
@@ -75,7 +77,7 @@ export class Usage {
     if (this.#reports >= MOST_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");
     this.#reports += 1;
     const made = this.#made.then(async () => {
-      await this.flush();
+      await Promise.all([this.flush(), this.flushOthers()]);
       const [text = ""] = await this.#store.scan(usageReport(name, args));
       return text;
     });

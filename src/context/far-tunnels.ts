@@ -37,7 +37,7 @@ export const joinCoordinators = (
   };
   links.serveStreams(SERVICE, async (args, stream) => {
     const { id, holder } = args as FarClient;
-    const peer = { id, ...(holder && { holder }), isWatched: true, staysHere: true, rules: clientRules(refuse) };
+    const peer = { id, ...(holder && { holder }), isWatched: true, isGuest: true, rules: clientRules(refuse) };
     const router = routerFor(Tailnet, {
       coordinate: (requests, { signal }) => coordinator.serve(peer, requests, signal),
     });

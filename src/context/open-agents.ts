@@ -8,6 +8,7 @@ import type { Base } from "./base.ts";
 import { farDialer } from "./far-agents.ts";
 import { joinRelays } from "./far-relay.ts";
 import { joinCoordinators } from "./far-tunnels.ts";
+import { shareNetwork } from "./far-views.ts";
 
 type Parts = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "far" | "elsewhere">;
 
@@ -15,6 +16,7 @@ export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere 
   const tailnet = new Network({ store, clock, topics });
   if (far) joinRelays(far, clock, tailnet.relay);
   if (far) joinCoordinators(far, clock, tailnet.coordinator);
+  if (far) shareNetwork(far, clock, tailnet);
   const dialer = new AgentsDialer({ store, clock, topics, tailnet });
   const deps = { store, clock, topics, log_limit: config.agent_log_limit };
   return {

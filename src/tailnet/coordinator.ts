@@ -40,16 +40,22 @@ export class Coordinator {
     return peer;
   }
 
-  /** How many peers and tunnels there are. */
+  /** How many peers and tunnels there are, without those that other nodes count. */
   get counts(): { peers: number; tunnels: number } {
-    let tunnels = 0;
+    let [peers, tunnels] = [this.#peers.size, 0];
     for (const ids of this.#from.values()) tunnels += ids.size;
-    return { peers: this.#peers.size, tunnels };
+    for (const { id, isGuest } of this.#peers.values()) {
+      if (!isGuest) continue;
+      peers -= 1;
+      tunnels -= this.#from.get(id)?.size ?? 0;
+    }
+    return { peers, tunnels };
   }
 
   /** Who is here and where their tunnels lead, for those who look after the server. */
   shown(most: number): ShownPeer[] {
-    return [...this.#peers.values()].slice(0, most).map(({ id, known }) => ({
+    const own = [...this.#peers.values()].filter(({ isGuest }) => !isGuest);
+    return own.slice(0, most).map(({ id, known }) => ({
       id,
       addresses: known?.node.addresses ?? [],
       preferred_derp: known?.node.preferredDerp ?? 0,

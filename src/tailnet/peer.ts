@@ -37,8 +37,10 @@ export type PeerOptions = {
   holder?: PeerHolder;
   /** Somebody goes on watching its access once it was lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
   isWatched?: boolean;
-  /** It is of this node alone: the server's own, or a client that is at another node (far-tunnels.ts). */
+  /** The server's own: its tunnels lead to agents of this node alone. */
   staysHere?: boolean;
+  /** A client that is at another node (far-tunnels.ts), and is counted there. */
+  isGuest?: boolean;
   /** Told what the peer says it is. */
   changed?(node: Node): void;
   /** Told when the peer reads too slowly to be kept, with the reason. */
@@ -83,7 +85,11 @@ export class Peer {
   }
 
   get staysHere(): boolean {
-    return this.#options.staysHere === true;
+    return this.#options.staysHere === true || this.isGuest;
+  }
+
+  get isGuest(): boolean {
+    return this.#options.isGuest === true;
   }
 
   /** What is to be sent to the peer, to the end of its stream. */

@@ -47,8 +47,6 @@ const Tailnet = named(
   }),
 );
 
-const MOST_PEERS = 1_000;
-
 export const debug = (ctx: ApiContext) =>
   routes({ prefix: "/debug" })
     .use(callers)
@@ -104,10 +102,10 @@ export const debug = (ctx: ApiContext) =>
     )
     .get(
       "/coordinator",
-      ({ caller }) => {
+      async ({ caller }) => {
         checkReader(caller);
-        const { coordinator } = ctx.tailnet;
-        return { peers: coordinator.shown(MOST_PEERS), counts: coordinator.counts };
+        const { peers, coordinator } = await ctx.tailnet.whole();
+        return { peers: [...peers], counts: coordinator };
       },
       {
         user,
@@ -117,9 +115,10 @@ export const debug = (ctx: ApiContext) =>
     )
     .get(
       "/tailnet",
-      ({ caller }) => {
+      async ({ caller }) => {
         checkReader(caller);
-        return { relay: ctx.tailnet.relay.counts, coordinator: ctx.tailnet.coordinator.counts };
+        const { relay, coordinator } = await ctx.tailnet.whole();
+        return { relay, coordinator };
       },
       {
         user,

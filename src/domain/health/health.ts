@@ -61,8 +61,9 @@ export class Health {
       this.#reach(),
       this.#openSocket(),
     ]);
-    const { peers, tunnels } = tailnet.coordinator.counts;
-    const { clients } = tailnet.relay.counts;
+    const { coordinator, relay } = await tailnet.whole();
+    const { peers, tunnels } = coordinator;
+    const { clients } = relay;
     return {
       at: rfc3339(clock.now()),
       findings: [...findings, ...presetsKeptReady(prebuilds().problems())],

@@ -1,16 +1,45 @@
 // The private network of this server: its coordinator, its relay, and who hears of workspaces. Built once in src/context/context.ts.
 import type { Clock } from "#base/clock.ts";
-import { Coordinator } from "#src/tailnet/coordinator.ts";
+import { Coordinator, type ShownPeer } from "#src/tailnet/coordinator.ts";
 import { Relay } from "#src/tailnet/relay.ts";
 import { type ChangesDeps, WorkspaceChanges } from "./workspace-changes.ts";
+
+/** Peers that are shown. */
+const MOST_PEERS = 1_000;
+
+/** Who is in the network, as people are shown it. */
+export type NetworkView = {
+  readonly peers: readonly ShownPeer[];
+  readonly coordinator: { readonly peers: number; readonly tunnels: number };
+  readonly relay: { readonly clients: number; readonly keys: number };
+};
 
 export class Network {
   readonly coordinator = new Coordinator();
   readonly relay: Relay;
   readonly changes: WorkspaceChanges;
+  /** What other nodes see, where there are any. */
+  others: () => Promise<readonly NetworkView[]> = async () => [];
 
   constructor(parts: ChangesDeps & { readonly clock: Clock }) {
     this.relay = new Relay(parts.clock);
     this.changes = new WorkspaceChanges(parts);
+  }
+
+  /** At this node. A client that is at another one is counted there. */
+  get here(): NetworkView {
+    const { coordinator, relay } = this;
+    return { peers: coordinator.shown(MOST_PEERS), coordinator: coordinator.counts, relay: relay.counts };
+  }
+
+  /** At all nodes. */
+  async whole(): Promise<NetworkView> {
+    const views = [this.here, ...(await this.others())];
+    const sum = (of: (view: NetworkView) => number): number => views.reduce((all, view) => all + of(view), 0);
+    return {
+      peers: views.flatMap(({ peers }) => peers).slice(0, MOST_PEERS),
+      coordinator: { peers: sum((one) => one.coordinator.peers), tunnels: sum((one) => one.coordinator.tunnels) },
+      relay: { clients: sum((one) => one.relay.clients), keys: sum((one) => one.relay.keys) },
+    };
   }
 }

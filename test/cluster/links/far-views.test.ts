@@ -1,0 +1,51 @@
+// What people see of a cluster, over real links: each node knows its own, and whoever is asked says it of all.
+import { afterEach, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { uuid } from "#base/ids.ts";
+import type { OtherNode, Parts } from "#base/parts.ts";
+import { Topics } from "#base/topics.ts";
+import { Network } from "#domain/tailnet/network.ts";
+import { shareNetwork, shareUse } from "#src/context/far-views.ts";
+import { agentRules } from "#src/tailnet/peer-rules.ts";
+import { linkedNode } from "#test/support/cluster/linked-node.ts";
+
+const open: Disposable[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one[Symbol.dispose]();
+});
+
+/** Two nodes, each with a network of so many peers. */
+const cluster = (...counts: number[]) => {
+  const nodes = counts.map((_, i) => linkedNode(`node-${i}`));
+  open.push(...nodes);
+  return counts.map((count, i) => {
+    const node = nodes[i] as (typeof nodes)[number];
+    const others: OtherNode[] = nodes.filter((one) => one !== node).map(({ place }) => place);
+    const parts: Parts = { has: () => false, isFirst: i === 0, nodeOf: (part) => others[part % others.length] };
+    const network = new Network({ store: undefined as never, clock: systemClock, topics: new Topics() });
+    for (let n = 0; n < count; n++) {
+      const id = uuid();
+      network.coordinator.join({ id, rules: agentRules(id) });
+    }
+    // A client of another node is that node's.
+    network.coordinator.join({ id: uuid(), rules: agentRules(uuid()), isGuest: true });
+    const usage = { flushed: 0, flush: async () => void usage.flushed++, flushOthers: async () => {} };
+    shareNetwork({ parts, links: node.links }, systemClock, network);
+    shareUse({ parts, links: node.links }, systemClock, usage);
+    return { network, usage, node };
+  });
+};
+
+test("[CP-70] the private network is shown and counted over all nodes, each peer once, without nodes that do not answer", async () => {
+  const [one, , three] = cluster(1, 2, 3);
+  const whole = await one?.network.whole();
+  expect([whole?.peers.length, whole?.coordinator.peers]).toEqual([6, 6]);
+  three?.node[Symbol.dispose]();
+  expect((await one?.network.whole())?.coordinator.peers).toBe(3);
+});
+
+test("[CP-70] a report of use counts what any node has noted: all write it first", async () => {
+  const [one, two, three] = cluster(0, 0, 0);
+  await two?.usage.flushOthers();
+  expect([one, two, three].map((each) => each?.usage.flushed)).toEqual([1, 0, 1]);
+});
