@@ -23,6 +23,7 @@ import { NodeLinks } from "./node-link.ts";
 import { elsewhere, nodeToken, takerOfNames } from "./passed-on.ts";
 import { certificateOf } from "./peer.ts";
 import { SharedCounts } from "./shared-counts.ts";
+import { refuseStrangeNodes } from "./strange-nodes.ts";
 
 /** What others have asked of this node may take so long to be answered once it ends. */
 const ANSWERS_MS = 2_000;
@@ -43,6 +44,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   const { database_url: url = "", cluster_lease: lease_ms } = config;
   // Before anything is had: a certificate that cannot be used ends the start.
   const tls = readTls(config, clock.now());
+  if (tls) await refuseStrangeNodes(tls, { url, id: nameOf(config), clock });
   await checkUploads(bucketOf(config, clock), url);
   const node = await PartsMember.join({
     url,

@@ -2,7 +2,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import { log } from "#base/log.ts";
-import { isNode } from "./peer.ts";
+import { isGivenByAuthority, isNode } from "./peer.ts";
 
 /** Called for a node only, and not before it is known to be one. */
 export type NodeListener = {
@@ -33,8 +33,8 @@ export const connectToNode = async (
     // Looked at below: a node is known by its certificate, not by the name at which it is reached.
     ...(own ? { tls: { rejectUnauthorized: false } } : {}),
     socket: {
-      handshake: (node, isTrusted) => {
-        isNodes = own !== undefined && isNode(node.getPeerX509Certificate(), isTrusted, own);
+      handshake: (node, _, problem) => {
+        isNodes = own !== undefined && isNode(node.getPeerX509Certificate(), isGivenByAuthority(problem), own);
         tell(isNodes);
       },
       data: (_, bytes) => listener.data(bytes),

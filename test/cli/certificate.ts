@@ -13,8 +13,35 @@ export const makeCertificate = async (
   const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=${names}`];
   const argv = ["req", "-x509", ...curve, "-days", `${days}`, "-keyout", key, "-out", cert, ...subject];
+  await openssl(argv);
+  return { cert, key };
+};
+
+/** An authority of one's own; `cert` is what machines have to trust. */
+export const makeAuthority = async (folder: string) => {
+  const authority = await makeCertificate(folder, "authority", "DNS:authority.example.com");
+  return {
+    cert: authority.cert,
+    /** A certificate that it has signed; where its two files are. */
+    async sign(name: string, names: string): Promise<{ cert: string; key: string }> {
+      const [cert, key, asked] = ["pem", "key", "csr"].map((end) => join(folder, `${name}.${end}`)) as [
+        string,
+        string,
+        string,
+      ];
+      const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+      await openssl(["req", ...curve, "-keyout", key, "-out", asked, "-subj", `/CN=${name}`]);
+      const extensions = join(folder, `${name}.ext`);
+      await Bun.write(extensions, `subjectAltName=${names}\n`);
+      const by = ["-CA", authority.cert, "-CAkey", authority.key, "-CAcreateserial", "-days", "30"];
+      await openssl(["x509", "-req", "-in", asked, ...by, "-extfile", extensions, "-out", cert]);
+      return { cert, key };
+    },
+  };
+};
+
+const openssl = async (argv: readonly string[]): Promise<void> => {
   const child = Bun.spawn([needs.openssl.file, ...argv], { stdout: "ignore", stderr: "pipe" });
   const said = await child.stderr.text();
   if ((await child.exited) !== 0) throw new Error(said);
-  return { cert, key };
 };

@@ -92,7 +92,7 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
     const heard = Promise.all([hear(child.stdout), hear(child.stderr)]);
     const node: NodeProcess = {
       id,
-      url: new URL(`http://${id}/`),
+      url: new URL(`${env.SLIPWAY_TLS_CERT_FILE ? "https" : "http"}://${id}/`),
       pid: child.pid,
       exited: child.exited,
       said: () => said,

@@ -12,7 +12,7 @@ const place = tempDirectory();
 afterAll(() => place[Symbol.dispose]());
 
 const certificate = async (name: string, host: string) => {
-  const { cert, key } = await makeCertificate(place.path, name, `DNS:${host}`);
+  const { cert, key } = await makeCertificate(place.path, name, `DNS:${host},IP:127.0.0.1`);
   return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
 };
 

@@ -1,0 +1,168 @@
+// Nodes that speak TLS, each a process of its own: whoever is asked, requests, streams and WebSockets reach the node that does the work.
+import { afterAll, expect } from "bun:test";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "#src/client.ts";
+import { makeAuthority, makeCertificate } from "#test/cli/certificate.ts";
+import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
+import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+
+/** The address at which nodes reach each other is not in it. */
+const NAMES = "DNS:slipway.example.com";
+const MINUTE_MS = 60_000;
+// The nodes' certificates are looked at by the nodes; this process only asks.
+const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
+afterAll(() => {
+  if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+  else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
+});
+
+type Files = { readonly cert: string; readonly key: string };
+type Made = { readonly id: string; readonly latest_build: { readonly status: string } };
+type Work = { readonly admin: Client; readonly owners: readonly string[]; readonly template: string; count: number };
+
+const world = async (setting: Record<string, string>) => {
+  const folder = tempDirectory();
+  const authority = await makeAuthority(folder.path);
+  const cluster = await startCluster();
+  const [cert, key] = [join(folder.path, "now.pem"), join(folder.path, "now.key")];
+  const use = (files: Files): void => {
+    copyFileSync(files.cert, cert);
+    copyFileSync(files.key, key);
+  };
+  const env = (files: Files = { cert, key }) => ({
+    ...setting,
+    SLIPWAY_TLS_CERT_FILE: files.cert,
+    SLIPWAY_TLS_KEY_FILE: files.key,
+    NODE_EXTRA_CA_CERTS: authority.cert,
+  });
+  return {
+    folder: folder.path,
+    authority,
+    cluster,
+    use,
+    start: (n: number, files?: Files) => cluster.start(n, { env: env(files) }),
+    async [Symbol.asyncDispose]() {
+      await cluster[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+};
+
+const OWNERS = 6;
+const prepare = async (node: NodeProcess): Promise<Work> => {
+  const admin = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
+  const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
+  const template = await makeTemplate(admin);
+  const owners = await Promise.all(
+    Array.from({ length: OWNERS }, async (_, n) => {
+      const account = { email: `o${n}@example.com`, username: `o${n}`, password: "of an owner of workspaces" };
+      return (
+        await admin.post<{ id: string }>("/api/v2/users", { ...account, login_type: "password", organization_ids })
+      ).id;
+    }),
+  );
+  return { admin, owners, template: template.id, count: 0 };
+};
+
+/** Requests, builds, a WebSocket that follows and a stream of a chat, each through a node that is asked in turn. */
+const works = async (nodes: readonly NodeProcess[], work: Work): Promise<void> => {
+  const at = (n: number): Client => new Client((nodes[n % nodes.length] as NodeProcess).url, work.admin.token);
+  work.count += 1;
+  const made = await Promise.all(
+    work.owners.map((owner, n) =>
+      at(n).post<Made>(`/api/v2/users/${owner}/workspaces`, { name: `w${work.count}`, template_id: work.template }),
+    ),
+  );
+  await until(
+    async () => {
+      const seen = await Promise.all(made.map(({ id }, n) => at(n + 1).get<Made>(`/api/v2/workspaces/${id}`)));
+      return seen.every(({ latest_build }) => latest_build.status === "running");
+    },
+    { what: "all builds to have ended well" },
+  );
+  await Promise.all(
+    made.map(async ({ id }, n) => {
+      using watch = await at(n + 2).socket(`/api/v2/workspaces/${id}/watch-ws`);
+      for await (const message of watch) {
+        if (String(message).includes(id)) return;
+      }
+      throw new Error(`nothing was heard of ${id}`);
+    }),
+  );
+  const { organization_ids } = await work.admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
+  const chat = await createChat({ owner: at(0), organization_id: organization_ids[0] as string }, "hello");
+  for (const n of nodes.keys()) {
+    using follower = await Follower.open(at(n), chat.id);
+    await follower.until(({ status }) => status === "waiting");
+    await sendMessage({ owner: at(n + 1) }, chat.id, `once more ${n}`);
+    await follower.until(({ history, status }) => status === "waiting" && history.at(-2) === `user: once more ${n}`);
+  }
+};
+
+const SETTINGS: readonly [string, Record<string, string>][] = [
+  ["one node active", { SLIPWAY_CLUSTER_READS: "every" }],
+  ["every node active", { SLIPWAY_CLUSTER_ACTIVE: "every" }],
+];
+for (const [name, setting] of SETTINGS) {
+  testNeeding(
+    [needs.postgres, needs.openssl],
+    `[CL-11] with ${name}, nodes that speak TLS are one server, also while a certificate is renewed`,
+    async () => {
+      await using at = await world(setting);
+      at.use(await at.authority.sign("first", NAMES));
+      const nodes = [await at.start(1), await at.start(2), await at.start(3)];
+      const work = await prepare(nodes[1] as NodeProcess);
+      await works(nodes, work);
+      // The files change under nodes that run; each has the new certificate from its next start on.
+      at.use(await at.authority.sign("second", NAMES));
+      for (const n of [1, 2, 3]) {
+        const node = nodes[n - 1] as NodeProcess;
+        node.signal("SIGTERM");
+        await node.exited;
+        nodes[n - 1] = await at.start(n);
+        // One has the new one and two the old, then all the new.
+        if (n !== 2) await works(nodes, work);
+      }
+    },
+    3 * MINUTE_MS,
+  );
+}
+
+testNeeding(
+  [needs.postgres, needs.openssl],
+  "[CL-11] a node with another certificate takes no part, and what comes to a spare with one reaches nobody",
+  async () => {
+    for (const [name, setting] of SETTINGS) {
+      await using at = await world(setting);
+      at.use(await at.authority.sign("ours", NAMES));
+      const strange = await makeCertificate(at.folder, "strange", `${NAMES},IP:127.0.0.1`);
+      const other = await at.authority.sign("other", "DNS:elsewhere.example.com,IP:127.0.0.1");
+      const nodes = [await at.start(1), await at.start(2)];
+      const work = await prepare(nodes[0] as NodeProcess);
+      for (const files of [strange, other]) {
+        if (name === "every node active") {
+          const refused = await at.start(3, files).catch((error: Error) => error);
+          expect(String(refused)).toContain("are not of one cluster");
+        } else {
+          const spare = await at.start(3, files);
+          // What another authority's word does not cover is passed on to nobody.
+          if (files === other) {
+            const readyz = await fetch(new URL("/readyz", spare.url), { keepalive: false });
+            expect([readyz.status, await readyz.text()]).toEqual([503, expect.stringContaining("does not answer")]);
+            await until(() => spare.said().includes("has not the certificate of a node"));
+          }
+          spare.signal("SIGKILL");
+          await spare.exited;
+        }
+      }
+      await works(nodes, work);
+    }
+  },
+  3 * MINUTE_MS,
+);
