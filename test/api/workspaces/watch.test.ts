@@ -88,7 +88,8 @@ test("[EV-2] a ping goes out every 15 seconds", async () => {
 
 test("[EV-3] a reader that does not read is ended, and what waits for it is bounded", async () => {
   await using world = await openWorld();
-  const resources = [{ name: "main", agents: [{ name: "dev", env: { PADDING: "x".repeat(4_000) } }] }];
+  // Several sockets hold something on its way, where nodes pass it on.
+  const resources = [{ name: "main", agents: [{ name: "dev", env: { PADDING: "x".repeat(32_000) } }] }];
   const { template_id } = await seedTemplate(world.server, { provisioner: "echo", resources });
   const { id } = await createWorkspace(world.admin, template_id);
   await awaitBuild(world.admin, id);
@@ -110,7 +111,7 @@ test("[EV-3] a reader that does not read is ended, and what waits for it is boun
   }
   expect(streams.size).toBe(0);
   stalled.destroy();
-}, 30_000);
+}, 60_000);
 
 test("[EV-4] event streams are bounded, in all and by caller, and one that is over makes room", async () => {
   await using world = await openWorld({ env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
