@@ -82,6 +82,10 @@ export class LocalStore implements Store {
     return this.#versions.shown;
   }
 
+  get listedVersion(): number {
+    return this.#versions.listed;
+  }
+
   get callersVersion(): number {
     return this.#versions.callers;
   }

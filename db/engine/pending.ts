@@ -7,6 +7,8 @@ export type Pending = {
   readonly bytes: number;
   /** Of a cluster: of which part it is. */
   readonly part?: number | undefined;
+  /** As of `Store.commit`. */
+  readonly about?: string | undefined;
   resolve(): void;
   reject(error: unknown): void;
 };

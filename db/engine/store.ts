@@ -49,12 +49,16 @@ export interface Store {
    * while it lasts. Undefined where writes of others would not be seen.
    */
   readonly shownVersion?: number;
+  /** The same for what decides which workspaces a list has, and in which order: what agents of one have written leaves it alone. */
+  readonly listedVersion?: number;
   /** The same for what decides who a caller is: keys, users and memberships. */
   readonly callersVersion?: number;
   /** The same for the audit log. */
   readonly auditVersion?: number;
   /** The same for what is shown of one workspace; what only agents of others have written leaves it alone. */
   versionOf?(workspace_id: string): number | undefined;
+  /** The same of several, in their order, where they have to be asked for. */
+  versionsOf?(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]>;
   /**
    * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves at once.
    * `about`: the workspace to which all rows of agents in it belong, where that is known (for `versionOf`). `part`: of which part it is

@@ -9,6 +9,16 @@ const WORKSPACES = 50_000;
 /** What a statement touches that says nothing of it. */
 const ALL: readonly Touch[] = ["workspaces", "callers"];
 
+/** What of lists of workspaces a batch changes: of all of them, of the one that it is about, or nothing. */
+export const shownBy = (
+  touched: ReadonlySet<Touch>,
+  about: string | undefined,
+): "all" | { readonly id: string } | undefined => {
+  if (touched.has("workspaces")) return "all";
+  if (!touched.has("agents")) return undefined;
+  return about === undefined ? "all" : { id: about };
+};
+
 /** All that these statements touch. */
 export const touchedBy = (batch: readonly Statement[]): ReadonlySet<Touch> =>
   new Set(batch.flatMap(({ touches = ALL }) => touches));
@@ -24,6 +34,11 @@ export class Versions {
   #shared = 0;
   readonly #ofAgents = new Map<string, number>();
 
+  /** Raised by writes of what several workspaces may show, and with that of which ones a list has: not by those of one workspace's agents. */
+  get listed(): number {
+    return this.#shared;
+  }
+
   /** What is shown of one workspace. */
   of(workspace_id: string): number {
     return this.#shared + (this.#ofAgents.get(workspace_id) ?? 0);
@@ -38,10 +53,10 @@ export class Versions {
     } finally {
       if (touched.has("callers")) this.callers += 1;
       if (touched.has("audit")) this.audit += 1;
-      const isOfOne = !touched.has("workspaces");
-      if (!isOfOne || touched.has("agents")) {
+      const changed = shownBy(touched, about);
+      if (changed) {
         this.shown += 1;
-        this.#raise(isOfOne ? about : undefined);
+        this.#raise(changed === "all" ? undefined : changed.id);
       }
     }
   }

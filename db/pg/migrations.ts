@@ -9,6 +9,7 @@ import parts from "./migrations/0003_parts.sql" with { type: "text" };
 import partsOfNodes from "./parts/parts.sql" with { type: "text" };
 import search from "./search.sql" with { type: "text" };
 import versions from "./told/versions.sql" with { type: "text" };
+import workspaceVersions from "./told/workspace-versions.sql" with { type: "text" };
 import userStatus from "./user-status.sql" with { type: "text" };
 
 export const PG_MIGRATIONS: readonly Migration[] = [
@@ -23,4 +24,5 @@ export const PG_MIGRATIONS: readonly Migration[] = [
   { name: "0004_parts_of_nodes", sql: partsOfNodes },
   { name: "0005_versions", sql: versions },
   { name: "0006_bucket_blobs", sql: bucketBlobs },
+  { name: "0007_workspace_versions", sql: workspaceVersions },
 ];

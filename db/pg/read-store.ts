@@ -8,6 +8,7 @@ import { PgReads } from "./reads.ts";
 import { KnownVersions } from "./told/known-versions.ts";
 import { Listener } from "./told/listener.ts";
 import type { Notice, Word } from "./told/notice.ts";
+import { countsOf } from "./told/raised.ts";
 
 export class ReadStore extends PgReads implements Store {
   /** That of no node: nothing is written with it. */
@@ -29,13 +30,25 @@ export class ReadStore extends PgReads implements Store {
     return isReadHere() ? this.#versions.shown : undefined;
   }
 
+  get listedVersion(): number | undefined {
+    return isReadHere() ? this.#versions.listed : undefined;
+  }
+
   get callersVersion(): number | undefined {
     return isReadHere() ? this.#versions.callers : undefined;
   }
 
-  /** Of all workspaces together: what agents of one have written is not counted by itself here. */
+  /** Of all workspaces together: to ask for what agents of this one have written takes no less than to read it. */
   versionOf(): number | undefined {
     return this.shownVersion;
+  }
+
+  /** By the counts of each one. */
+  async versionsOf(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]> {
+    const listed = this.listedVersion;
+    if (listed === undefined) return workspace_ids.map(() => undefined);
+    const counts = new Map((await this.all(countsOf(workspace_ids))).map(({ id, version }) => [id, version]));
+    return workspace_ids.map((id) => `${listed} ${counts.get(id) ?? ""}`);
   }
 
   /** For each request before it is answered: its versions are then those of everything that was committed before. */

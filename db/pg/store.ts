@@ -79,6 +79,10 @@ export class PgStore extends PgReads implements Store {
     return this.#isShared ? undefined : this.#versions.shown;
   }
 
+  get listedVersion(): number | undefined {
+    return this.#isShared ? undefined : this.#versions.listed;
+  }
+
   get callersVersion(): number | undefined {
     return this.#isShared ? undefined : this.#versions.callers;
   }
@@ -88,7 +92,7 @@ export class PgStore extends PgReads implements Store {
   }
 
   commit(batch: readonly Statement[], about?: string, part?: number): Promise<void> {
-    return this.#versions.around(batch, about, () => this.writer.submit(batch, part));
+    return this.#versions.around(batch, about, () => this.writer.submit(batch, part, about));
   }
 
   tell(kind: string, id: string, event: object): void {

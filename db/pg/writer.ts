@@ -58,8 +58,8 @@ export class PgWriter {
     this.#options = options;
   }
 
-  /** Resolves when the batch is committed. `part`: as of `Store.commit`. */
-  submit(batch: readonly Statement[], part?: number): Promise<void> {
+  /** Resolves when the batch is committed. `part` and `about`: as of `Store.commit`. */
+  submit(batch: readonly Statement[], part?: number, about?: string): Promise<void> {
     if (this.#stopped) return Promise.reject(this.#stopped);
     const filled = batch.filter(({ rows }) => rows.length > 0);
     if (filled.length === 0) return Promise.resolve();
@@ -68,7 +68,7 @@ export class PgWriter {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
     return new Promise((resolve, reject) => {
-      const pending = { batch: filled, rows, bytes, part, resolve, reject };
+      const pending = { batch: filled, rows, bytes, part, about, resolve, reject };
       if (tracing()) this.#trace.submitted(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
@@ -248,7 +248,7 @@ export class PgWriter {
     const { tellsAs } = this.#options;
     if (tellsAs === undefined) return [];
     const batches = group.map(({ batch }) => batch);
-    const raised = raisedBy(tellsAs, batches);
+    const raised = raisedBy(tellsAs, group);
     const notice = noticeOf(tellsAs.epoch, batches, words);
     return [...(raised ? [raised] : []), ...(notice ? sentNotices(notice) : [])];
   }

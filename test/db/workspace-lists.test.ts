@@ -1,7 +1,8 @@
 // The lists of workspaces over many of them: how SQLite finds them, and that pages and counts are of one piece for every caller.
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, spyOn } from "bun:test";
 import { join } from "node:path";
+import { updateAgent } from "#db/agents/agents.ts";
 import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
 import { insertMember } from "#db/users/members.ts";
@@ -173,6 +174,35 @@ testInside("[WL-4] what a search finds is what its words say, looked at one by o
     expect(found.count).toBe(found.workspaces.length);
   }
 });
+
+testInside(
+  "[WL-6] of a page that was made before only those are read again whose agents have written since",
+  async () => {
+    const { client } = people.owner;
+    const { store } = contextOf(world.server);
+    const q = "owner:owner-7";
+    const before = await search(client, q, 5);
+    const { id = "", latest_build } = before.workspaces.find((one) => one.latest_build.resources.length > 0) ?? {};
+    const agent_id = latest_build?.resources[0]?.agents[0]?.id ?? "";
+    using scans = spyOn(store, "scan");
+    const read = (): string[] => scans.mock.calls.splice(0).flatMap(([{ params }]) => params.map(String));
+    await store.commit([updateAgent(agent_id, { lifecycle_state: "off" })], id);
+    const { workspaces, count } = await search(client, q, 5);
+    const stateOf = (list: readonly Workspace[]) =>
+      list.map(({ latest_build: { resources } }) => resources[0]?.agents[0]?.lifecycle_state);
+    expect([idsOf(workspaces), count]).toEqual([idsOf(before.workspaces), before.count]);
+    expect(stateOf(workspaces)).toEqual(
+      stateOf(before.workspaces).map((state, i) => (workspaces[i]?.id === id ? "off" : state)),
+    );
+    expect(read().slice(0, 2)).toEqual([JSON.stringify([id]), JSON.stringify([id])]);
+    await search(client, q, 5);
+    expect(read()).toEqual([]);
+    // It is not said whose agents they are: any workspace may have changed.
+    await store.commit([updateAgent(agent_id, { lifecycle_state: "ready" })]);
+    expect(stateOf((await search(client, q, 5)).workspaces)).toContain("ready");
+    expect(read().some((param) => param === JSON.stringify(idsOf(workspaces)))).toBe(true);
+  },
+);
 
 testInside("[WL-5] a page that was made before is not shown again once anything in it has changed", async () => {
   const { client } = people.owner;

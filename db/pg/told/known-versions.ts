@@ -4,13 +4,14 @@ import type { Primary } from "../primary.ts";
 import { isAnswer } from "../refusal.ts";
 import { RAISED } from "./raised.ts";
 
-type Raised = { readonly by: string; readonly shown: string; readonly callers: string };
+type Raised = { readonly by: string; readonly shown: string; readonly callers: string; readonly listed: string };
 
 export class KnownVersions {
   readonly #primary: Primary;
   #raised: Raised | undefined;
   #shown = 0;
   #callers = 0;
+  #listed = 0;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
@@ -21,6 +22,10 @@ export class KnownVersions {
   /** Undefined where nobody counts, or the database did not say. */
   get shown(): number | undefined {
     return this.#raised && this.#shown;
+  }
+
+  get listed(): number | undefined {
+    return this.#raised && this.#listed;
   }
 
   get callers(): number | undefined {
@@ -53,6 +58,7 @@ export class KnownVersions {
       const before = this.#raised;
       const isSame = row !== undefined && row.by === before?.by;
       if (!isSame || row.shown !== before.shown) this.#shown++;
+      if (!isSame || row.listed !== before.listed) this.#listed++;
       if (!isSame || row.callers !== before.callers) this.#callers++;
       this.#raised = row;
     } catch (error) {

@@ -2,7 +2,7 @@
 // time, is the same and the time has changed nothing in it (rules WK-12 and WK-13). Bounded; whether the caller may see the
 // workspace is decided before this is asked.
 import { INACTIVE_MS } from "#actors/agent/status.ts";
-import { findWorkspaceStamp, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
+import { findWorkspaceStamp, listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/present.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -16,6 +16,9 @@ export type Made = { readonly until: number; readonly json: string };
 /** `workers`: the version of the connected workers it shows; undefined when it shows none but the built-in one. */
 type Entry = Made & { readonly stamp: string; readonly workers: number | undefined };
 
+/** Of what is shown of one workspace. */
+type Version = number | string;
+
 /** Stamps that are kept between writes. */
 const LIMIT_STAMPS = 10_000;
 
@@ -26,7 +29,7 @@ export class WorkspaceCache {
   readonly #ctx: ApiContext;
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
-  readonly #stamps = new Map<string, { readonly version: number; readonly stamped: WorkspaceStamp }>();
+  readonly #stamps = new Map<string, { readonly version: Version; readonly stamped: WorkspaceStamp }>();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
@@ -36,12 +39,38 @@ export class WorkspaceCache {
   async stampOf(id: string): Promise<WorkspaceStamp | undefined> {
     const { store } = this.#ctx;
     const version = store.versionOf?.(id);
-    const known = this.#stamps.get(id);
-    if (known && version !== undefined && known.version === version) return known.stamped;
+    const known = this.#known(id, version);
+    if (known) return known;
     const stamped = await store.get(findWorkspaceStamp(id));
-    if (this.#stamps.size >= LIMIT_STAMPS) this.#stamps.clear();
-    if (stamped && version !== undefined) this.#stamps.set(id, { version, stamped });
+    if (stamped) this.#remember(stamped, version);
     return stamped;
+  }
+
+  /** The same of several, by their ids: those are read that may have changed. */
+  async stampsOf(ids: readonly string[]): Promise<ReadonlyMap<string, WorkspaceStamp>> {
+    const { store } = this.#ctx;
+    const asked: readonly (Version | undefined)[] = store.versionsOf
+      ? await store.versionsOf(ids)
+      : ids.map((id) => store.versionOf?.(id));
+    const versions = new Map(ids.map((id, i) => [id, asked[i]]));
+    const stamps = new Map(ids.flatMap((id) => this.#known(id, versions.get(id)) ?? []).map((one) => [one.id, one]));
+    const missing = ids.filter((id) => !stamps.has(id));
+    for (const stamped of missing.length > 0 ? await store.scan(listWorkspaceStamps(missing)) : []) {
+      stamps.set(stamped.id, stamped);
+      this.#remember(stamped, versions.get(stamped.id));
+    }
+    return stamps;
+  }
+
+  #known(id: string, version: Version | undefined): WorkspaceStamp | undefined {
+    const known = this.#stamps.get(id);
+    return version !== undefined && known?.version === version ? known.stamped : undefined;
+  }
+
+  #remember(stamped: WorkspaceStamp, version: Version | undefined): void {
+    if (version === undefined) return;
+    if (this.#stamps.size >= LIMIT_STAMPS) this.#stamps.clear();
+    this.#stamps.set(stamped.id, { version, stamped });
   }
 
   /** The workspace as this viewer sees it, as JSON; undefined when it is gone. */

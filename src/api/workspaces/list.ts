@@ -1,9 +1,9 @@
 // The list of workspaces: filtered, counted and ordered on a reader Worker, so that a large one stalls nobody. What is shown of each
 // comes from the answers made before, as far as they are still right; a whole page is used again while nothing at all has been
-// written that a list shows (rules WK-17, WK-18, WL-1 to WL-5).
+// written that a list shows, and what was found for it while only agents have written (rules WK-17, WK-18, WL-1 to WL-6).
 import type { WorkspaceFilter } from "#db/workspaces/filter.ts";
 import { pageOfWorkspaces } from "#db/workspaces/lists.ts";
-import { listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
+import type { WorkspaceStamp } from "#db/workspaces/stamps.ts";
 import { listWorkspaceViews } from "#db/workspaces/views.ts";
 import { presentWorkspaces, type Viewer } from "#domain/workspaces/present.ts";
 import { workspaceFilter } from "#domain/workspaces/search.ts";
@@ -21,7 +21,15 @@ const STEP = 50;
 /** A page is not used longer than this, whatever happens. */
 const PAGE_MS = 10_000;
 
-type KeptPage = Made & { readonly version: number };
+/** Which workspaces are on a page, and how many there are on all. */
+type Found = { readonly ids: readonly string[]; readonly count: number };
+type KeptPage = Made & {
+  readonly version: number;
+  readonly found: Found;
+  readonly listed: number | undefined;
+  /** When it was found; milliseconds since 1970. */
+  readonly found_at: number;
+};
 
 export class WorkspaceLists {
   readonly #ctx: ApiContext;
@@ -38,26 +46,31 @@ export class WorkspaceLists {
   async answer(caller: UserCaller, q: string, page: Page): Promise<Response> {
     const now = this.#ctx.clock.now();
     const filter = workspaceFilter(q, caller, now);
-    const version = this.#ctx.store.shownVersion;
+    const { shownVersion: version, listedVersion: listed } = this.#ctx.store;
     const key = JSON.stringify([caller.user_id, caller.compat, q, page, filter.scope]);
     const known = this.#pages.get(key);
     if (known && known.version === version && now < known.until) return new Response(known.json, { headers: HEADERS });
-    const made = await this.#make(caller, filter, page);
+    const isFound = known && listed !== undefined && known.listed === listed && now < known.found_at + PAGE_MS;
+    const found = isFound ? known.found : await this.#find(caller, filter, page);
+    const made = await this.#make(caller, found);
     const movesWithTime = filter.has_agent !== undefined || filter.healthy !== undefined;
     if (version !== undefined && !movesWithTime) {
-      this.#keep(key, { ...made, version, until: Math.min(made.until, now + PAGE_MS) });
+      const found_at = isFound ? known.found_at : now;
+      this.#keep(key, { ...made, version, found, listed, found_at, until: Math.min(made.until, found_at + PAGE_MS) });
     }
     return new Response(made.json, { headers: HEADERS });
   }
 
-  async #make(viewer: Viewer, filter: WorkspaceFilter, { limit, offset }: Page): Promise<Made> {
-    const { store } = this.#ctx;
+  async #find(viewer: Viewer, filter: WorkspaceFilter, { limit, offset }: Page): Promise<Found> {
     const wanted = Math.min(limit + offset, Number.MAX_SAFE_INTEGER - 1);
-    const rows = await store.scan(pageOfWorkspaces(filter, { favorites_of: viewer.user_id, limit: wanted }));
-    const ids = rows.flatMap(({ id }) => id ?? []).slice(offset, offset + limit);
+    const rows = await this.#ctx.store.scan(pageOfWorkspaces(filter, { favorites_of: viewer.user_id, limit: wanted }));
+    return { ids: rows.flatMap(({ id }) => id ?? []).slice(offset, offset + limit), count: rows[0]?.count ?? 0 };
+  }
+
+  async #make(viewer: Viewer, { ids, count }: Found): Promise<Made> {
     const shown = await this.#shown(ids, viewer);
     return {
-      json: `{"workspaces":[${shown.map(({ json }) => json).join(",")}],"count":${rows[0]?.count ?? 0}}`,
+      json: `{"workspaces":[${shown.map(({ json }) => json).join(",")}],"count":${count}}`,
       until: Math.min(Number.MAX_SAFE_INTEGER, ...shown.map(({ until }) => until)),
     };
   }
@@ -66,7 +79,7 @@ export class WorkspaceLists {
   async #shown(ids: readonly string[], viewer: Viewer): Promise<Made[]> {
     if (ids.length === 0) return [];
     const { store } = this.#ctx;
-    const stamps = new Map((await store.scan(listWorkspaceStamps(ids))).map((stamp) => [stamp.id, stamp]));
+    const stamps = await this.#cache.stampsOf(ids);
     const made = new Map<string, Made>();
     const missing: WorkspaceStamp[] = [];
     for (const stamp of stamps.values()) {

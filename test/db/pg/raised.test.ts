@@ -17,15 +17,29 @@ let database: TestDatabase | undefined;
 afterEach(() => database?.remove());
 
 test("[PQ-16] a group counts what it changes of lists and of callers, once, and nothing else", () => {
-  const touching = (...touches: ("workspaces" | "agents" | "callers" | "audit" | "lines")[]) => [
-    { sql: "", rows: [[]], touches },
-  ];
+  const touching = (...touches: ("workspaces" | "agents" | "callers" | "audit" | "lines")[]) => ({
+    batch: [{ sql: "", rows: [[]], touches }],
+  });
   const by = { node: "n", epoch: 7 };
   expect(raisedBy(by, [touching("audit"), touching("lines"), touching()])).toBeUndefined();
-  expect(raisedBy(by, [touching("agents"), touching("workspaces")])?.params).toEqual(["n", 7, 1, 0]);
-  expect(raisedBy(by, [touching("lines"), touching("callers")])?.params).toEqual(["n", 7, 0, 1]);
+  expect(raisedBy(by, [touching("agents"), touching("workspaces")])?.params).toEqual(["n", 7, 1, 0, 1]);
+  expect(raisedBy(by, [touching("lines"), touching("callers")])?.params).toEqual(["n", 7, 0, 1, 0]);
   // What says nothing touches everything.
-  expect(raisedBy(by, [[{ sql: "", rows: [[]] }]])?.params).toEqual(["n", 7, 1, 1]);
+  expect(raisedBy(by, [{ batch: [{ sql: "", rows: [[]] }] }])?.params).toEqual(["n", 7, 1, 1, 1]);
+  // What agents of one workspace write leaves all others alone.
+  const [two, one] = [
+    { ...touching("agents"), about: "two" },
+    { ...touching("agents", "lines"), about: "one" },
+  ];
+  expect(raisedBy(by, [two, one, two])?.params).toEqual(["n", 7, 1, 0, 0, "{one,two}"]);
+  expect(raisedBy(by, [two, { ...touching("workspaces"), about: "three" }])?.params).toEqual([
+    "n",
+    7,
+    1,
+    0,
+    1,
+    "{two}",
+  ]);
 });
 
 /** The versions of a request to this store. */
@@ -33,6 +47,13 @@ const versionsOf = (store: ReadStore) =>
   readHere(async () => {
     await store.ask();
     return [store.shownVersion, store.callersVersion, store.versionOf()];
+  });
+
+/** The same of which workspaces lists have, and of what is shown of two of them. */
+const shownVersionsOf = (store: ReadStore) =>
+  readHere(async () => {
+    await store.ask();
+    return [store.listedVersion, ...(await store.versionsOf(["one", "other"]))];
   });
 
 testNeeding(
@@ -180,6 +201,57 @@ testNeeding(
     connection.release();
     for (const store of joined) await store.close();
     await spare.close();
+  },
+  30_000,
+);
+
+testNeeding(
+  [needs.postgres],
+  "[PQ-16] what agents of one workspace write changes what is kept of that one, and of no other",
+  async () => {
+    database = await createDatabase();
+    const { url } = database;
+    await using sql = new SQL(url, { max: 1 });
+    using connection = await sql.reserve();
+    const spare = new ReadStore(new Primary(url), () => {
+      throw new Error("writes nothing");
+    });
+    const stores: PgStore[] = [];
+    for (const node of ["a", "b"]) {
+      const epoch = await joinParts(connection, node, 60_000);
+      stores.push(new PgStore(new Primary(url), node, epoch, { fatal: () => {}, tells: true, isShared: true }));
+    }
+    const [a, b] = stores as [PgStore, PgStore];
+    const ofAgents = [{ sql: "delete from timers", rows: [[]], touches: ["agents"] as const }];
+    const risen = async (work: () => Promise<unknown>): Promise<boolean[]> => {
+      const before = (await shownVersionsOf(spare)) ?? [];
+      expect(before).not.toContain(undefined);
+      await work();
+      return ((await shownVersionsOf(spare)) ?? []).map((version, i) => version !== before[i]);
+    };
+    expect(await risen(async () => {})).toEqual([false, false, false]);
+    for (const store of [a, b, a]) {
+      expect(await risen(() => store.commit(ofAgents, "one"))).toEqual([false, true, false]);
+      expect(await risen(() => store.commit(ofAgents, "other"))).toEqual([false, false, true]);
+      expect(await risen(() => store.commit(ofAgents, "a third"))).toEqual([false, false, false]);
+    }
+    const both = () => Promise.all([a.commit(ofAgents, "other"), b.commit(ofAgents, "one"), a.commit(ofAgents, "one")]);
+    expect(await risen(both)).toEqual([false, true, true]);
+    // Whose they are is not said, or more than they is written.
+    expect(await risen(() => b.commit(ofAgents))).toEqual([true, true, true]);
+    expect(await risen(() => b.commit([...ofAgents, putSetting({ key: "a", value: "1" })], "one"))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(await risen(() => leaveParts(connection, { node: "b", epoch: b.epoch }, 60_000))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    // Outside of a request nobody has asked.
+    expect([spare.listedVersion, ...(await spare.versionsOf(["one"]))]).toEqual([undefined, undefined]);
+    for (const store of [...stores, spare]) await store.close();
   },
   30_000,
 );
