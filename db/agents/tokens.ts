@@ -13,6 +13,7 @@ export const findAgentByToken = query(
       workspace_id: agents.workspace_id,
       owner_id: workspaces.owner_id,
       api_key_scope: agents.api_key_scope,
+      part: workspaces.part,
     })
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))

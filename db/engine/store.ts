@@ -53,6 +53,8 @@ export interface Store {
   readonly listedVersion?: number;
   /** The same for what decides who a caller is: keys, users and memberships. */
   readonly callersVersion?: number;
+  /** Where others write, too: until this resolves `callersVersion` is not that of everything which was committed before the call. */
+  askCallers?(): Promise<void>;
   /** The same for the audit log. */
   readonly auditVersion?: number;
   /** The same for what is shown of one workspace; what only agents of others have written leaves it alone. */

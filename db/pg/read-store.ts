@@ -23,7 +23,8 @@ export class ReadStore extends PgReads implements Store {
   constructor(primary: Primary, refuse: () => never) {
     super(primary);
     this.#refuse = refuse;
-    this.#versions = new KnownVersions(primary);
+    // A connection that nothing else needs here.
+    this.#versions = new KnownVersions({ connection: () => primary.writer(), lost: () => primary.lost() });
   }
 
   get shownVersion(): number | undefined {

@@ -10,6 +10,7 @@ import { guardOf, inTransaction, takeEverything } from "./parts/guard.ts";
 import { partsGuardOf } from "./parts/moves.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
+import { KnownVersions } from "./told/known-versions.ts";
 import { Listener } from "./told/listener.ts";
 import type { Notice, Word } from "./told/notice.ts";
 import { PgWriter } from "./writer.ts";
@@ -52,7 +53,8 @@ export class PgStore extends PgReads implements Store {
   readonly writer: PgWriter;
   readonly #sequences: Sequences;
   readonly #versions = new Versions();
-  readonly #isShared: boolean;
+  /** Where other nodes write, too: what is known of their writes and this node's own. */
+  readonly #known: KnownVersions | undefined;
   #listener: Listener | undefined;
   #closing: Promise<void> | undefined;
 
@@ -64,7 +66,7 @@ export class PgStore extends PgReads implements Store {
   ) {
     super(primary);
     this.epoch = epoch;
-    this.#isShared = isShared;
+    if (isShared) this.#known = new KnownVersions({ connection: () => primary.readers(), lost: () => {} });
     this.writer = new PgWriter({
       primary,
       fatal,
@@ -76,19 +78,23 @@ export class PgStore extends PgReads implements Store {
   }
 
   get shownVersion(): number | undefined {
-    return this.#isShared ? undefined : this.#versions.shown;
+    return this.#known ? undefined : this.#versions.shown;
   }
 
   get listedVersion(): number | undefined {
-    return this.#isShared ? undefined : this.#versions.listed;
+    return this.#known ? undefined : this.#versions.listed;
   }
 
   get callersVersion(): number | undefined {
-    return this.#isShared ? undefined : this.#versions.callers;
+    return this.#known ? this.#known.callers : this.#versions.callers;
   }
 
   versionOf(workspace_id: string): number | undefined {
-    return this.#isShared ? undefined : this.#versions.of(workspace_id);
+    return this.#known ? undefined : this.#versions.of(workspace_id);
+  }
+
+  async askCallers(): Promise<void> {
+    await this.#known?.ask();
   }
 
   commit(batch: readonly Statement[], about?: string, part?: number): Promise<void> {

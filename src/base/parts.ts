@@ -25,6 +25,8 @@ export interface Parts {
   has(part: number): boolean;
   /** Part 0, and with it what there is once only: keepers, retention, whatever belongs to no part. */
   readonly isFirst: boolean;
+  /** Raised before parts come that another node may have had: what was known of them is old. */
+  readonly comings: number;
   /** The other node that has it; undefined while nobody does, and where this one does. */
   nodeOf(part: number): OtherNode | undefined;
 }
@@ -40,10 +42,10 @@ export const otherNodes = (parts: Parts): OtherNode[] => {
 };
 
 /** Where there is one server, or one active node. */
-export const ALL_PARTS: Parts = { has: () => true, isFirst: true, nodeOf: () => undefined };
+export const ALL_PARTS: Parts = { has: () => true, isFirst: true, comings: 0, nodeOf: () => undefined };
 
 /** For what only reads, beside the parts that its node may have: it does nothing by itself. */
-export const NO_PARTS: Parts = { has: () => false, isFirst: false, nodeOf: () => undefined };
+export const NO_PARTS: Parts = { has: () => false, isFirst: false, comings: 0, nodeOf: () => undefined };
 
 /** Numbers of parts; undefined: all of them, and nothing has to be said of any. */
 export type PartNumbers = readonly number[] | undefined;

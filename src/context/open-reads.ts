@@ -17,8 +17,8 @@ import type { Sockets } from "#src/api/http/socket.ts";
 import { Context } from "./context.ts";
 import { type HeardKind, heardWith, hearing, isHeard } from "./heard.ts";
 
-/** Members that are the same on every node. */
-const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses"]);
+/** Members that are the same on every node; it has no parts. */
+const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses", "parts"]);
 
 type Options = {
   readonly config: Config;

@@ -34,8 +34,13 @@ const cluster = (has = true) => {
     links,
     index: new PartIndex(stored),
   });
-  const ofA = needs(a.links, { has: () => false, isFirst: true, nodeOf: () => (shared.hasB ? b.place : undefined) });
-  const ofB = needs(b.links, { has: () => shared.hasB, isFirst: false, nodeOf: () => undefined });
+  const ofA = needs(a.links, {
+    has: () => false,
+    isFirst: true,
+    comings: 0,
+    nodeOf: () => (shared.hasB ? b.place : undefined),
+  });
+  const ofB = needs(b.links, { has: () => shared.hasB, isFirst: false, comings: 0, nodeOf: () => undefined });
   answerFarDials(ofB, {
     isDaemon: () => true,
     dial: (_, port) => connectSocket({ hostname: "127.0.0.1", port }, systemClock),

@@ -2,6 +2,7 @@
 // compared by Welch's t (RELIABILITY check 31). In full by `bun run torture`; CI only runs it in short, since there no time decides.
 import type { Clock } from "#base/clock.ts";
 import { keySecret } from "#base/ids.ts";
+import { ALL_PARTS } from "#base/parts.ts";
 import { SetupLink } from "#domain/users/setup-link.ts";
 import { AgentTokens } from "#src/api/http/agent-tokens.ts";
 import { identify } from "#src/api/http/identify.ts";
@@ -27,7 +28,7 @@ export const kindsOf = async (server: TestServer): Promise<Kind[]> => {
   const { store, topics, encryption } = contextOf(server);
   const clock: Clock = new ManualClock(contextOf(server).clock.now());
   const { owner_token, agent_token } = await seedAgent(server);
-  const agents = new AgentTokens({ store, topics, clock });
+  const agents = new AgentTokens({ store, topics, clock, parts: ALL_PARTS });
   const keys = new UserKeys(store);
   const link = new SetupLink({ store, clock });
   const policy = "nobody";

@@ -22,6 +22,7 @@ const nodes = (...names: string[]) => {
   let most_under_way = 0;
   for (const name of names) {
     const parts: Parts = {
+      comings: 0,
       has: (part) => part === 0 && state.first === name,
       get isFirst() {
         return state.first === name;

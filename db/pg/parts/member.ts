@@ -95,6 +95,10 @@ export class PartsMember extends LivingNode implements Parts {
     return this.#held.isFirst;
   }
 
+  get comings(): number {
+    return this.#held.comings;
+  }
+
   /** How many parts it has. */
   get count(): number {
     return this.#held.count;

@@ -42,6 +42,7 @@ export class Possession implements Parts {
   #others: (OtherNode | undefined)[] = [];
   #handler: PartsHandler | undefined;
   #isResting = false;
+  #comings = 0;
 
   constructor(options: Options) {
     this.#options = options;
@@ -53,6 +54,10 @@ export class Possession implements Parts {
 
   get isFirst(): boolean {
     return this.#own.has(0);
+  }
+
+  get comings(): number {
+    return this.#comings;
   }
 
   get count(): number {
@@ -131,6 +136,7 @@ export class Possession implements Parts {
 
   #come(parts: readonly number[]): void {
     this.#options.beforeCome();
+    this.#comings++;
     for (const part of parts) this.#own.add(part);
     if (this.#handler) this.#adopt(parts);
   }

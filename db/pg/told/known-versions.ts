@@ -1,13 +1,20 @@
-// Versions as a node that only reads knows them. It hears of writes a moment later than a reader may come, so it asks before each request, once for
-// all that wait: what it has kept is right when nothing was counted since.
-import type { Primary } from "../primary.ts";
+// Versions as a node knows them that is not the only one to write. It hears of writes a moment later than a reader may come, so it asks before each
+// request, once for all that wait: what it has kept is right when nothing was counted since.
+import type { SQL } from "bun";
 import { isAnswer } from "../refusal.ts";
 import { RAISED } from "./raised.ts";
 
 type Raised = { readonly by: string; readonly shown: string; readonly callers: string; readonly listed: string };
 
+type Deps = {
+  /** Of the primary. */
+  connection(): Promise<Pick<SQL, "unsafe">>;
+  /** The connection broke. */
+  lost(): void;
+};
+
 export class KnownVersions {
-  readonly #primary: Primary;
+  readonly #deps: Deps;
   #raised: Raised | undefined;
   #shown = 0;
   #callers = 0;
@@ -15,8 +22,8 @@ export class KnownVersions {
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  constructor(primary: Primary) {
-    this.#primary = primary;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** Undefined where nobody counts, or the database did not say. */
@@ -53,7 +60,7 @@ export class KnownVersions {
 
   async #ask(): Promise<void> {
     try {
-      const connection = await this.#primary.writer();
+      const connection = await this.#deps.connection();
       const [row]: Raised[] = await connection.unsafe(RAISED);
       const before = this.#raised;
       const isSame = row !== undefined && row.by === before?.by;
@@ -63,7 +70,7 @@ export class KnownVersions {
       this.#raised = row;
     } catch (error) {
       this.#raised = undefined;
-      if (!isAnswer(error)) this.#primary.lost();
+      if (!isAnswer(error)) this.#deps.lost();
     }
   }
 }

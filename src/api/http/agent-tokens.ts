@@ -1,8 +1,10 @@
 // Which agent a token belongs to, remembered for a moment: agents send many requests a second, and looking one up costs as much as
-// parsing its log lines (9 of 28 us, test/bench). What is remembered dies with `agent_gone`, at once, or after a second.
+// parsing its log lines (9 of 28 us, test/bench). What is remembered dies with `agent_gone`, at once, or after a second. Of several nodes the one
+// that has the workspace's part hears that before anybody else: no other remembers anything.
 
 import type { Events } from "#actors/runtime/events.ts";
 import type { Clock } from "#base/clock.ts";
+import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { findAgentByToken } from "#db/agents/tokens.ts";
 import type { RowOfQuery } from "#db/engine/sql.ts";
@@ -14,29 +16,48 @@ const LIMIT = 10_000;
 type Known = RowOfQuery<typeof findAgentByToken>;
 type Entry = { readonly agent: Known; readonly until: number };
 
+type Deps = {
+  readonly store: Pick<Store, "get">;
+  readonly topics: Topics<Events>;
+  readonly clock: Clock;
+  readonly parts: Pick<Parts, "has" | "comings">;
+};
+
 export class AgentTokens {
   readonly #entries = new Map<string, Entry>();
   /** Agent id -> hash of its token. */
   readonly #hashes = new Map<string, string>();
-  readonly #store: Store;
+  readonly #store: Pick<Store, "get">;
   readonly #clock: Clock;
-  readonly #hearsOfWrites: boolean;
+  readonly #parts: Pick<Parts, "has" | "comings">;
+  #comings = 0;
+  /** How many agents have gone so far. */
+  #ended = 0;
 
-  constructor(parts: { store: Store; topics: Topics<Events>; clock: Clock }) {
-    this.#store = parts.store;
-    this.#clock = parts.clock;
-    this.#hearsOfWrites = parts.store.callersVersion !== undefined;
-    parts.topics.subscribeAll("agent_gone", (agent_id) => this.#forget(agent_id));
+  constructor({ store, topics, clock, parts }: Deps) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#parts = parts;
+    topics.subscribeAll("agent_gone", (agent_id) => {
+      this.#ended++;
+      this.#forget(agent_id);
+    });
   }
 
   /** The agent whose token has this hash, while its build is the latest; undefined otherwise. */
   async find(token_hash: string): Promise<Known | undefined> {
+    const { comings } = this.#parts;
+    if (comings !== this.#comings) this.#forgetAll();
+    this.#comings = comings;
     const known = this.#entries.get(token_hash);
-    if (known && known.until > this.#clock.monotonic()) return known.agent;
+    const isFresh = known !== undefined && known.until > this.#clock.monotonic();
+    if (isFresh && this.#parts.has(known.agent.part)) return known.agent;
     if (known) this.#forget(known.agent.agent_id);
-    // Read in this very turn of the event loop: no commit can come between the reading and the remembering.
+    const ended = this.#ended;
     const agent = await this.#store.get(findAgentByToken({ token_hash }));
-    if (agent && this.#hearsOfWrites) this.#remember(token_hash, agent);
+    // One that has ended since it was read must not be remembered.
+    const isCurrent = ended === this.#ended && comings === this.#parts.comings;
+    if (agent && isCurrent && this.#parts.has(agent.part)) this.#remember(token_hash, agent);
     return agent;
   }
 
@@ -50,6 +71,11 @@ export class AgentTokens {
     }
     this.#entries.set(token_hash, { agent, until: now + FRESH_MS });
     this.#hashes.set(agent.agent_id, token_hash);
+  }
+
+  #forgetAll(): void {
+    this.#entries.clear();
+    this.#hashes.clear();
   }
 
   #forget(agent_id: string): void {

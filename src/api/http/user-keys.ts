@@ -25,6 +25,7 @@ export class UserKeys {
   /** The key with its user, whatever their state; undefined when there is none. The secret is not looked at. */
   async find(id: string): Promise<KnownKey | undefined> {
     const store = this.#store;
+    await store.askCallers?.();
     const version = store.callersVersion;
     if (version !== this.#version || this.#known.size >= LIMIT) this.#known.clear();
     this.#version = version;

@@ -43,6 +43,7 @@ const cluster = (names: readonly string[], slots = 1) => {
   for (const name of names) {
     const place = (id: string): OtherNode => ({ id, address: id });
     const parts: Parts = {
+      comings: 0,
       has: (part) => nodeOfPart.get(part) === name,
       get isFirst() {
         return nodeOfPart.get(0) === name;

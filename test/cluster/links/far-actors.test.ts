@@ -53,6 +53,7 @@ const cluster = (names: readonly string[], shared: Shared, rows: ReadonlyMap<str
     const parts: Parts = {
       has: (part) => shared.get(part) === name,
       isFirst: false,
+      comings: 0,
       nodeOf: (part) => (shared.get(part) === name ? undefined : placeOf(part)),
     };
     const index = new PartIndex(stored(rows));

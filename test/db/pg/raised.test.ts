@@ -183,12 +183,23 @@ testNeeding(
     const put = (store: PgStore, key: string) => store.commit([putSetting({ key, value: "1" })]);
     expect(await risen(() => put(a.store, "a"))).toEqual([true, false, true]);
     expect(await risen(() => put(b.store, "b"))).toEqual([true, false, true]);
-    // What it writes itself is not all that is written: it keeps nothing by its own count.
+    // What it writes itself is not all that is written: it keeps nothing by its own count, and of callers what it has asked for.
     expect([a.store.shownVersion, a.store.callersVersion, a.store.versionOf("w")]).toEqual([
       undefined,
       undefined,
       undefined,
     ]);
+    const callers = async (): Promise<number> => {
+      await a.store.askCallers();
+      return a.store.callersVersion ?? Number.NaN;
+    };
+    const before = await callers();
+    await put(b.store, "neither");
+    expect(await callers()).toBe(before);
+    for (const [i, { store }] of [b, a].entries()) {
+      await store.commit([putUser(userNamed(`caller-${i}`))]);
+      expect(await callers()).toBe(before + i + 1);
+    }
     // The newest epoch goes with the node that joined last.
     expect(await risen(() => leaveParts(connection, b, 60_000))).toEqual([true, true, true]);
     expect(await risen(() => put(a.store, "c"))).toEqual([true, false, true]);

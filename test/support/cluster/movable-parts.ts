@@ -3,6 +3,7 @@ import { PARTS, type Parts } from "#base/parts.ts";
 
 export class MovableParts implements Parts {
   readonly #own: Set<number>;
+  comings = 0;
 
   constructor(own: Iterable<number> = Array.from({ length: PARTS }, (_, part) => part)) {
     this.#own = new Set(own);
@@ -20,6 +21,7 @@ export class MovableParts implements Parts {
 
   add(parts: readonly number[]): void {
     for (const part of parts) this.#own.add(part);
+    this.comings++;
   }
 
   drop(parts: readonly number[]): void {

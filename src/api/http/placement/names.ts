@@ -24,6 +24,8 @@ type Kept = { readonly part: number; readonly until: number };
 
 export class NamedPlaces {
   readonly #deps: Deps;
+  /** A key is one user's for good; of what worth it is nobody asks here. */
+  readonly #users = new Map<string, string>();
   /** In the order in which their time ends. */
   readonly #workspaces = new Map<string, Kept>();
 
@@ -70,7 +72,15 @@ export class NamedPlaces {
 
   async #userId({ user, key }: Owner): Promise<string | undefined> {
     const { store } = this.#deps;
-    if (user === "me") return key === undefined ? undefined : (await store.get(findKey({ id: key })))?.user_id;
+    if (user === "me") return key === undefined ? undefined : (this.#users.get(key) ?? (await this.#findUser(key)));
     return isUuid(user) ? user.toLowerCase() : (await store.get(findUserByName({ username: user })))?.id;
+  }
+
+  async #findUser(key: string): Promise<string | undefined> {
+    const user = (await this.#deps.store.get(findKey({ id: key })))?.user_id;
+    if (user === undefined) return undefined;
+    if (this.#users.size >= LIMIT) this.#users.clear();
+    this.#users.set(key, user);
+    return user;
   }
 }

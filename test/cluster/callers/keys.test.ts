@@ -1,0 +1,72 @@
+// Two processes that are both active and remember who callers are: what ends a key, or changes what somebody may, counts on both at once.
+import { expect } from "bun:test";
+import { SQL } from "bun";
+import { Client } from "#src/client.ts";
+import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+
+const EVERY = { env: { SLIPWAY_CLUSTER_ACTIVE: "every" } };
+const ROUNDS = 5;
+
+testNeeding(
+  [needs.postgres],
+  "[CP-70] a key that is revoked, a role that is taken and a suspension count on every active node from their answer on",
+  async () => {
+    await using cluster = await startCluster();
+    const nodes = [await cluster.start(1, EVERY), await cluster.start(2, EVERY)] as const;
+    await using sql = new SQL(cluster.database.url, { max: 1 });
+    const shares = (): Promise<{ count: number }[]> =>
+      sql.unsafe("select count(*)::int as count from parts where node <> '' group by node");
+    await until(async () => (await shares()).every(({ count }, _, { length }) => length === 2 && count === 128));
+    const admin = await new Client(nodes[0].url).signIn(ADMIN.email, ADMIN.password);
+    const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
+    const template = await makeTemplate(admin);
+    const password = "of somebody who is told no";
+    const people = await Promise.all(
+      Array.from({ length: 8 }, async (_, n) => {
+        const [username, email] = [`person${n}`, `person${n}@example.com`];
+        const account = { email, username, password, login_type: "password", organization_ids };
+        const { id } = await admin.post<{ id: string }>("/api/v2/users", account);
+        const made = { name: "work", template_id: template.id };
+        const workspace = await admin.post<{ id: string }>(`/api/v2/users/${id}/workspaces`, made);
+        return { id, email, workspace_id: workspace.id };
+      }),
+    );
+    /** A workspace of each node's parts. */
+    const workspaces: { id: string; node: string }[] = await sql.unsafe(
+      "select distinct on (node) id, node from workspaces join parts using (part) order by node, id",
+    );
+    expect(workspaces.length).toBe(2);
+    const as = (node: NodeProcess, token: string | undefined): Client => new Client(node.url, token);
+    /** What a caller is answered to a read that the node does, and to changes that each node does for its parts. */
+    const statuses = async (token: string | undefined): Promise<Set<number>> => {
+      const asked = nodes.flatMap((node) => [
+        as(node, token).fetch("GET", "/api/v2/users/me"),
+        ...workspaces.map(({ id }) => as(node, token).fetch("PUT", `/api/v2/workspaces/${id}/ttl`, { ttl_ms: null })),
+      ]);
+      return new Set((await Promise.all(asked)).map(({ status }) => status));
+    };
+    for (let n = 0; n < ROUNDS; n++) {
+      const [by = nodes[0]] = [nodes[n % 2]];
+      const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
+      expect([...(await statuses(key))].sort()).toEqual([200, 204]);
+      await as(by, admin.token).delete(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
+      expect([...(await statuses(key))]).toEqual([401]);
+
+      const [person] = people.slice(n) as [(typeof people)[number]];
+      const client = await new Client(by.url).signIn(person.email, password);
+      const allow = (roles: string[]) => as(by, admin.token).put(`/api/v2/users/${person.id}/roles`, { roles });
+      await allow(["owner"]);
+      expect([...(await statuses(client.token))].sort()).toEqual([200, 204]);
+      await allow([]);
+      const left = await statuses(client.token);
+      expect([left.has(200), left.has(404) || left.has(403)]).toEqual([true, true]);
+      await as(by, admin.token).put(`/api/v2/users/${person.id}/status/suspend`);
+      expect([...(await statuses(client.token))]).toEqual([401]);
+    }
+  },
+  120_000,
+);
