@@ -19,6 +19,7 @@ afterEach(() => {
 
 const partsOf = (isFirst: boolean, first: () => OtherNode | undefined): Parts => ({
   isFirst,
+  comings: 0,
   has: () => isFirst,
   nodeOf: () => (isFirst ? undefined : first()),
 });

@@ -35,6 +35,7 @@ const cluster = (...names: string[]) => {
     open.push(node);
     const of = (part: number) => owner.get(ids[part] ?? "");
     const parts: Parts = {
+      comings: 0,
       isFirst: name === names[0],
       has: (part) => of(part) === name,
       nodeOf: (part) => (of(part) === name ? undefined : nodes.get(of(part) ?? "")?.place),
