@@ -25,8 +25,8 @@ export interface Parts {
   has(part: number): boolean;
   /** Part 0, and with it what there is once only: keepers, retention, whatever belongs to no part. */
   readonly isFirst: boolean;
-  /** Raised before parts come that another node may have had: what was known of them is old. */
-  readonly comings: number;
+  /** Raised before parts come that another node may have had: what was known of them is old. Absent where none ever do. */
+  readonly comings?: number;
   /** The other node that has it; undefined while nobody does, and where this one does. */
   nodeOf(part: number): OtherNode | undefined;
 }

@@ -30,7 +30,7 @@ export class AgentTokens {
   readonly #store: Pick<Store, "get">;
   readonly #clock: Clock;
   readonly #parts: Pick<Parts, "has" | "comings">;
-  #comings = 0;
+  #comings: number | undefined;
   /** How many agents have gone so far. */
   #ended = 0;
 
