@@ -3,13 +3,12 @@
 
 import type { Server } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
-import type { Clock } from "#base/clock.ts";
 import { accessUrl, allowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import "#schema/formats.ts";
 import { log } from "#base/log.ts";
 import { MISDIRECTED, readHere } from "#base/network/read-here.ts";
-import { pause, within } from "#base/retry.ts";
+import { within } from "#base/retry.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
 import { agentProgramFiles } from "./api/agents/programs.ts";
@@ -49,7 +48,7 @@ import { countRequests, rememberRoute } from "./api/metrics/requests.ts";
 import { oauth2Protocol } from "./api/oauth2/protocol.ts";
 import { derp } from "./api/tailnet/derp.ts";
 import { experimentalSkills } from "./api/users/skills.ts";
-import type { Membership } from "./cluster/membership.ts";
+import { closeDoor } from "./close-door.ts";
 import type { TakeNamed } from "./cluster/passed-on.ts";
 import type { Context } from "./context/context.ts";
 import { isAppPath } from "./domain/applications/names.ts";
@@ -372,26 +371,8 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOp
   };
 };
 
-/** For what is on its way over connections that are there already, or almost. */
-const ON_ITS_WAY_MS = 250;
+/** For answers that are on their way while a node closes its door. */
 const LAST_ANSWERS_MS = 500;
-
-/**
- * A node that hands over takes no more connections: who comes is passed on to the next one, and waits for it. What comes over connections that are
- * there is still answered, and they end with that. `connections` resolves when the last one is closed.
- */
-const closeDoor = async (
-  server: Server<never>,
-  ctx: Context,
-  { clock, standAside }: Membership,
-): Promise<{ clock: Clock; connections: Promise<void> }> => {
-  ctx.handingOver = true;
-  const isPassedOn = await standAside(server.port as number, ctx.encryption);
-  if (isPassedOn) await pause(clock, ON_ITS_WAY_MS);
-  const connections = server.stop();
-  if (!isPassedOn) await pause(clock, ON_ITS_WAY_MS);
-  return { clock, connections };
-};
 
 /** A node of a cluster that could not renew its lease: another one may be active by now. */
 const isLapsed = ({ cluster }: Context): boolean => cluster !== undefined && cluster.serves_ms <= 0;

@@ -23,7 +23,7 @@ type Parts = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics" |
 
 const MODELS = "models";
 /** A node that does not say so by then learns of it as soon as it hears anything, and of everything when it has heard nothing for a while. */
-const TOLD_MS = 2_000;
+const LOADED_MS = 2_000;
 
 export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models, far }: Parts) => {
   const configured = new ConfiguredModels({
@@ -40,6 +40,6 @@ export const openModels = ({ config, clock, store, encryption, topics, blobs, me
 };
 
 const tell = async ({ parts, links }: Far, clock: Clock): Promise<void> => {
-  const told = otherNodes(parts).map((node) => links.call(node, MODELS, {}));
-  await within(clock, TOLD_MS, Promise.allSettled(told));
+  const loads = otherNodes(parts).map((node) => links.call(node, MODELS, {}));
+  await within(clock, LOADED_MS, Promise.allSettled(loads));
 };

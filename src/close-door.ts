@@ -1,0 +1,26 @@
+// A node of a cluster that stops takes no more connections, while those that are there end in order.
+import type { Server } from "bun";
+import type { Clock } from "#base/clock.ts";
+import { pause } from "#base/retry.ts";
+import type { Membership } from "./cluster/membership.ts";
+import type { Context } from "./context/context.ts";
+
+/** For what is on its way over connections that are there already, or almost. */
+const ON_ITS_WAY_MS = 250;
+
+/**
+ * A node that hands over takes no more connections: who comes is passed on to the next one, and waits for it. What comes over connections that are
+ * there is still answered, and they end with that. `connections` resolves when the last one is closed.
+ */
+export const closeDoor = async (
+  server: Server<never>,
+  ctx: Context,
+  { clock, standAside }: Membership,
+): Promise<{ clock: Clock; connections: Promise<void> }> => {
+  ctx.handingOver = true;
+  const isPassedOn = await standAside(server.port as number, ctx.encryption);
+  if (isPassedOn) await pause(clock, ON_ITS_WAY_MS);
+  const connections = server.stop();
+  if (!isPassedOn) await pause(clock, ON_ITS_WAY_MS);
+  return { clock, connections };
+};
