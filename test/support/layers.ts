@@ -5,8 +5,8 @@ import { dirname, extname, join } from "node:path/posix";
 // Arrows point down. A place may import itself, what it lists here, and everything those may import.
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   "src/main.ts": ["src/cli"],
-  "src/cli": ["src/server.ts", "src/close-door.ts", "src/daemon", "src/client.ts"],
-  "src/server.ts", "src/close-door.ts": ["src/context", "src/api", "src/web"],
+  "src/cli": ["src/server.ts", "src/daemon", "src/client.ts"],
+  "src/server.ts": ["src/context", "src/api", "src/web"],
   "src/context": ["src/api"],
   "src/cluster": ["db", "src/wire"],
   "src/api": ["src/domain", "src/web", "src/cluster"],
@@ -53,7 +53,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
 const PACKAGES: readonly { name: RegExp; places: readonly string[] }[] = [
   { name: /^bun:sqlite$/, places: ["db"] },
   { name: /^drizzle-/, places: ["db"] },
-  { name: /^(elysia|@elysiajs\/.*)$/, places: ["src/api", "src/server.ts", "src/close-door.ts"] },
+  { name: /^(elysia|@elysiajs\/.*)$/, places: ["src/api", "src/server.ts"] },
   { name: /^@zxcvbn-ts\//, places: ["src/domain"] },
   { name: /^p-queue$/, places: ["actors", "db"] },
   { name: /^(ai|@ai-sdk\/.*)$/, places: ["src/llm"] },

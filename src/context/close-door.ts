@@ -2,8 +2,8 @@
 import type { Server } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import type { Membership } from "./cluster/membership.ts";
-import type { Context } from "./context/context.ts";
+import type { Membership } from "#src/cluster/membership.ts";
+import type { Context } from "./context.ts";
 
 /** For what is on its way over connections that are there already, or almost. */
 const ON_ITS_WAY_MS = 250;
