@@ -13,7 +13,7 @@ const ROUNDS = 5;
 
 testNeeding(
   [needs.postgres],
-  "[CP-70] a key that is revoked, a role that is taken and a suspension count on every active node from their answer on",
+  "[CP-72] a key that is revoked, a role that is taken and a suspension count on every active node from their answer on",
   async () => {
     await using cluster = await startCluster();
     const nodes = [await cluster.start(1, EVERY), await cluster.start(2, EVERY)] as const;
