@@ -26,6 +26,8 @@ export type ClusterView = {
   readonly members: readonly NodeRow[];
   readonly nodes: readonly NodeRow[];
   readonly standby: Standby;
+  /** The database's time; milliseconds since 1970. */
+  readonly now: number;
 };
 
 /** A node that was silent for so long is no longer shown. */
@@ -54,17 +56,19 @@ export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): P
   )) as (NodeRow & { active: boolean; member: boolean })[];
   const [found] = await sql.unsafe(
     `select current_setting('synchronous_standby_names') <> '' as required, count(*) filter (where state is null)::int as hidden,
-       count(*) filter (where sync_state in ('sync', 'quorum') and state = 'streaming')::int as synchronous from pg_stat_replication`,
+       count(*) filter (where sync_state in ('sync', 'quorum') and state = 'streaming')::int as synchronous,
+       (extract(epoch from clock_timestamp()) * 1000)::float8 as now from pg_stat_replication`,
   );
   const nodes = rows.map(({ id, address, version, silent_ms }) => ({ id, address, version, silent_ms }));
   const active = rows.findIndex((one) => one.active);
   const members = nodes.filter((_, at) => rows[at]?.member);
-  const { required, hidden, synchronous } = found;
+  const { required, hidden, synchronous, now } = found;
   return {
     active: nodes[active],
     members,
     nodes,
     standby: { required, synchronous: hidden > 0 ? undefined : synchronous },
+    now,
   };
 };
 

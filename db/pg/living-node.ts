@@ -33,7 +33,8 @@ export type NodeOptions = {
   readonly lease_ms: number;
   /** Whether the others are told of what they answer reads and streams by. */
   readonly tells?: boolean;
-  readonly clock: Clock;
+  /** `correct`: told of the database's time with each beat; milliseconds since 1970. */
+  readonly clock: Clock & { correct?(database_now: number): void };
   /** Another node has taken over: the process must stop. */
   fatal(error: Error): void;
 };
@@ -212,6 +213,7 @@ export abstract class LivingNode {
   /** Looks who lives. The first of a beat, since it only reads: what is written waits for a standby that is away, and then it has to be known why. */
   protected async see(sql: ReservedSQL): Promise<ClusterView> {
     this.#view = await viewCluster(sql);
+    this.options.clock.correct?.(this.#view.now);
     this.#hasAnswered = true;
     return this.#view;
   }

@@ -35,7 +35,7 @@ test("[CL-21] of the context of a server only what is the same on every node is 
     const touch = (): unknown => Object.keys(reads[name as keyof typeof reads] as object);
     if (await isAnswered(touch)) here.push(name);
   }
-  expect(here.sort()).toEqual(["addresses", "clock", "config", "encryption", "requests", "store"]);
+  expect(here.sort()).toEqual(["addresses", "clock", "config", "encryption", "parts", "requests", "store"]);
 });
 
 test("[CL-21] a write, a message to an actor, an event, a place in the queue and a request to elsewhere are passed on; the built-in worker is known", async () => {

@@ -1,0 +1,31 @@
+// The clock of a node beside that of the database.
+import { expect, test } from "bun:test";
+import { DatabaseClock } from "#base/database-clock.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("[CL-37] a clock that is an hour wrong shows the database's time, and lengths of time as before", () => {
+  const own = new ManualClock();
+  const clock = new DatabaseClock(own);
+  const database = own.now() - HOUR_MS;
+  clock.correct(database);
+  expect(clock.now()).toBe(database);
+  let rung = 0;
+  clock.after(1_000, () => rung++);
+  own.advance(1_000);
+  expect([clock.now(), clock.monotonic(), rung]).toEqual([database + 1_000, own.monotonic(), 1]);
+});
+
+test("[CL-37] a clock that is right within a second is left alone, and counts again once it was set right", () => {
+  const own = new ManualClock();
+  const clock = new DatabaseClock(own);
+  clock.correct(own.now() + 900);
+  expect(clock.now()).toBe(own.now());
+  clock.correct(own.now() + HOUR_MS);
+  // What takes a moment on its way changes nothing.
+  clock.correct(own.now() + HOUR_MS - 300);
+  expect(clock.now()).toBe(own.now() + HOUR_MS);
+  clock.correct(own.now() + 10);
+  expect(clock.now()).toBe(own.now());
+});
