@@ -177,7 +177,7 @@ const startThree = async (directory: string, options: TestServerOptions) => {
       if (lost) throw new Error(`a message to an actor, or its reply, is no JSON: ${lost}`);
       const first = contexts.flatMap(({ requests }) => requests.mismatches.kept)[0];
       if (first && !options.allowMismatches)
-        throw new Error(`an answer did not fit its schema: ${JSON.stringify(first)}`);
+        throw new Error(`answers did not fit their schemas: ${JSON.stringify(first)}`);
     },
   };
 };
