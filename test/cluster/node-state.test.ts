@@ -6,7 +6,8 @@ import { changesOf, type SeenState, stateOf } from "#db/pg/node-state.ts";
 const view = (required: boolean, synchronous: number | undefined): ClusterView => ({
   active: undefined,
   members: [],
-  nodes: [], now: 0,
+  nodes: [],
+  now: 0,
   standby: { required, synchronous },
 });
 const SPARE: SeenState = {
