@@ -91,7 +91,10 @@ export class LogFollower implements SocketHandler {
   async #run(socket: Socket, reading: Reading): Promise<void> {
     const { agent_id, agent_key } = reading.place;
     const { history } = this.#followers;
-    let cursor = reading.request.after;
+    const { after } = reading.request;
+    let cursor = after;
+    // Who asks for what comes behind a line that there is not yet has read none.
+    const isLine = after > 0 && (await this.#followers.pages.read(agent_key, after - 1, after + 1)).length > 0;
     for (let first = true; ; first = false) {
       // What was published until now is stored, so the page has it.
       forget(reading);
@@ -104,16 +107,17 @@ export class LogFollower implements SocketHandler {
       if (settling) return socket.close(CLOSE.normal, "the agent is no longer in use");
       const place = await findAgentById(this.#ctx.store, agent_id);
       if (!place || !isSignedIn(place)) reading.ending = true;
-      if (!reading.ending && !reading.missed) return this.#goLive(socket, reading, cursor);
+      if (!reading.ending && !reading.missed)
+        return this.#goLive(socket, reading, { cursor, isRead: isLine || cursor !== after });
     }
   }
 
-  /** One synchronous step: the lines that came in meanwhile, then the live topic. */
-  #goLive(socket: Socket, { live, request }: Reading, cursor: number): void {
+  /** One synchronous step: the lines that came in meanwhile, then the live topic. `isRead`: line `cursor` is stored, and the reader has it. */
+  #goLive(socket: Socket, { live, request }: Reading, { cursor, isRead }: { cursor: number; isRead: boolean }): void {
     const fresh = live.filter(({ id }) => id > cursor);
     for (const frame of logFrames(fresh)) send(socket, frame, request);
     this.#release();
-    const last = fresh.at(-1)?.id ?? cursor;
+    const last = fresh.at(-1)?.id ?? (isRead ? cursor : 0);
     if (!socket.closing) this.#followers.join(this.#agent_id, socket, last, request.compress);
   }
 
