@@ -157,7 +157,7 @@ export class Forwarder {
     link.client.socket = socket;
     this.#links.add(link);
     if (this.#links.size > max_connections) {
-      this.#refuse(link, "503 Service Unavailable", "The server has too many open connections.");
+      this.#refuse(link, "503 Service Unavailable", "The server has too many open requests.");
     } else link.timer = clock.after(HEAD_MS, () => link.close());
   }
 
@@ -187,7 +187,7 @@ export class Forwarder {
       link.give((socket) => onNode(socket, from), early.subarray(head.end));
       return;
     }
-    if (head.method === "GET" && head.path === "/healthz") link.answer(ALIVE);
+    if (head.method === "GET" && head.path === "/healthz") this.#answerHealth(link, head, early);
     else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
     // A node takes this one for the active one: it asks the next one, and nobody passes on what was passed on.
     else if (named !== undefined) link.answer(elsewhereAnswer(token));
@@ -199,6 +199,23 @@ export class Forwarder {
       this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
       void this.#pass(link, head.isRead && early.length === head.end);
     }
+  }
+
+  /** As this node's own server does it, which looks at the host and knows the request's id; by itself where that takes nothing. */
+  #answerHealth(link: Link, head: Head, early: Buffer): void {
+    const here = this.#options.parts?.here();
+    if (!head.hasHost) this.#refuse(link, "400 Bad Request", "A request names one host.");
+    else if (here) {
+      this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
+      void this.#passHealth(link, here);
+    } else link.answer(ALIVE);
+  }
+
+  async #passHealth(link: Link, here: NodePlace): Promise<void> {
+    const { clock, token } = this.#options;
+    const elsewhere = (): undefined => undefined;
+    const asked = await askActive({ clock, token, certificate: this.#certificate, place: () => here, elsewhere }, link);
+    if (asked !== "begun" && asked !== "closed") link.answer(ALIVE);
   }
 
   #take(link: Link, head: Head, address: string, early: Buffer): void {

@@ -1,5 +1,6 @@
 // The head of a request, as a spare sees it that passes the request on. Pure. Nothing but the head of the first request of a connection is
 // read: the spare tells the active node to close behind it, so there is no second one that the two could understand differently.
+import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NODE_HEADER } from "./passed-on.ts";
 
 /** Bytes of a head. More is nobody's request. */
@@ -12,6 +13,8 @@ export type Head = {
   readonly path: string;
   /** The value of its first Host header; empty where it has none. */
   readonly host: string;
+  /** It names one host, as HTTP/1.1 wants it; 1.0 may name none. */
+  readonly hasHost: boolean;
   /** What the node says that has passed it on; undefined where none says so. */
   readonly passedOnBy: string | undefined;
   /** A WebSocket, or another protocol, follows. */
@@ -30,17 +33,19 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   if (at < 0) return bytes.length > MOST_HEAD ? "wrong" : undefined;
   if (at > MOST_HEAD) return "wrong";
   const [first = "", ...lines] = bytes.subarray(0, at).toString("latin1").split("\r\n");
-  const [, method, path] = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(first) ?? [];
+  const [, method, path, minor] = /^([A-Z]+) (\S+) HTTP\/1\.([01])$/.exec(first) ?? [];
   // A line that is folded, or that holds a line end of its own, is read in different ways by different programs.
   if (method === undefined || path === undefined || lines.some((line) => !/^[^\s:]+:[^\r\n\0]*$/.test(line)))
     return "wrong";
   const named = (name: string) => lines.filter((line) => line.slice(0, line.indexOf(":")).toLowerCase() === name);
+  const hosts = named("host");
   const isUpgrade = named("upgrade").length > 0;
   const hasBody = ["content-length", "transfer-encoding", "expect"].some((name) => named(name).length > 0);
   return {
     method,
     path,
-    host: named("host")[0]?.slice("host:".length).trim() ?? "",
+    host: hosts[0]?.slice("host:".length).trim() ?? "",
+    hasHost: hosts.length === 1 || (hosts.length === 0 && minor === "0"),
     passedOnBy: named(NODE_HEADER)[0]
       ?.slice(NODE_HEADER.length + 1)
       .trim(),
@@ -58,11 +63,14 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   };
 };
 
+/** What every answer carries (rule HT-11). */
+const COMMON = Object.entries(COMMON_HEADERS).map(([name, value]) => `${name}: ${value}`);
+
 /** What a server says to `/healthz`. */
 export const ALIVE: Buffer = Buffer.from(
   [
     ...["HTTP/1.1 200 OK", "content-type: text/plain; charset=utf-8", "content-length: 2"],
-    ...["cache-control: no-store", "connection: close", "", "OK"],
+    ...[...COMMON, "connection: close", "", "OK"],
   ].join("\r\n"),
 );
 
@@ -73,9 +81,11 @@ export const plainAnswer = (
   more: readonly string[] = [],
 ): Buffer => {
   const body = JSON.stringify(said);
-  const lines = [`HTTP/1.1 ${status}`, "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`];
+  const lines = [
+    `HTTP/1.1 ${status}`,
+    "content-type: application/json; charset=utf-8",
+    `content-length: ${Buffer.byteLength(body)}`,
+  ];
   const again = status.startsWith("503") ? ["retry-after: 1"] : [];
-  return Buffer.from(
-    `${[...lines, ...more, ...again, "cache-control: no-store", "connection: close"].join("\r\n")}\r\n\r\n${body}`,
-  );
+  return Buffer.from(`${[...lines, ...more, ...again, ...COMMON, "connection: close"].join("\r\n")}\r\n\r\n${body}`);
 };

@@ -348,6 +348,7 @@ describe("a spare", () => {
     };
     const alive = await fetch(`http://127.0.0.1:${forwarder.port}/healthz`);
     expect([alive.status, await alive.text()]).toEqual([200, "OK"]);
+    expect(alive.headers.get("x-content-type-options")).toBe("nosniff");
     expect(await ready()).toEqual([503, { message: "No node of the cluster is active.", ...STATE }]);
     leader = activeNode().port;
     const host = "slipway.test";
@@ -369,6 +370,8 @@ describe("a spare", () => {
     for (const wrong of [
       "nonsense\r\n\r\n",
       "GET / HTTP/1.1\r\nbad header\r\n\r\n",
+      "GET /healthz HTTP/1.1\r\n\r\n",
+      "GET /healthz HTTP/1.1\r\nHost: one.test\r\nHost: two.test\r\n\r\n",
       `GET / HTTP/1.1\r\nx: ${"y".repeat(70_000)}`,
     ]) {
       const client = await rawClient(forwarder.port, wrong);

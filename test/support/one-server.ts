@@ -9,6 +9,7 @@ import { onPostgres } from "./postgres-server.ts";
 const REASONS = {
   local: "local workspaces belong to one machine; nodes refuse them",
   engine: "an engine on the machine of the server is not one that every node reaches",
+  counts: "nodes tell each other of what they have counted a moment later",
   memory: "it looks into the memory of one process",
   sqlite: "PostgreSQL has a way of its own",
   process: "it starts a server of its own, as one process",

@@ -4,6 +4,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { asActive } from "./cluster/active-nodes.ts";
 import { databaseOf, keepServersDatabase, onPostgres } from "./postgres-server.ts";
 
 export type Stored = AsyncDisposable & {
@@ -16,6 +17,12 @@ export type Stored = AsyncDisposable & {
   /** Changes whenever somebody else commits, and maybe more often. */
   version(): Promise<string>;
 };
+
+/** What nodes that are all active tell each other of, whatever is asked of them: leases, signs of life, and what has changed since. */
+const OF_NODES = ["fences", "lease", "leases", "nodes", "parts", "versions", "workspace_versions"];
+
+/** Whether a table holds what callers have done, and so stays as it is while nobody does anything. */
+export const isOfCallers = (table: string): boolean => !(asActive && OF_NODES.includes(table));
 
 /** Looks into the database of a data directory, whether its server runs or not. */
 export const openStored = async (directory: string): Promise<Stored> =>

@@ -1,6 +1,6 @@
 // What is said when an app cannot be shown: a small quiet page for people, the generic body for programs. Nothing on it comes from
 // elsewhere, and nothing of what was asked for is repeated (rule AX-5).
-import { COMMON_HEADERS } from "../http/errors.ts";
+import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { plainPage, wantsPage } from "../http/plain-page.ts";
 
 export type Trouble =

@@ -3,8 +3,8 @@
 import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { AppError, type ErrorKind, STATUS, type Validation } from "#base/errors.ts";
 import { log } from "#base/log.ts";
+import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { PassedOn } from "#base/network/read-here.ts";
-import { VERSION } from "#base/version.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
 import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
 import { plainPage, wantsPage } from "./plain-page.ts";
@@ -37,16 +37,6 @@ const toAppError = (error: unknown, path: string): AppError => {
   if (error instanceof ValidationError) return fromValidation(error, path);
   if (error instanceof NotFoundError) return new AppError("not_found", "Route not found.");
   return new AppError("internal", "An internal error occurred.", { cause: error });
-};
-
-/**
- * What every answer carries: it is never taken for another type, and nobody keeps a copy that may hold a secret (rule HT-11). Genuine
- * clients take a 404 without a build version for another kind of server; one that begins with v0.0.0 fits every version of theirs.
- */
-export const COMMON_HEADERS = {
-  "x-content-type-options": "nosniff",
-  "cache-control": "no-store",
-  "x-coder-build-version": `v0.0.0-slipway.${VERSION}`,
 };
 
 /** The answer to an error; logs what is not the caller's fault. */

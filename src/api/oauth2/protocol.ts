@@ -1,6 +1,7 @@
 // What OAuth 2 clients call, at the paths and in the bodies of the standards: metadata (RFC 8414, RFC 9728), registration (RFC 7591), tokens
 // (RFC 6749) and giving them back (RFC 7009). None of it asks who is signed in. Nothing of it is there where the setting oauth2_provider is off.
 import type { AnyElysia } from "elysia";
+import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { mustBeOurs } from "#domain/oauth2/authorize.ts";
 import { clientOf } from "#domain/oauth2/clients.ts";
 import { giveBack } from "#domain/oauth2/grants.ts";
@@ -11,7 +12,6 @@ import { networkOf, Throttle } from "#domain/users/throttle.ts";
 import { AUTH_METHODS } from "#schema/oauth2/app.ts";
 import { SCOPES } from "#schema/users/scopes.ts";
 import type { ApiContext } from "../context.ts";
-import { COMMON_HEADERS } from "../http/errors.ts";
 import { operation } from "../http/operation.ts";
 import { routes } from "../http/routes.ts";
 import { FORM_LIMIT, type Form, fieldOf, proofIn, readForm } from "./form.ts";

@@ -8,6 +8,7 @@ import { problemsIn } from "./go-reading.ts";
 import { callAs, rowOf } from "./matrix-call.ts";
 import { TABLE } from "./matrix-table.ts";
 import { CALLERS, type CallerName, openTown, type Things, type Town } from "./matrix-world.ts";
+import { testOf } from "./of-one.ts";
 
 const PLACES =
   /^\S+ \/api\/v2\/(workspaces|workspaceagents|workspacebuilds|templates|templateversions|users|organizations|chats|deployment|buildinfo)/;
@@ -51,7 +52,7 @@ describeInside("a strict reader", () => {
   const fresh = async (maker: keyof Town["makers"] | undefined, who: CallerName): Promise<Things> =>
     maker ? { ...town.things, ...(await town.makers[maker](who)) } : town.things;
 
-  test.each(NAMES)("[HT-21] %s", async (name) => {
+  const read = async (name: string): Promise<void> => {
     const operation = town.operations.find((one) => one.name === name);
     if (!operation) return;
     const row = rowOf(name);
@@ -71,7 +72,8 @@ describeInside("a strict reader", () => {
       if (text !== "") problems.push(...problemsIn(JSON.parse(text), answerOf(operation, response.status)));
     }
     expect(problems).toEqual([]);
-  });
+  };
+  for (const name of NAMES) testOf(name)(`[HT-21] ${name}`, () => read(name));
 
   test("[HT-21] stumbles over what it should", () => {
     const schema: Schema = {

@@ -6,7 +6,7 @@ import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { type Seeded, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
-import { ECHO, importVersion } from "#test/support/templates.ts";
+import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
 import { seedTemplate } from "#test/support/workspaces.ts";
 
 let server: TestServer;
@@ -33,12 +33,12 @@ beforeAll(async () => {
   const mine = await admin.post<{ id: string }>(`${apps}/${(await makeApp("mine")).id}/secrets`);
   oauth2Path = `${apps}/${(await makeApp("other")).id}/secrets/${mine.id}`;
   keyId = (admin.token as string).split("-")[0] as string;
-  const [template] = await admin.get<{ id: string }[]>("/api/v2/organizations/default/templates");
-  templateId = template?.id as string;
-  const local = await admin.get<{ active_version_id: string }>(`/api/v2/templates/${templateId}`);
+  const template = await makeTemplate(admin, ECHO, { name: "mine" });
+  templateId = template.id;
   const made = await importVersion(admin, ECHO);
   versionId = made.id;
-  dryRunId = (await admin.post<{ id: string }>(`/api/v2/templateversions/${local.active_version_id}/dry-run`, {})).id;
+  dryRunId = (await admin.post<{ id: string }>(`/api/v2/templateversions/${template.active_version_id}/dry-run`, {}))
+    .id;
   const { id: organization_id } = await admin.get<{ id: string }>("/api/v2/organizations/default");
   const task = { input: "hang: on", template_id: (await seedTemplate(server)).template_id };
   taskId = (await admin.post<{ id: string }>("/api/v2/tasks/me", task)).id;
@@ -118,7 +118,7 @@ const CASES: Record<string, Case> = {
   "DELETE /api/v2/users/{user}/keys/{key}": { path: key },
   "PUT /api/v2/users/{user}/keys/{key}/expire": { path: () => `${key()}/expire` },
   "GET /api/v2/organizations/{organization}/templates/{name}": {
-    path: () => `/api/v2/organizations/${other.organization_id}/templates/local`,
+    path: () => `/api/v2/organizations/${other.organization_id}/templates/mine`,
   },
   ...Object.fromEntries(
     ["GET ", "GET /resources", "GET /logs", "GET /matched-provisioners", "PATCH /cancel"].map((one) => {
@@ -128,10 +128,10 @@ const CASES: Record<string, Case> = {
     }),
   ),
   "GET /api/v2/organizations/{organization}/templates/{name}/versions/{version}": {
-    path: () => `/api/v2/organizations/${other.organization_id}/templates/local/versions/v1`,
+    path: () => `/api/v2/organizations/${other.organization_id}/templates/mine/versions/v1`,
   },
   "GET /api/v2/organizations/{organization}/templates/{name}/versions/{version}/previous": {
-    path: () => `/api/v2/organizations/${other.organization_id}/templates/local/versions/v1/previous`,
+    path: () => `/api/v2/organizations/${other.organization_id}/templates/mine/versions/v1/previous`,
   },
   "GET /api/v2/organizations/{organization}/provisionerjobs/{job}": {
     path: () => `/api/v2/organizations/${other.organization_id}/provisionerjobs/${dryRunId}`,
@@ -218,7 +218,7 @@ test("[HT-14] the children are still there, under their own parents", async () =
       `/api/v2/organizations/default/mcp-servers/${mcpId}`,
       `/api/v2/organizations/${other.organization_id}/members/${other.owner_id}`,
       `/api/v2/users/${other.owner_id}/organizations/${other.organization_id}`,
-      "/api/v2/organizations/default/templates/local",
+      "/api/v2/organizations/default/templates/mine",
     ].map(async (path) => [path, (await admin.fetch("GET", path)).status]),
   );
   expect(statuses.filter(([, status]) => status !== 200)).toEqual([]);

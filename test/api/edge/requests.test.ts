@@ -7,6 +7,7 @@ import { makeCertificate } from "#test/cli/certificate.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { startTestServer, tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { answerOf, call, head } from "./raw-http.ts";
@@ -94,22 +95,25 @@ describe("the deadline of a request", () => {
 });
 
 describe("more requests than the server takes", () => {
-  test("[HT-9] beyond max_connections a request is 503, health checks are answered, and room comes back", async () => {
-    await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "5" }, clock: new ManualClock() });
-    const { requests } = server.context as { requests: Requests };
-    const holders = Array.from({ length: 5 }, () => new RawConnection(server.url));
-    for (const holder of holders) holder.send(unfinished);
-    await answering(requests, 5);
-    const refused = await call(server.url, head("GET", "/api/v2/buildinfo"));
-    expect(refused?.status).toBe(503);
-    expect(refused?.headers.get("retry-after")).toBe("1");
-    expect(JSON.parse(refused?.text as string)).toEqual({ message: "The server has too many open requests." });
-    expect((await call(server.url, head("GET", "/healthz")))?.status).toBe(200);
-    expect((await call(server.url, head("GET", "/readyz")))?.status).toBe(200);
-    for (const holder of holders) holder[Symbol.dispose]();
-    await answering(requests, 0);
-    expect((await call(server.url, head("GET", "/api/v2/buildinfo")))?.status).toBe(200);
-  });
+  testOfOne("memory")(
+    "[HT-9] beyond max_connections a request is 503, health checks are answered, and room comes back",
+    async () => {
+      await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "5" }, clock: new ManualClock() });
+      const { requests } = server.context as { requests: Requests };
+      const holders = Array.from({ length: 5 }, () => new RawConnection(server.url));
+      for (const holder of holders) holder.send(unfinished);
+      await answering(requests, 5);
+      const refused = await call(server.url, head("GET", "/api/v2/buildinfo"));
+      expect(refused?.status).toBe(503);
+      expect(refused?.headers.get("retry-after")).toBe("1");
+      expect(JSON.parse(refused?.text as string)).toEqual({ message: "The server has too many open requests." });
+      expect((await call(server.url, head("GET", "/healthz")))?.status).toBe(200);
+      expect((await call(server.url, head("GET", "/readyz")))?.status).toBe(200);
+      for (const holder of holders) holder[Symbol.dispose]();
+      await answering(requests, 0);
+      expect((await call(server.url, head("GET", "/api/v2/buildinfo")))?.status).toBe(200);
+    },
+  );
 
   test("[HT-9] a thousand connections that say nothing or half a word keep nobody waiting", async () => {
     await using server = await startTestServer();

@@ -56,7 +56,7 @@ testInside("[HT-25] the tests' own server fails the test whose answers do not fi
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   await server.context?.store.commit([{ sql: "update audit_logs set action = 'polished'", rows: [[]] }]);
   expect((await admin.fetch("GET", "/api/v2/audit?limit=1")).status).toBe(200);
-  expect(Promise.resolve(server[Symbol.asyncDispose]())).rejects.toThrow("did not fit their schemas");
+  expect(Promise.resolve(server[Symbol.asyncDispose]())).rejects.toThrow(/did not fit (their schemas|its schema)/);
 });
 
 test("[HT-25] what does not fit is shown without members that its schema does not know, at any depth", () => {

@@ -1,6 +1,7 @@
 // What the server writes down: no token and no password that it gave out or took in is found in its files or its log.
 import { expect, test } from "bun:test";
 import { ApiError, Client } from "#src/client.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { storedTexts } from "#test/support/stored.ts";
@@ -13,59 +14,64 @@ const ignore = (error: unknown): void => {
   if (!(error instanceof ApiError)) throw error;
 };
 
-test("[HT-20] tokens and passwords are in no file of the data directory and in no log line, whatever was done with them", async () => {
-  using directory = tempDirectory();
-  const secrets: string[] = [ADMIN.password, WRONG_PASSWORD, NEW_PASSWORD];
-  const agents: string[] = [];
-  // Half of a token is as bad; its id is no secret.
-  const keep = (token: string): string => {
-    secrets.push(token.includes("-") && token.length < 36 ? (token.split("-")[1] as string) : token);
-    return token;
-  };
-  {
-    await using server = await startTestServer({ directory: `${directory.path}/data` });
-    if (server.context) agents.push(keep((await seedAgent(server)).agent_token));
-  }
-  const serve = await startServe(directory.path, { SLIPWAY_LOG_LEVEL: "trace", SLIPWAY_LOG_FORMAT: "json" });
-  const anybody = new Client(serve.url);
-  const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
-  keep(admin.token as string);
-  await anybody.signIn(ADMIN.email, WRONG_PASSWORD).catch(ignore);
-  await anybody.signIn(WRONG_PASSWORD, WRONG_PASSWORD).catch(ignore);
-  const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
-  keep(key);
-  for (const token of agents) {
-    const pair = await anybody.as(token).get<{ private_key: string }>("/api/v2/workspaceagents/me/gitsshkey");
-    secrets.push(...pair.private_key.split("\n").slice(3, 5));
-  }
-  keep((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key);
-  await admin.post("/api/v2/users", { email: "carol@example.com", username: "carol", password: NEW_PASSWORD });
-  const carol = await anybody.signIn("carol@example.com", NEW_PASSWORD);
-  keep(carol.token as string);
-  // Tokens in every place where they may stand, used well and badly.
-  for (const token of [key, `${key.slice(0, -1)}!`, "x".repeat(60)]) {
-    await anybody.as(token).get("/api/v2/users/me").catch(ignore);
-    await anybody.get(`/api/v2/users/me?service_session_token=${token}`).catch(ignore);
-    await anybody.get<unknown>(`/api/v2/nothing?access_token=${token}`).catch(ignore);
-    await anybody.get("/api/v2/users/me", { headers: { Cookie: `service_session_token=${token}` } }).catch(ignore);
-    await anybody.get("/api/v2/users/me", { headers: { Authorization: `Bearer ${token}` } }).catch(ignore);
-  }
-  await admin.post<unknown>("/api/v2/users", { email: 1, username: "x", password: NEW_PASSWORD }).catch(ignore);
-  await carol.put("/api/v2/users/me/password", { old_password: WRONG_PASSWORD, password: NEW_PASSWORD }).catch(ignore);
-  await carol.post("/api/v2/users/logout");
+testOfOne("process")(
+  "[HT-20] tokens and passwords are in no file of the data directory and in no log line, whatever was done with them",
+  async () => {
+    using directory = tempDirectory();
+    const secrets: string[] = [ADMIN.password, WRONG_PASSWORD, NEW_PASSWORD];
+    const agents: string[] = [];
+    // Half of a token is as bad; its id is no secret.
+    const keep = (token: string): string => {
+      secrets.push(token.includes("-") && token.length < 36 ? (token.split("-")[1] as string) : token);
+      return token;
+    };
+    {
+      await using server = await startTestServer({ directory: `${directory.path}/data` });
+      if (server.context) agents.push(keep((await seedAgent(server)).agent_token));
+    }
+    const serve = await startServe(directory.path, { SLIPWAY_LOG_LEVEL: "trace", SLIPWAY_LOG_FORMAT: "json" });
+    const anybody = new Client(serve.url);
+    const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
+    keep(admin.token as string);
+    await anybody.signIn(ADMIN.email, WRONG_PASSWORD).catch(ignore);
+    await anybody.signIn(WRONG_PASSWORD, WRONG_PASSWORD).catch(ignore);
+    const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
+    keep(key);
+    for (const token of agents) {
+      const pair = await anybody.as(token).get<{ private_key: string }>("/api/v2/workspaceagents/me/gitsshkey");
+      secrets.push(...pair.private_key.split("\n").slice(3, 5));
+    }
+    keep((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key);
+    await admin.post("/api/v2/users", { email: "carol@example.com", username: "carol", password: NEW_PASSWORD });
+    const carol = await anybody.signIn("carol@example.com", NEW_PASSWORD);
+    keep(carol.token as string);
+    // Tokens in every place where they may stand, used well and badly.
+    for (const token of [key, `${key.slice(0, -1)}!`, "x".repeat(60)]) {
+      await anybody.as(token).get("/api/v2/users/me").catch(ignore);
+      await anybody.get(`/api/v2/users/me?service_session_token=${token}`).catch(ignore);
+      await anybody.get<unknown>(`/api/v2/nothing?access_token=${token}`).catch(ignore);
+      await anybody.get("/api/v2/users/me", { headers: { Cookie: `service_session_token=${token}` } }).catch(ignore);
+      await anybody.get("/api/v2/users/me", { headers: { Authorization: `Bearer ${token}` } }).catch(ignore);
+    }
+    await admin.post<unknown>("/api/v2/users", { email: 1, username: "x", password: NEW_PASSWORD }).catch(ignore);
+    await carol
+      .put("/api/v2/users/me/password", { old_password: WRONG_PASSWORD, password: NEW_PASSWORD })
+      .catch(ignore);
+    await carol.post("/api/v2/users/logout");
 
-  // While it runs, with the log of the database beside it; and after it has stopped.
-  const data = `${directory.path}/data`;
-  const running = await storedTexts(data);
-  serve.child.kill("SIGTERM");
-  await serve.child.exited;
-  const written = [...running, ...(await storedTexts(data)), await serve.errors];
-  expect(running.some((text) => text.includes("carol@example.com"))).toBe(true);
-  const found = written.flatMap((text) =>
-    secrets.flatMap((secret, i) => (text.includes(secret) ? [`secret ${i} beside ${text.slice(0, 200)}`] : [])),
-  );
-  expect(found).toEqual([]);
-});
+    // While it runs, with the log of the database beside it; and after it has stopped.
+    const data = `${directory.path}/data`;
+    const running = await storedTexts(data);
+    serve.child.kill("SIGTERM");
+    await serve.child.exited;
+    const written = [...running, ...(await storedTexts(data)), await serve.errors];
+    expect(running.some((text) => text.includes("carol@example.com"))).toBe(true);
+    const found = written.flatMap((text) =>
+      secrets.flatMap((secret, i) => (text.includes(secret) ? [`secret ${i} beside ${text.slice(0, 200)}`] : [])),
+    );
+    expect(found).toEqual([]);
+  },
+);
 
 test("[HT-20] answers about tokens never show them again", async () => {
   await using server = await startTestServer();

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
+import { testOfOne } from "#test/support/one-server.ts";
 import { type Seeded, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -20,43 +21,46 @@ const seedDirectory = async (directory: string): Promise<Seeded | undefined> => 
   return server.context && (await seedAgent(server));
 };
 
-test("[HT-19] followers and streams are told, the request under way is answered, new ones get 503, and the exit code is 0", async () => {
-  using directory = tempDirectory();
-  const seeded = await seedDirectory(directory.path);
-  await using serve = await startServe(directory.path);
-  const sockets: ClientSocket[] = [];
-  const streams: Response[] = [];
-  if (seeded) {
-    const owner = new Client(serve.url, seeded.owner_token);
-    const path = `/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true`;
-    sockets.push(...(await Promise.all(Array.from({ length: FOLLOWERS }, () => owner.socket(path)))));
-    for (let i = 0; i < STREAMS; i++) {
-      streams.push(await owner.fetch("GET", `/api/v2/workspaces/${seeded.workspace_id}/watch`));
+testOfOne("process")(
+  "[HT-19] followers and streams are told, the request under way is answered, new ones get 503, and the exit code is 0",
+  async () => {
+    using directory = tempDirectory();
+    const seeded = await seedDirectory(directory.path);
+    await using serve = await startServe(directory.path);
+    const sockets: ClientSocket[] = [];
+    const streams: Response[] = [];
+    if (seeded) {
+      const owner = new Client(serve.url, seeded.owner_token);
+      const path = `/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true`;
+      sockets.push(...(await Promise.all(Array.from({ length: FOLLOWERS }, () => owner.socket(path)))));
+      for (let i = 0; i < STREAMS; i++) {
+        streams.push(await owner.fetch("GET", `/api/v2/workspaces/${seeded.workspace_id}/watch`));
+      }
+      expect(streams.map(({ status }) => status)).toEqual(Array(STREAMS).fill(200));
     }
-    expect(streams.map(({ status }) => status)).toEqual(Array(STREAMS).fill(200));
-  }
-  using underway = new RawConnection(serve.url);
-  underway.send(half);
-  // Connections made before the stop stay good for the answer that they get.
-  await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 200);
+    using underway = new RawConnection(serve.url);
+    underway.send(half);
+    // Connections made before the stop stay good for the answer that they get.
+    await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 200);
 
-  serve.child.kill("SIGTERM");
-  await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 503);
-  const refused = await call(serve.url, head("GET", "/api/v2/buildinfo"));
-  expect(refused?.status).toBe(503);
-  expect(refused?.headers.get("retry-after")).toBe("1");
-  expect((await call(serve.url, head("GET", "/healthz")))?.status).toBe(200);
+    serve.child.kill("SIGTERM");
+    await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 503);
+    const refused = await call(serve.url, head("GET", "/api/v2/buildinfo"));
+    expect(refused?.status).toBe(503);
+    expect(refused?.headers.get("retry-after")).toBe("1");
+    expect((await call(serve.url, head("GET", "/healthz")))?.status).toBe(200);
 
-  const endings = await Promise.all(sockets.map(({ closed }) => closed));
-  expect(endings.filter(({ code }) => code !== 1001)).toEqual([]);
-  expect(new Set(endings.map(({ reason }) => reason)).size).toBeLessThanOrEqual(1);
-  // Each stream ends; reading it to its end would wait for ever otherwise.
-  await Promise.all(streams.map((stream) => stream.text().catch(() => "")));
+    const endings = await Promise.all(sockets.map(({ closed }) => closed));
+    expect(endings.filter(({ code }) => code !== 1001)).toEqual([]);
+    expect(new Set(endings.map(({ reason }) => reason)).size).toBeLessThanOrEqual(1);
+    // Each stream ends; reading it to its end would wait for ever otherwise.
+    await Promise.all(streams.map((stream) => stream.text().catch(() => "")));
 
-  underway.send(":1}\r\n");
-  expect((await answerOf(underway))?.status).toBe(400);
-  expect(await serve.child.exited).toBe(0);
-});
+    underway.send(":1}\r\n");
+    expect((await answerOf(underway))?.status).toBe(400);
+    expect(await serve.child.exited).toBe(0);
+  },
+);
 
 test("[HT-19] what does not end within shutdown_timeout is cut off, and the exit code is 1", async () => {
   using directory = tempDirectory();

@@ -9,7 +9,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { seedAgent, seedUser, supersede } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { openStored } from "#test/support/stored.ts";
+import { isOfCallers, openStored } from "#test/support/stored.ts";
 import { makeKey } from "#test/support/worker.ts";
 import { answerOf, chunk, head } from "./raw-http.ts";
 import { exception } from "./table-exceptions.ts";
@@ -43,7 +43,7 @@ const isSecured = (operation: Operation): boolean => operation.callers.length > 
 const TOKENS = { user: owner, agent, worker: (await makeKey(admin)).key };
 const rightToken = ({ callers: [caller] }: Operation): string | undefined => caller && TOKENS[caller];
 
-const tables = (await stored.tables()).filter((name) => !/^(audit_logs|sqlite_)/.test(name));
+const tables = (await stored.tables()).filter((name) => isOfCallers(name) && !/^(audit_logs|sqlite_)/.test(name));
 let seen = { version: "", digest: 0n };
 /** Changes whenever anything does but the audit log, which tells of refusals after their answer (rule AU-18). */
 const digest = async (): Promise<bigint> => {

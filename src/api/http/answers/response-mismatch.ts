@@ -5,7 +5,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ValidationError } from "elysia";
 import { log } from "#base/log.ts";
-import { COMMON_HEADERS } from "../errors.ts";
+import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 
 /** True when a handler has returned what the schema of its answer does not allow. */
 export const isMismatch = (error: unknown): error is ValidationError =>
