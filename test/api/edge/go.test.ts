@@ -5,10 +5,9 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Operation, Schema } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { problemsIn } from "./go-reading.ts";
-import { callAs, rowOf } from "./matrix-call.ts";
+import { callAs, rowOf, testOf } from "./matrix-call.ts";
 import { TABLE } from "./matrix-table.ts";
 import { CALLERS, type CallerName, openTown, type Things, type Town } from "./matrix-world.ts";
-import { testOf } from "./of-one.ts";
 
 const PLACES =
   /^\S+ \/api\/v2\/(workspaces|workspaceagents|workspacebuilds|templates|templateversions|users|organizations|chats|deployment|buildinfo)/;

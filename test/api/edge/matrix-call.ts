@@ -1,8 +1,10 @@
 // One call of an operation as a row of the matrix describes it: path, query and body filled with the town's things. Used by matrix.test.ts
 // and by the test of canaries.
+import { test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { type Operation, pathWith } from "#test/fuzz/operations.ts";
 import { example } from "#test/fuzz/values.ts";
+import { type OfOneServer, testOfOne } from "#test/support/one-server.ts";
 import { type Row, TABLE } from "./matrix-table.ts";
 import type { Things, Town } from "./matrix-world.ts";
 
@@ -52,3 +54,18 @@ const bodyOf = ({ body }: Operation, row: Row, things: Things): unknown => {
 /** The same value with `{name}` in its texts replaced by the town's thing of that name. */
 const filled = <T>(value: T, things: Things): T =>
   JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: string) => things[name] ?? whole)) as T;
+
+// Nodes that are all active have no ready template `local`, and PostgreSQL is backed up in its own way.
+const BY_NAME = "GET /api/v2/organizations/{organization}/templates/{name}";
+
+const OF_ONE: Readonly<Record<string, OfOneServer>> = {
+  "POST /api/v2/deployment/backups": "sqlite",
+  [BY_NAME]: "local",
+  [`${BY_NAME}/versions/{version}`]: "local",
+};
+
+/** `test` for what an operation answers to those who may. */
+export const testOf = (name: string): typeof test => {
+  const why = OF_ONE[name];
+  return why ? testOfOne(why) : test;
+};

@@ -4,10 +4,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { isOfCallers, openStored, type Stored } from "#test/support/stored.ts";
-import { callAs, rowOf } from "./matrix-call.ts";
+import { callAs, rowOf, testOf } from "./matrix-call.ts";
 import { type Row, TABLE } from "./matrix-table.ts";
 import { CALLERS, type CallerName, openTown, STRANGERS, type Things, type Town } from "./matrix-world.ts";
-import { testOf } from "./of-one.ts";
 
 const NAMES = Object.keys(TABLE);
 const statusesOf = (name: string): number[] => rowOf(name).is.split(" ").map(Number);

@@ -6,10 +6,9 @@ import { ANY, scopeFor } from "#src/api/http/scope-rules.ts";
 import { Client } from "#src/client.ts";
 import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { callAs, rowOf } from "./matrix-call.ts";
+import { callAs, rowOf, testOf } from "./matrix-call.ts";
 import { type Row, TABLE } from "./matrix-table.ts";
 import { CALLERS, openTown, type Things, type Town } from "./matrix-world.ts";
-import { testOf } from "./of-one.ts";
 
 /** What a body needs when a narrow key sends it: it may not give more than it has. */
 const MORE: Record<string, object> = {
