@@ -4,7 +4,6 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
 import { type Config, type LoadedConfig, loadConfig, SECRET_VARIABLES } from "#base/config.ts";
-import { DatabaseClock } from "#base/database-clock.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { readTls } from "#base/tls.ts";
@@ -115,7 +114,7 @@ export const serve = async <Context extends ServedContext>(
   const { signal } = input;
   const { promise: unfit, resolve: fatal } = Promise.withResolvers<Error>();
   const isNode = config.database_url !== undefined;
-  const clock = isNode ? new DatabaseClock(input.clock) : input.clock;
+  const clock = isNode ? new (await import("#src/cluster/database-clock.ts")).DatabaseClock(input.clock) : input.clock;
   const membership = isNode ? await standBy({ ...input, clock }, config, fatal) : undefined;
   if (membership === "stopped") return EXIT.ok;
   const context = await parts.openContext({

@@ -1,6 +1,6 @@
 // The clock of a node beside that of the database.
 import { expect, test } from "bun:test";
-import { DatabaseClock } from "#base/database-clock.ts";
+import { DatabaseClock } from "#src/cluster/database-clock.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 const HOUR_MS = 3_600_000;

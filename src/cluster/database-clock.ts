@@ -1,6 +1,6 @@
 // The clock of a node among several: that of its machine, unless it is wrong. What one node writes the others judge by their clocks, so they have to agree.
-import type { Clock } from "./clock.ts";
-import { log } from "./log.ts";
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
 
 /** Machines that keep time differ by less. */
 const WRONG_MS = 1_000;
